@@ -23,6 +23,7 @@
 
 #define PVPANIC_PORT	0x505
 #define PVPANIC_STOP	1
+#define SLIP_MAX_NS	5000			/* the stop itself is some 1000 instructions */
 #define FW_CFG_DMA_PORT	0x514			/* two 32-bit ports, high half first */
 #define FW_CFG_DMA_PORTS 8
 #define DMA_ERROR	1u
@@ -41,11 +42,22 @@ struct dma_request {
 	uint64_t address;			/* all of it big-endian */
 };
 
+/*
+ * QEMU may find the processor at rest before it has stopped the clock, and skip
+ * to the next timer. A snapshot with such a gap is of no use: others have none.
+ */
 bool input_stop(struct reason *why)
 {
+	int64_t slip_ns;
+
 	if (ioperm(PVPANIC_PORT, 1, 1) < 0)
 		return because(why, "ioperm: %s", strerror(errno));
+	slip_ns = -now_ns();
 	outb(PVPANIC_STOP, PVPANIC_PORT);
+	slip_ns += now_ns();
+	if (slip_ns > SLIP_MAX_NS)
+		return because(why, "the clock skipped %lld ns at the snapshot",
+			       (long long)slip_ns);
 	return true;
 }
 

@@ -20,6 +20,11 @@ bool because(struct reason *why, const char *format, ...)
 	return false;
 }
 
+int64_t now_ns(void)
+{
+	return 0;
+}
+
 static size_t add(unsigned char *to, size_t at, const char *name, unsigned int mode,
 		  const char *data)
 {

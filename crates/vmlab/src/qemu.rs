@@ -35,9 +35,9 @@ const CPU: &str = "max,-erms,-fsrm";
 /// are added to the clock. It then skips too much, by chance. While QEMU records, a lock lets only
 /// one of the two run; the record itself is not wanted.
 const ICOUNT: &str = "shift=0,sleep=off,rr=record,rrfile=/dev/null";
-/// The same where QEMU 10 cannot record. With its NICs it stands still after a while of their
-/// traffic, with both threads busy and the guest's time at rest. It cannot take a snapshot either.
-const ICOUNT_FREE: &str = "shift=0,sleep=off";
+/// The same with QEMU's NICs, whose runs may differ: QEMU 10 that records stands still after a
+/// while of their traffic, with both threads busy and the guest's time at rest.
+const ICOUNT_OF_NICS: &str = "shift=0,sleep=off";
 /// Files that exist while a guest runs: its initial file system, its results, its progress.
 const SCRATCH: [&str; 3] = ["initrd", "shared", "progress"];
 const POLL: Duration = Duration::from_millis(20);
@@ -182,12 +182,10 @@ impl Guest<'_> {
 
     fn command(&self, initrd: &Path, shared: &Path, progress: &Path) -> Command {
         let usr = self.qemu.join("usr");
-        // QEMU reads a doubled comma as a comma.
-        let text = |path: &Path| path.display().to_string().replace(',', ",,");
         let mut command = tied(&usr.join("lib64/ld-linux-x86-64.so.2"));
-        let icount = match (self.nics, self.start) {
-            ([], Start::Boot | Start::Resume(_)) => ICOUNT,
-            _ => ICOUNT_FREE,
+        let icount = match self.nics {
+            [] => ICOUNT,
+            _ => ICOUNT_OF_NICS,
         };
         command
             .arg("--library-path")
@@ -235,19 +233,33 @@ impl Guest<'_> {
     }
 
     /// Returns QEMU's options for the guest's start. The agent stops a guest that is to be saved
-    /// through the device pvpanic, which stops it at that very instruction.
+    /// through the device pvpanic, which stops it at that very instruction. A resumed guest keeps
+    /// for itself what it changes in the memory.
     fn start_words(&self) -> Vec<String> {
-        let words = match self.start {
-            Start::Boot => String::new(),
-            Start::Save(_) => "-device pvpanic -action panic=pause -qmp stdio \
-                               -global migration.store-global-state=off"
-                .into(),
-            Start::Resume(_) => "-device pvpanic -incoming".into(),
+        let (folder, share, machine) = match self.start {
+            Start::Boot => return Vec::new(),
+            Start::Save(folder) => (folder, "on", ""),
+            Start::Resume(folder) => (folder, "off", ",suppress-vmdesc=on"),
         };
-        let mut words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        if let Start::Resume(folder) = self.start {
-            words.push(format!("file:{}", snapshot::memory(folder).display()));
-        }
+        let memory = format!(
+            "memory-backend-file,id=memory,size={}M,share={share},mem-path={}",
+            self.memory_bytes >> 20,
+            text(&snapshot::memory(folder))
+        );
+        let machine = format!("memory-backend=memory{machine}");
+        let mut words = vec!["-object".into(), memory, "-machine".into(), machine];
+        words.extend(["-device".into(), "pvpanic".into()]);
+        let devices = format!("file:{}", snapshot::devices(folder).display());
+        let more: &[&str] = match self.start {
+            Start::Resume(_) => &[
+                "-global",
+                "migration.send-configuration=off",
+                "-incoming",
+                &devices,
+            ],
+            _ => &["-action", "panic=pause", "-qmp", "stdio"],
+        };
+        words.extend(more.iter().map(ToString::to_string));
         words
     }
 
@@ -276,6 +288,11 @@ impl Guest<'_> {
             sleep(POLL);
         }
     }
+}
+
+/// Returns a path within an option of QEMU, which reads a doubled comma as a comma.
+fn text(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }
 
 /// Returns QEMU's options for the devices. The guest has no host network: a hub ends inside QEMU,
