@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The guest's first process: mounts the file systems, runs /plan, exports the
- * results and ends the machine. The first step that fails ends the run.
+ * The guest's first process: mounts the file systems, receives the run's files,
+ * runs /plan, exports the results and ends the machine. The first step that fails ends the run.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -302,7 +302,7 @@ int main(void)
 {
 	char status[AGENT_TEXT_MAX + 1];
 	struct reason why, detail;
-	bool ok;
+	bool ok, has_plan;
 
 	if (getpid() != 1) {
 		fprintf(stderr, "agent: this is the first process of a guest\n");
@@ -312,7 +312,11 @@ int main(void)
 	ok = mount_all(&why);
 	open_ports();
 	jobs_init();
-	if (!ok || !archive_open(&why)) {
+	/* Without a plan in its initial file system the guest is one that a snapshot is taken of. */
+	has_plan = access("/plan", F_OK) == 0;
+	if (ok && !has_plan)
+		ok = input_stop(&why) && input_reseed(&why);
+	if (!ok || !archive_open(&why) || (!has_plan && !archive_input(&why))) {
 		printf("agent: FAILED step 0: %s\n", why.text);
 		end_machine();
 	}

@@ -61,9 +61,21 @@ bool job_stop(const char *name, struct reason *why);
 bool job_signal(const char *name, int number, struct reason *why);
 bool jobs_check(struct reason *why);	/* false if one failed unreported */
 
+/* ---- input.c ---- */
+
+/* Stops the machine if QEMU is to take a snapshot. A resumed guest goes on here. */
+bool input_stop(struct reason *why);
+bool input_reseed(struct reason *why);
+/* Unpacks QEMU's -initrd into /, through @memory, whose physical address is @physical. */
+bool input_receive(unsigned char *memory, size_t bytes, uint64_t physical, struct reason *why);
+/* Unpacks a newc cpio archive; @root ends with a slash. */
+bool input_unpack(const char *root, const unsigned char *archive, size_t bytes,
+		  struct reason *why);
+
 /* ---- archive.c ---- */
 
 bool archive_open(struct reason *why);
+bool archive_input(struct reason *why);	/* unpacks the files of the run */
 bool archive_file(const char *path, const char *name, struct reason *why);
 bool archive_text(const char *name, const char *text, struct reason *why);
 bool archive_folder(const char *path, const char *prefix, struct reason *why);

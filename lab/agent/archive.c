@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ _Static_assert(sizeof(struct ustar) == BLOCK, "ustar header");
 
 static unsigned char *memory;
 static size_t memory_bytes, at;
+static uint64_t memory_physical;
 
 static bool sysfs_is(const char *folder, const char *file, const char *value)
 {
@@ -56,8 +58,17 @@ static bool map_device(const char *folder, struct reason *why)
 {
 	char path[PATH_MAX];
 	struct stat stat;
-	int fd;
+	FILE *ranges;
+	int fd, found;
 
+	snprintf(path, sizeof(path), "%s/resource", folder);
+	ranges = fopen(path, "re");
+	if (!ranges)
+		return because(why, "%s: %s", path, strerror(errno));
+	found = fscanf(ranges, "%*s%*s%*s%*s%*s%*s%" SCNx64, &memory_physical);
+	fclose(ranges);
+	if (found != 1)
+		return because(why, "%s: it has no third line", path);
 	snprintf(path, sizeof(path), "%s/resource2", folder);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &stat) < 0)
@@ -100,6 +111,12 @@ bool archive_open(struct reason *why)
 	memcpy(memory, "PSPLAB01", 8);
 	at = ARCHIVE_AT;
 	return true;
+}
+
+bool archive_input(struct reason *why)
+{
+	return input_receive(memory + ARCHIVE_AT, memory_bytes - ARCHIVE_AT,
+			     memory_physical + ARCHIVE_AT, why);
 }
 
 static void write_octal(char *to, size_t digits, unsigned long long value)

@@ -27,13 +27,14 @@ const TC_PLUGINS: &str = "usr/lib/x86_64-linux-gnu/tc";
 /// Folder of kernel modules inside the guest.
 pub(crate) const MODULES: &str = "modules";
 
+#[derive(Clone)]
 struct Entry {
     mode: u32,
     bytes: Vec<u8>,
 }
 
 /// An archive under construction; paths are relative to `/`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Image(BTreeMap<String, Entry>);
 
 impl Image {

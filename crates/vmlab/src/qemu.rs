@@ -8,17 +8,18 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use crate::console::{Failure, classify};
 use crate::cpu_timeout::CpuTimeout;
 use crate::error::{At, Error};
-use crate::guest_store::{Answers, Key, PARTS, Store, are_equal};
+use crate::guest_store::{Answers, Store};
+use crate::saved;
 
 /// Kernel command line of every guest. `loglevel=5` shows warnings. The tests of the kernel's
 /// ciphers and of its timer interrupt, which cannot fail here, would cost a second a boot.
@@ -53,12 +54,15 @@ struct Places<'a> {
     progress: &'a Path,
 }
 
-/// What a guest left.
-pub(crate) struct Left {
-    /// File with the shared memory.
-    pub shared: PathBuf,
-    /// Whether it comes from the store: the guest did not run.
-    pub is_stored: bool,
+/// How a guest begins. The folders are those of a snapshot in the cache.
+#[derive(Clone, Copy)]
+pub(crate) enum Start<'a> {
+    /// With the kernel.
+    Boot,
+    /// With the kernel; when the agent stops the guest, it is saved and ends.
+    Save(&'a Path),
+    /// Where it was saved.
+    Resume(&'a Path),
 }
 
 /// Describes a guest.
@@ -70,8 +74,9 @@ pub(crate) struct Guest<'a> {
     pub kernel: &'a Path,
     /// Further words of the kernel's command line.
     pub kernel_line: &'a str,
-    /// Initial file system.
+    /// Initial file system; of a guest that resumes, the archive of the run's files.
     pub initrd: &'a [u8],
+    pub start: Start<'a>,
     pub memory_bytes: u64,
     /// Room for results, in bytes; a power of two.
     pub shared_bytes: u64,
@@ -96,7 +101,7 @@ impl Guest<'_> {
         self.folder.join("console.log")
     }
 
-    /// Returns what [`Guest::boot`] writes: its folder with the logs, and the files in `scratch`.
+    /// Returns what a guest writes: its folder with the logs, and the files in `scratch`.
     pub fn files(&self, scratch: &Path) -> Vec<PathBuf> {
         let mut files = vec![self.folder.to_owned(), self.console(), self.words()];
         files.push(scratch.to_owned());
@@ -105,96 +110,68 @@ impl Guest<'_> {
     }
 
     /// Returns the path of the log of QEMU's own messages.
-    fn words(&self) -> PathBuf {
+    pub fn words(&self) -> PathBuf {
         self.folder.join("qemu.log")
     }
 
-    fn failed(&self, failure: Failure) -> Error {
+    pub fn failed(&self, failure: Failure) -> Error {
         Error::Guest {
             failure,
             console: self.console(),
         }
     }
 
-    /// Boots the guest, calls `line` with every line of the progress port, waits for the end, and
-    /// leaves the shared memory in `scratch`. A guest that has run before may be answered from the
-    /// store instead; the log of QEMU's messages says so.
-    pub fn boot(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<Left, Error> {
-        let left = |shared, is_stored| Ok(Left { shared, is_stored });
-        if self.answers == Answers::Unstored || !self.is_pure() {
-            return left(self.run(scratch, line)?, false);
+    /// Returns all of QEMU's options, but for where files are and for the seed: guests with the same
+    /// ones may resume from the same snapshot.
+    pub fn machine(&self) -> Vec<OsString> {
+        let seed = 0;
+        let start = Start::Boot;
+        Guest {
+            seed,
+            start,
+            plugin: None,
+            ..self.clone()
         }
-        fs::create_dir_all(self.folder).at("create", self.folder)?;
-        let key = self.key()?;
-        let console = self.console();
-        let [_, shared, progress] = SCRATCH.map(|name| scratch.join(name));
-        let parts = [&*console, &*progress, &*shared];
-        if self.answers == Answers::Stored && self.store.load(&key, parts)? {
-            let words = self.words();
-            let text = format!("not booted: the store has what this guest left, {key}\n");
-            fs::write(&words, text).at("write", &words)?;
-            Tail::open(&progress)?.read(line);
-            return left(shared, true);
-        }
-        self.run(scratch, line)?;
-        if self.answers == Answers::Fresh {
-            self.compare(&key, scratch, parts)?;
-        }
-        if let Err(error) = self.store.keep(&key, parts) {
-            // What the guest left is good without it.
-            let words = self.words();
-            fs::write(&words, format!("not stored: {error}\n")).at("write", &words)?;
-        }
-        left(shared, false)
+        .options_anywhere()
     }
 
-    /// Returns whether what the guest leaves follows from its inputs: not with QEMU's NICs, nor
-    /// with a plugin, which leaves files of its own.
-    fn is_pure(&self) -> bool {
-        self.nics.is_empty() && self.plugin.is_none()
-    }
-
-    /// Returns the digest of the guest's inputs. Of QEMU's packages the name of their folder
-    /// counts, which has the digest of their versions.
-    fn key(&self) -> Result<String, Error> {
-        let mut key = Key::new();
-        key.add(self.qemu.file_name().unwrap_or_default().as_encoded_bytes());
-        key.add(&fs::read(self.kernel).at("read", self.kernel)?);
-        key.add(self.initrd);
+    /// Returns QEMU's options with names for the paths, so that they are the same everywhere. A
+    /// snapshot's name has the digest of what it was made of.
+    pub fn options_anywhere(&self) -> Vec<OsString> {
         let [initrd, shared, progress] = SCRATCH.map(Path::new);
-        let places = Places {
-            qemu: Path::new("qemu"),
+        let name = |folder: &'_ Path| PathBuf::from(folder.file_name().unwrap_or_default());
+        let snapshot = match self.start {
+            Start::Boot => PathBuf::new(),
+            Start::Save(folder) | Start::Resume(folder) => name(folder),
+        };
+        let start = match self.start {
+            Start::Boot => Start::Boot,
+            Start::Save(_) => Start::Save(&snapshot),
+            Start::Resume(_) => Start::Resume(&snapshot),
+        };
+        let guest = Guest {
+            start,
+            ..self.clone()
+        };
+        guest.options(&Places {
+            qemu: &name(self.qemu),
             kernel: Path::new("kernel"),
             console: Path::new("console"),
             initrd,
             shared,
             progress,
-        };
-        for word in self.options(&places) {
-            key.add(word.as_encoded_bytes());
-        }
-        Ok(key.text())
+        })
     }
 
-    /// Compares what the guest left with the store's answer, if there is one.
-    fn compare(&self, key: &str, scratch: &Path, parts: [&Path; 3]) -> Result<(), Error> {
-        let stored = PARTS.map(|name| scratch.join(format!("stored-{name}")));
-        if !self
-            .store
-            .load(key, stored.each_ref().map(PathBuf::as_path))?
-        {
-            return Ok(());
-        }
-        for ((name, stored), part) in PARTS.iter().zip(&stored).zip(parts) {
-            if !are_equal(stored, part)? {
-                return Err(self.failed(Failure::Differs((*name).to_owned(), key.to_owned())));
-            }
-        }
-        Ok(())
+    /// Returns the files in `scratch` that [`Guest::run`] leaves: shared memory and progress.
+    pub fn left_in(scratch: &Path) -> [PathBuf; 2] {
+        let [_, shared, progress] = SCRATCH.map(|name| scratch.join(name));
+        [shared, progress]
     }
 
-    /// Boots the guest in any case.
-    fn run(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
+    /// Starts the guest, calls `line` with every line of the progress port, waits for the end, and
+    /// returns the file with the shared memory, which is in `scratch`.
+    pub fn run(&self, scratch: &Path, line: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         fs::create_dir_all(self.folder).at("create", self.folder)?;
         let [initrd, shared, progress] = SCRATCH.map(|name| scratch.join(name));
         fs::write(&initrd, self.initrd).at("write", &initrd)?;
@@ -202,6 +179,10 @@ impl Guest<'_> {
             .and_then(|file| file.set_len(self.shared_bytes))
             .at("create", &shared)?;
         File::create(&progress).at("create", &progress)?;
+        if let Start::Resume(folder) = self.start {
+            let (from, to) = (saved::console(folder), self.console());
+            fs::copy(&from, &to).at("write", &to)?;
+        }
         let words = self.words();
         let log = File::create(&words).at("create", &words)?;
         let places = Places {
@@ -214,20 +195,38 @@ impl Guest<'_> {
         };
         let usr = self.qemu.join("usr");
         let mut command = tied(&usr.join("lib64/ld-linux-x86-64.so.2"));
+        let monitor = match self.start {
+            Start::Save(_) => Stdio::piped,
+            _ => Stdio::null,
+        };
         command
             .arg("--library-path")
             .arg(usr.join("lib/x86_64-linux-gnu"))
             .arg(usr.join("bin/qemu-system-x86_64"))
             .args(self.options(&places))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdin(monitor())
+            .stdout(monitor())
             .stderr(log);
-        let child = command.spawn().map_err(|source| Error::Start {
+        let mut child = command.spawn().map_err(|source| Error::Start {
             program: "setpriv (util-linux), which starts QEMU".into(),
             source,
         })?;
         let mut tail = Tail::open(&progress)?;
-        let ended = self.wait(child, &mut tail, line);
+        let monitor = (child.stdout.take(), child.stdin.take());
+        let ended = thread::scope(|threads| {
+            let saved = match (self.start, monitor) {
+                (Start::Save(folder), (Some(from), Some(to))) => {
+                    threads.spawn(move || saved::save(BufReader::new(from), to, folder))
+                }
+                _ => threads.spawn(|| Ok(true)),
+            };
+            let ended = self.wait(child, &mut tail, line);
+            match (ended, saved.join()) {
+                (Ended::Well, Ok(Ok(true))) => Ended::Well,
+                (Ended::Well, _) => Ended::Badly("it has not written the guest's snapshot".into()),
+                (other, _) => other,
+            }
+        });
         let console = fs::read(self.console()).unwrap_or_default();
         let console = String::from_utf8_lossy(&console);
         let said = fs::read_to_string(&words).unwrap_or_default();
@@ -250,8 +249,6 @@ impl Guest<'_> {
     /// Returns QEMU's options.
     fn options(&self, places: &Places<'_>) -> Vec<OsString> {
         let share = places.qemu.join("usr/share");
-        // QEMU reads a doubled comma as a comma.
-        let text = |path: &Path| path.display().to_string().replace(',', ",,");
         let icount = match self.nics {
             [] => ICOUNT,
             _ => ICOUNT_OF_NICS,
@@ -273,7 +270,16 @@ impl Guest<'_> {
         add("-append", &format!("{KERNEL_LINE} {}", self.kernel_line));
         add("-kernel", &places.kernel);
         add("-initrd", &places.initrd);
-        add("-serial", &format!("file:{}", text(places.console)));
+        let append = match self.start {
+            Start::Resume(_) => "on",
+            _ => "off",
+        };
+        let console = text(places.console);
+        add(
+            "-chardev",
+            &format!("file,id=console,path={console},append={append}"),
+        );
+        add("-serial", &"chardev:console");
         add("-serial", &format!("file:{}", text(places.progress)));
         let backend = format!(
             "memory-backend-file,id=results,size={},share=on,mem-path={}",
@@ -281,13 +287,45 @@ impl Guest<'_> {
             text(places.shared)
         );
         add("-object", &backend);
-        add("-device", &"ivshmem-plain,memdev=results");
+        add("-device", &"ivshmem-plain,memdev=results,master=on");
         if let Some((plugin, argument)) = &self.plugin {
             add("-plugin", &format!("{},{argument}", text(plugin)));
         }
         options.extend(["-nodefaults", "-no-reboot"].map(OsString::from));
+        options.extend(self.start_words().into_iter().map(OsString::from));
         options.extend(nic_words(self.nics).into_iter().map(OsString::from));
         options
+    }
+
+    /// Returns QEMU's options for the guest's start. The agent stops a guest that is to be saved
+    /// through the device pvpanic, which stops it at that very instruction. A resumed guest keeps
+    /// for itself what it changes in the memory.
+    fn start_words(&self) -> Vec<String> {
+        let (folder, share, machine) = match self.start {
+            Start::Boot => return Vec::new(),
+            Start::Save(folder) => (folder, "on", ""),
+            Start::Resume(folder) => (folder, "off", ",suppress-vmdesc=on"),
+        };
+        let memory = format!(
+            "memory-backend-file,id=memory,size={}M,share={share},mem-path={}",
+            self.memory_bytes >> 20,
+            text(&saved::memory(folder))
+        );
+        let machine = format!("memory-backend=memory{machine}");
+        let mut words = vec!["-object".into(), memory, "-machine".into(), machine];
+        words.extend(["-device".into(), "pvpanic".into()]);
+        let devices = format!("file:{}", saved::devices(folder).display());
+        let more: &[&str] = match self.start {
+            Start::Resume(_) => &[
+                "-global",
+                "migration.send-configuration=off",
+                "-incoming",
+                &devices,
+            ],
+            _ => &["-action", "panic=pause", "-qmp", "stdio"],
+        };
+        words.extend(more.iter().map(ToString::to_string));
+        words
     }
 
     fn wait(&self, mut child: Child, tail: &mut Tail, line: &mut dyn FnMut(&str)) -> Ended {
@@ -315,6 +353,11 @@ impl Guest<'_> {
             sleep(POLL);
         }
     }
+}
+
+/// Returns a path within an option of QEMU, which reads a doubled comma as a comma.
+fn text(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }
 
 /// Returns QEMU's options for the devices. The guest has no host network: a hub ends inside QEMU,
@@ -396,7 +439,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
     use std::env;
-    use std::io::{BufRead, BufReader, Write};
+    use std::io::{BufRead, Write};
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::ExitStatusExt;
 
@@ -421,6 +464,7 @@ mod tests {
             kernel: Path::new("none"),
             kernel_line: "",
             initrd: &[],
+            start: Start::Boot,
             memory_bytes: 1 << 20,
             shared_bytes: 1 << 12,
             seed: 1,
@@ -434,7 +478,7 @@ mod tests {
         };
         // The guest starts in a thread, because guests run side by side.
         std::thread::scope(|threads| {
-            threads.spawn(|| guest.boot(&folder, &mut |_| {}).map(drop));
+            threads.spawn(|| guest.run(&folder, &mut |_| {}).map(drop));
         });
     }
 
@@ -512,196 +556,6 @@ mod tests {
             "-device igb,netdev=hub2end1,mac=02:00:00:00:02:01,romfile=,bus=hub2port1",
         ] {
             assert!(words.contains(expected), "{expected} in {words}");
-        }
-    }
-
-    /// Stands for QEMU: counts its runs, and leaves its options as results.
-    const COUNTER: &str = r#"#!/bin/sh
-echo boot >>COUNT
-for word; do
-    case $word in
-    *mem-path=*) printf 'a\nb' 1<>"${word##*mem-path=}" ;;
-    file:*console.log) echo booted >"${word#file:}" ;;
-    file:*progress) echo "line 1" >"${word#file:}" ;;
-    esac
-done
-"#;
-
-    /// Makes a folder of packages in which [`COUNTER`] is QEMU.
-    fn packages(folder: &Path, name: &str) -> PathBuf {
-        let qemu = folder.join(name);
-        let loader = qemu.join("usr/lib64/ld-linux-x86-64.so.2");
-        fs::create_dir_all(loader.parent().unwrap()).unwrap();
-        let count = folder.join("count").display().to_string();
-        fs::write(&loader, COUNTER.replace("COUNT", &count)).unwrap();
-        fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
-        qemu
-    }
-
-    #[test]
-    fn a_guest_runs_again_if_any_input_differs() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path();
-        let [qemu, newer] = ["qemu-1", "qemu-2"].map(|name| packages(folder, name));
-        let [kernel, other] = ["kernel", "other"].map(|name| {
-            let path = folder.join(name);
-            fs::write(&path, name).unwrap();
-            path
-        });
-        let (store, stop) = (
-            Store::of(&Cache::at(folder.join("cache"))).unwrap(),
-            AtomicBool::new(false),
-        );
-        let logs = [folder.join("logs"), folder.join("others")];
-        let first = Guest {
-            qemu: &qemu,
-            kernel: &kernel,
-            kernel_line: "a b",
-            initrd: b"initrd",
-            memory_bytes: 1 << 29,
-            shared_bytes: 1 << 16,
-            seed: 1,
-            timeout: Duration::from_secs(60),
-            folder: &logs[0],
-            nics: &[],
-            plugin: None,
-            stop: &stop,
-            store: &store,
-            answers: Answers::Stored,
-        };
-        let booted = |guest: &Guest<'_>| {
-            let count = || fs::read_to_string(folder.join("count")).map_or(0, |text| text.len());
-            let before = count();
-            let scratch = tempfile::tempdir_in(folder).unwrap();
-            let mut lines = Vec::new();
-            let shared = guest.boot(scratch.path(), &mut |line| lines.push(line.to_owned()));
-            let shared = fs::read(shared.unwrap().shared).unwrap();
-            assert_eq!(shared.len() as u64, guest.shared_bytes);
-            assert_eq!(&shared[..3], b"a\nb");
-            assert_eq!(lines, ["line 1"]);
-            assert_eq!(fs::read(guest.console()).unwrap(), b"booted\n");
-            count() > before
-        };
-        assert!(booted(&first));
-        assert!(!booted(&first));
-        let said = fs::read_to_string(first.words()).unwrap();
-        assert!(said.starts_with("not booted: the store"), "{said}");
-        let plugin = (&*kernel, "out=x".to_owned());
-        let others = [
-            Guest {
-                qemu: &newer,
-                ..first.clone()
-            },
-            Guest {
-                kernel: &other,
-                ..first.clone()
-            },
-            Guest {
-                kernel_line: "a",
-                ..first.clone()
-            },
-            Guest {
-                initrd: b"initrb",
-                ..first.clone()
-            },
-            Guest {
-                memory_bytes: 1 << 30,
-                ..first.clone()
-            },
-            Guest {
-                shared_bytes: 1 << 17,
-                ..first.clone()
-            },
-            Guest {
-                seed: 2,
-                ..first.clone()
-            },
-        ];
-        for guest in &others {
-            assert!(booted(guest));
-            assert!(!booted(guest));
-        }
-        // What decides nothing; and the first one is still known.
-        for guest in [
-            first.clone(),
-            Guest {
-                folder: &logs[1],
-                ..first.clone()
-            },
-            Guest {
-                timeout: Duration::from_secs(61),
-                ..first.clone()
-            },
-        ] {
-            assert!(!booted(&guest));
-        }
-        for guest in [
-            Guest {
-                answers: Answers::Fresh,
-                ..first.clone()
-            },
-            Guest {
-                answers: Answers::Unstored,
-                ..first.clone()
-            },
-            Guest {
-                nics: &["e1000e"],
-                ..first.clone()
-            },
-            Guest {
-                plugin: Some(plugin),
-                ..first.clone()
-            },
-        ] {
-            assert!(booted(&guest));
-            assert!(booted(&guest));
-        }
-    }
-
-    #[test]
-    fn a_fresh_guest_that_leaves_other_bytes_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path();
-        let qemu = packages(folder, "qemu");
-        let kernel = folder.join("kernel");
-        fs::write(&kernel, "").unwrap();
-        let logs = folder.join("logs");
-        let guest = Guest {
-            qemu: &qemu,
-            kernel: &kernel,
-            kernel_line: "",
-            initrd: &[],
-            memory_bytes: 1 << 29,
-            shared_bytes: 1 << 16,
-            seed: 1,
-            timeout: Duration::from_secs(60),
-            folder: &logs,
-            nics: &[],
-            plugin: None,
-            stop: &AtomicBool::new(false),
-            store: &Store::of(&Cache::at(folder.join("cache"))).unwrap(),
-            answers: Answers::Fresh,
-        };
-        let boot = || {
-            let scratch = tempfile::tempdir_in(folder).unwrap();
-            guest.boot(scratch.path(), &mut |_| {}).map(drop)
-        };
-        boot().unwrap();
-        boot().unwrap();
-        let loader = qemu.join("usr/lib64/ld-linux-x86-64.so.2");
-        let text = fs::read_to_string(&loader).unwrap();
-        for (from, to, part) in [
-            ("'a\\nb'", "'a\\nc'", "shared"),
-            ("echo booted", "echo Booted", "console"),
-            ("line 1", "line 2", "progress"),
-        ] {
-            assert!(text.contains(from), "{text}");
-            fs::write(&loader, text.replace(from, to)).unwrap();
-            let error = boot().unwrap_err().to_string();
-            assert!(
-                error.contains(&format!("left another {part} before")),
-                "{error}"
-            );
         }
     }
 }

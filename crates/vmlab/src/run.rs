@@ -21,10 +21,11 @@ use crate::kbuild::{Headers, SCH_PSP};
 use crate::plan::{module_candidates, plan};
 use crate::profile::{self, Debug};
 use crate::progress::{Event, Progress};
-use crate::qemu::Guest;
+use crate::qemu::{Guest, Start};
 use crate::reports;
 use crate::results::collect;
 use crate::setup::{FRESH, Lab, Parts};
+use crate::snapshot::Origin;
 
 /// Smallest and largest room for results, in bytes. The file is sparse, so unused room costs
 /// nothing.
@@ -120,9 +121,10 @@ pub struct BootStats {
 pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<RunOutput, Error> {
     check_room(spec.out_dir, spec.cells.iter().map(|cell| cell.index))?;
     let candidates: Vec<String> = spec.cells.iter().flat_map(module_candidates).collect();
-    let mut parts = lab.parts(spec.kernel, false, progress)?;
+    let parts = lab.parts(spec.kernel, false, progress)?;
     let modules = lab.modules(&parts, &["wire".into()], &candidates, progress)?;
-    let load = add_modules(&mut parts.base, modules);
+    let mut files = Image::default();
+    let load = add_modules(&mut files, modules);
     let base = parts.base.to_cpio();
     fs::create_dir_all(spec.out_dir).at("create", spec.out_dir)?;
     let shards: Vec<&[Cell]> = spec.cells.chunks(spec.per_boot.max(1)).collect();
@@ -133,6 +135,7 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
         spec,
         parts: &parts,
         base: &base,
+        files: &files,
         load: &load,
         progress,
     };
@@ -173,6 +176,8 @@ struct Runner<'a> {
     spec: &'a RunSpec<'a>,
     parts: &'a Parts,
     base: &'a [u8],
+    /// The kernel modules.
+    files: &'a Image,
     /// Steps that load the kernel modules.
     load: &'a [String],
     progress: &'a dyn Progress,
@@ -210,7 +215,6 @@ impl Runner<'_> {
             .prefix(".boot-")
             .tempdir_in(self.spec.out_dir)
             .at("create a folder in", self.spec.out_dir)?;
-        let initrd = [self.base, &self.plan(cells).to_cpio()].concat();
         let simulated: f64 = cells.iter().map(simulated_s).sum();
         let plugin = self.parts.programs.join("profile.so");
         let argument = format!("out={}", folder.join(profile::COUNTS).display());
@@ -219,7 +223,8 @@ impl Runner<'_> {
             kernel: &self.parts.kernel.image,
             // Cells are IPv4 only; IPv6 neighbour discovery would put frames on their cables.
             kernel_line: "ipv6.disable=1",
-            initrd: &initrd,
+            initrd: &[],
+            start: Start::Boot,
             memory_bytes: cells
                 .iter()
                 .map(|cell| cell.memory_bytes)
@@ -255,6 +260,13 @@ impl Runner<'_> {
                 is_folder,
             });
         }
+        let files = self.plan(cells).to_cpio();
+        let origin = Origin::new(&self.lab.cache, &guest, self.base, files)?;
+        let guest = Guest {
+            initrd: &origin.initrd,
+            start: origin.start(),
+            ..guest
+        };
         let begin = Instant::now();
         let mut boot_s = None;
         let left = guest.boot(scratch.path(), &mut |line| {
@@ -313,7 +325,7 @@ impl Runner<'_> {
 
     /// Returns the second archive: the plan and its files.
     fn plan(&self, cells: &[Cell]) -> Image {
-        let mut image = Image::default();
+        let mut image = self.files.clone();
         let mut steps = self.load.join("\n") + "\n";
         for cell in cells {
             let plan = plan(cell, self.spec.seed);

@@ -10,11 +10,12 @@ use scenario::Kernel;
 
 use crate::debug_kernel;
 use crate::error::{At, Error};
-use crate::image::add_modules;
+use crate::image::{Image, add_modules};
 use crate::progress::Progress;
-use crate::qemu::Guest;
+use crate::qemu::{Guest, Start};
 use crate::results::collect;
 use crate::setup::Lab;
+use crate::snapshot::Origin;
 
 /// Modules for tests of psp together with other qdiscs, in the order to load them.
 pub const QDISC_MODULES: &[&str] = &[
@@ -99,7 +100,7 @@ pub fn run_script(
     let parts = lab.parts(spec.kernel, true, progress)?;
     let wanted: Vec<String> = spec.modules.iter().map(ToString::to_string).collect();
     let modules = lab.modules(&parts, &wanted, &[], progress)?;
-    let mut image = parts.base;
+    let mut image = Image::default();
     let mut steps = add_modules(&mut image, modules);
     for (from, to) in spec.files {
         let bytes = fs::read(from).at("read", from)?;
@@ -120,7 +121,8 @@ pub fn run_script(
             true => debug_kernel::LINE,
             false => "",
         },
-        initrd: &image.to_cpio(),
+        initrd: &[],
+        start: Start::Boot,
         // The checkers of the debug kernel keep freed memory, so it needs about twice as much.
         memory_bytes: if lab.debug_kernel { 2 << 30 } else { 1 << 30 },
         shared_bytes: 1 << 26,
@@ -132,6 +134,13 @@ pub fn run_script(
         stop: &AtomicBool::new(false),
         store: &parts.store,
         answers: lab.answers,
+    };
+    let base = parts.base.to_cpio();
+    let origin = Origin::new(&lab.cache, &guest, &base, image.to_cpio())?;
+    let guest = Guest {
+        initrd: &origin.initrd,
+        start: origin.start(),
+        ..guest
     };
     let left = guest.boot(scratch.path(), &mut |_| {})?;
     let console = guest.console();

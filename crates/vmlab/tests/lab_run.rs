@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::common::{LONG, run, run_on, run_unstored, scenario};
 use scenario::Kernel;
+use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 /// Returns every file of a cell, by name.
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
@@ -341,5 +342,31 @@ lines = [
             let gap_ns = pair[1] - pair[0];
             assert!(gap_ns.abs_diff(242_240) <= 80, "{kernel}: {gap_ns} ns");
         }
+    }
+}
+
+/// Files of more than half of the shared memory are in the initial file system of a guest that
+/// boots. Others reach a resumed guest. Both have the same plan and seed.
+#[test]
+fn files_reach_a_guest_that_boots_and_one_that_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let big = folder.path().join("big");
+    for (bytes, boots) in [(1_000_000, false), (33 << 20, true)] {
+        fs::write(&big, vec![b'x'; bytes]).unwrap();
+        let spec = ScriptSpec {
+            kernel: Kernel::V6_1,
+            modules: &["dummy"],
+            files: &[(&big, "/deep/folder/big")],
+            command: "wc -c < /deep/folder/big; tr -d x < /deep/folder/big | wc -c; \
+                      uname -r >&2; dmesg | grep -c 'Linux version'",
+            seed: 1,
+            timeout: LONG,
+            out_dir: &folder.path().join(boots.to_string()),
+        };
+        let output = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap();
+        let lines: Vec<&str> = output.output.lines().collect();
+        assert_eq!(lines[..2], [&bytes.to_string(), "0"], "{lines:?}");
+        assert!(lines[2].starts_with("6.1."), "{lines:?}");
+        assert_eq!((lines[3], output.status), ("1", 0), "{lines:?}");
     }
 }
