@@ -15,7 +15,7 @@ use manager::client::{Client, ClientError, Reserved};
 use manager::etcd::gateway::{Condition, Keys, Write};
 
 use processes::{Etcd, ManagerProcess, NET, command, until};
-use requests::{MS, S, body};
+use requests::{S, body};
 
 /// A frame of 1000 bytes with all that is around it.
 const WIRE_BYTES: u64 = 1038;

@@ -4,7 +4,7 @@
 use admission::{Interval, Listener, Requirements, StreamRequest, Talker, TrafficSpecification};
 use manager::api::ReserveBody;
 
-pub const MS: u64 = 1_000_000;
+const MS: u64 = 1_000_000;
 pub const S: u64 = 1000 * MS;
 
 /// Returns a request for a stream of so many frames of 1000 bytes in 10 ms.
