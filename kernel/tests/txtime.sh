@@ -58,7 +58,8 @@ class_of() { class_stat_of c1a 1:1 "$1"; }
 
 # A frame of 1242 bytes each 213 us, no multiple of anything that psp counts in.
 STREAM="payload=1200,rate=46647887"
-HALF_GAP=336
+# Half a gap frame of 84 bytes, and the byte to which psp rounds an instant.
+HALF_GAP=344
 # A launch time is so far ahead when its frame is sent.  It is no whole number of frames and
 # what mode hybrid wakes up ahead: the sender's timer and psp's are due at different times.
 LEAD=2900000

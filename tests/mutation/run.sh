@@ -47,10 +47,11 @@ one() {
 	else
 		while read -r seconds test program; do
 			said=0
+			# shellcheck disable=SC2086 # a program and its filter
 			(
 				# Processor time, so that a busy machine does not look like a hang.
 				ulimit -t "$((6 * seconds + ${LIMIT:-5}))"
-				cd "$folder/run" && LD_LIBRARY_PATH=$folder exec "$program" -q
+				cd "$folder/run" && LD_LIBRARY_PATH=$folder exec $program -q
 			) >"$folder/log" 2>&1 || said=$?
 			if [ $said -ne 0 ]; then
 				status=caught
@@ -140,15 +141,24 @@ programs=$(cd "$tree" &&
 	echo "$programs" >&2
 	exit 1
 }
+# A line for each file of tests: its name, the program, and the filter that chooses the file.
 # freestanding compiles the core itself, so it cannot notice a mutant.
 echo "$programs" | sed -n 's/.*Executable.* \(src\|tests\)\/\([a-z_]*\)\.rs (\(.*\))$/\2 \3/p' |
-	grep -v '^freestanding ' >"$MUTATION/all"
+	while read -r file program; do
+		if [ "$file" = main ]; then
+			"$program" --list --format terse | sed -n 's/^\([a-z_]*\)::.*: test$/\1/p' | sort -u |
+				sed "s|.*|& $program &::|"
+		else
+			echo "$file $program"
+		fi
+	done | grep -v '^freestanding ' >"$MUTATION/all"
 
 # A test that fails without a mutant catches nothing. The others are sorted, the quickest
 # first. agreement counts as a twentieth of its time, because random operations fail early.
 while read -r test program; do
 	before=$(date +%s%N)
-	(cd "$MUTATION/mutants" && LD_LIBRARY_PATH=$MUTATION/core "$program" -q) >"$MUTATION/log" 2>&1 || {
+	# shellcheck disable=SC2086
+	(cd "$MUTATION/mutants" && LD_LIBRARY_PATH=$MUTATION/core $program -q) >"$MUTATION/log" 2>&1 || {
 		cat "$MUTATION/log" >&2
 		echo "run.sh: $test fails without a mutant" >&2
 		exit 1

@@ -9,7 +9,7 @@ use std::process::Command;
 fn the_core_compiles_for_bpf() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("core.bpf.o");
-    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned());
     let mut compile = Command::new(clang);
     compile.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g"]);
     compile.args(["-Wall", "-Wextra", "-Werror"]);

@@ -22,6 +22,7 @@ use host_apply::{Command as Apply, Io};
 use nix::time::{ClockId, clock_gettime};
 use scenario::Kernel;
 use serde_json::Value;
+use testkit::guest::program;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 const MODULES: &[&str] = &["sch_psp", "wire", "cls_flower", "cls_fw"];
@@ -308,29 +309,6 @@ fn in_guest() {
     }
 }
 
-/// This program without what a debugger needs, and what it is linked with.
-fn program(folder: &Path) -> Vec<(PathBuf, String)> {
-    let built = std::env::current_exe().unwrap();
-    let stripped = folder.join("test");
-    let mut strip = Command::new("strip");
-    let strip = strip.arg("-o").arg(&stripped).arg(&built).status();
-    assert!(strip.unwrap().success());
-    let linked = Command::new("ldd").arg(&built).output().unwrap();
-    let linked = String::from_utf8(linked.stdout).unwrap();
-    let mut files = vec![(stripped, "/changes/test".to_owned())];
-    for line in linked.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [name, "=>", path, _] => files.push((path.into(), format!("/changes/{name}"))),
-            [path, _] if path.contains("ld-linux") => {
-                files.push((path.into(), "/changes/ld.so".to_owned()));
-            }
-            _ => {}
-        }
-    }
-    files
-}
-
 /// A frame of the cable's record: when it leaves, and its number in its flow.
 type Frame = (u64, u64);
 
@@ -409,7 +387,8 @@ fn kill_at(folder: &Path, source: &Path) -> PathBuf {
 fn ran(kernel: Kernel, script: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = program(folder.path());
+    let built = std::env::current_exe().unwrap();
+    let mut files = program(&built, folder.path(), "changes", "test");
     let killer = kill_at(folder.path(), &here.join("tests/changes/kill-at.c"));
     files.push((killer, "/changes/kill-at".to_owned()));
     for (from, to) in [

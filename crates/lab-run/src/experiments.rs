@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs every experiment, and writes a page for each and their index.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use crate::engine_agreement;
 use crate::finished::Finished;
 use crate::ground_truth::matrix::Matrix;
 use crate::lab;
+use crate::made_of::MadeOf;
 use crate::measure_cell::write;
 use crate::progress::Progress;
 use crate::reference_figures::{Paper, Row};
@@ -193,6 +194,7 @@ impl<'a> Runs<'a> {
         let mut page = Page::new(name, paper);
         let (mut findings, mut rows) = (Findings::default(), vec![]);
         let mut matrix = Matrix::default();
+        let mut engines = BTreeSet::new();
         for file in catalogue::files_in(folder)? {
             let scenario = self.read(&file)?;
             let on = match sim::support::is_needed(&scenario) {
@@ -202,6 +204,7 @@ impl<'a> Runs<'a> {
             for scenario in on_kernels(&scenario, paper, self.plan.quick)? {
                 let done = self.run(&scenario, on, &file)?;
                 self.ok &= done.result.ok;
+                engines.insert(done.result.engine);
                 matrix.add(&done.result);
                 findings.add_bounds(&done.result);
                 let compared = paper.compare(&done.result);
@@ -228,6 +231,7 @@ impl<'a> Runs<'a> {
             let lab = self.run(&scenario, Engine::Vmlab, &file)?;
             let simulated = engine_agreement::simulated(&scenario);
             let sim = self.run(&simulated, Engine::Netsim, &file)?;
+            engines.extend([Engine::Vmlab, Engine::Netsim]);
             let (agreement, table) = both.compare(&lab.result, &sim.result);
             findings.engines += agreement;
             page.engines(&lab.result, &table);
@@ -235,6 +239,14 @@ impl<'a> Runs<'a> {
                 .extend([lab.result.clone(), sim.result.clone()]);
         }
         let line = results_index::line(name, paper, &rows, &findings);
+        // Where the command is installed there is not all of the code.
+        let sources = vmlab::Sources::find()?;
+        let made = MadeOf::of(sources.path(), folder, &engines).ok();
+        // Nobody knows what an earlier call was made of.
+        if let Some(made) = made.filter(|_| !self.plan.reuse) {
+            page.text.push('\n');
+            page.text.push_str(&made.line());
+        }
         Ok((page.text, line))
     }
 

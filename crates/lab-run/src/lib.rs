@@ -7,7 +7,7 @@
 //! source tree. It writes a page for each ([`results_page`]), beside the figures of the
 //! sources ([`reference_figures`]), the other engine ([`engine_agreement`]) and what is
 //! known of stalls ([`ground_truth`]), and an index ([`results_index`]) with a
-//! [`verdict`] on each. [`capture_survey`] measures a capture of any origin.
+//! [`verdict`] on each. A page says what it was [`made_of`]. [`capture_survey`] measures a capture of any origin.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ pub mod experiments;
 pub mod finished;
 pub mod ground_truth;
 pub mod lab;
+pub mod made_of;
 pub mod measure_cell;
 pub mod measured_delays;
 mod params;

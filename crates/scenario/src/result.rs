@@ -16,7 +16,7 @@ pub use crate::transfers::TransferRow;
 pub const FORMAT: &str = "pspacer-result-1";
 
 /// Which engine produced a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// A real kernel, in virtual time.

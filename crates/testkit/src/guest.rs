@@ -8,41 +8,49 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folder of the program in the guest.
-const FOLDER: &str = "/test";
+/// Returns a program without what a debugger needs, which is written to `folder` as `name`, and what
+/// it is linked with, each with where it has to be in the guest: below `/GUEST`, where `ld.so` starts
+/// it.
+///
+/// # Panics
+/// Without `strip` or `ldd`.
+#[must_use]
+pub fn program(built: &Path, folder: &Path, guest: &str, name: &str) -> Vec<(PathBuf, String)> {
+    let stripped = folder.join(name);
+    let strip = Command::new("strip")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(built)
+        .status();
+    assert!(strip.is_ok_and(|status| status.success()), "strip");
+    let linked = Command::new("ldd").arg(built).output();
+    let linked = linked.unwrap_or_else(|error| panic!("ldd: {error}"));
+    let linked = String::from_utf8_lossy(&linked.stdout);
+    let mut files = vec![(stripped, format!("/{guest}/{name}"))];
+    for line in linked.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [name, "=>", path, _] => files.push((path.into(), format!("/{guest}/{name}"))),
+            [path, _] if path.contains("ld-linux") => {
+                files.push((path.into(), format!("/{guest}/ld.so")));
+            }
+            _ => {}
+        }
+    }
+    assert!(files.len() > 2, "{linked}");
+    files
+}
 
-/// Returns this program without what a debugger needs, which is written to `folder`, and what it is
-/// linked with, each with where it has to be in the guest; and the command that runs the ignored
-/// test `name` there.
+/// Returns this program as [`program`] does, and the command that runs the ignored test `name` there.
 ///
 /// # Panics
 /// Without `strip` or `ldd`.
 #[must_use]
 pub fn test_program(folder: &Path, name: &str) -> (Vec<(PathBuf, String)>, String) {
     let built = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
-    let stripped = folder.join("test-program");
-    let strip = Command::new("strip")
-        .arg("-o")
-        .arg(&stripped)
-        .arg(&built)
-        .status();
-    assert!(strip.is_ok_and(|status| status.success()), "strip");
-    let linked = Command::new("ldd").arg(&built).output();
-    let linked = linked.unwrap_or_else(|error| panic!("ldd: {error}"));
-    let mut files = vec![(stripped, format!("{FOLDER}/program"))];
-    for line in String::from_utf8_lossy(&linked.stdout).lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [name, "=>", path, _] => files.push((path.into(), format!("{FOLDER}/{name}"))),
-            [path, _] if path.contains("ld-linux") => {
-                files.push((path.into(), format!("{FOLDER}/ld.so")));
-            }
-            _ => {}
-        }
-    }
+    let files = program(&built, folder, "test", "program");
     let command = format!(
-        "{FOLDER}/ld.so --library-path {FOLDER} {FOLDER}/program --ignored --exact --nocapture \
-         {name}"
+        "/test/ld.so --library-path /test /test/program --ignored --exact --nocapture {name}"
     );
     (files, command)
 }

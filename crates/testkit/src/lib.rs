@@ -6,3 +6,10 @@ pub mod guest;
 mod properties;
 
 pub use properties::{cases, properties};
+
+/// Returns whether all there is to test shall be tested, as `make test-all` asks: more cases, longer
+/// attacks.
+#[must_use]
+pub fn everything() -> bool {
+    std::env::var_os("PSPACER_TESTS").is_some_and(|tests| tests == "all")
+}

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     /// Returns the commands that QEMU got, and the result.
-    fn told(said: &[&str]) -> (Vec<String>, bool) {
+    fn commands_of(said: &[&str]) -> (Vec<String>, bool) {
         let mut to = Vec::new();
         let said = said.join("\n");
         let complete = save(said.as_bytes(), &mut to, Path::new("cache/x")).unwrap();
@@ -84,14 +84,14 @@ mod tests {
         let begin = "qmp_capabilities ";
         let save = "xen-save-devices-state cache/x/devices";
 
-        let (commands, complete) = told(&[greeting, ready, stop, saved]);
+        let (commands, complete) = commands_of(&[greeting, ready, stop, saved]);
         assert_eq!(commands, [begin, save, "quit "]);
         assert!(complete);
-        let (commands, complete) = told(&[greeting, stop, ready, failed]);
+        let (commands, complete) = commands_of(&[greeting, stop, ready, failed]);
         assert_eq!(commands, [begin, save, "quit "]);
         assert!(!complete);
         // The guest ended before it stopped.
-        let (commands, complete) = told(&[greeting, ready]);
+        let (commands, complete) = commands_of(&[greeting, ready]);
         assert_eq!(commands, [begin]);
         assert!(!complete);
     }

@@ -52,7 +52,7 @@ mod a_user_without_privileges_gets_what_is_stated {
     use vmlab::Lab;
 
     fn run(kernel: Kernel) {
-        let seconds = match std::env::var_os("PSPACER_TESTS").is_some_and(|tests| tests == "all") {
+        let seconds = match testkit::everything() {
             true => "HOSTILE_SECONDS=60",
             false => "HOSTILE_SECONDS=20",
         };

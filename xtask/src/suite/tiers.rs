@@ -164,7 +164,7 @@ long = ["a::t_lab::", "a::x_lab::"]
     }
 
     #[test]
-    fn what_is_apart_meets_every_kernel_in_each_turn() {
+    fn what_is_apart_meets_every_kernel_in_each_round() {
         let tiers = tiers();
         for round in 0..7 {
             let mut kernels: Vec<usize> = ["all", "odd", "even"]

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a script with the command in a guest of the laboratory.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
 use scenario::Kernel;
+use testkit::guest::program;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 use super::root;
@@ -29,7 +29,8 @@ pub fn run(
     files: &[&str],
     (folder, command): (&Path, &dyn Fn(&str) -> String),
 ) -> String {
-    let mut placed = program(folder, guest);
+    let built = Path::new(env!("CARGO_BIN_EXE_pspacer"));
+    let mut placed = program(built, folder, guest, "pspacer");
     let named = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
     for file in files {
         placed.push((root().join(file), format!("/{guest}/{}", named(file))));
@@ -53,32 +54,4 @@ pub fn run(
     });
     assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
     ran.output
-}
-
-/// Returns the program without what a debugger needs, and what it is linked with, to be below
-/// `/GUEST` in the laboratory's guest.
-fn program(folder: &Path, guest: &str) -> Vec<(PathBuf, String)> {
-    let stripped = folder.join("pspacer");
-    let built = env!("CARGO_BIN_EXE_pspacer");
-    let strip = Command::new("strip")
-        .arg("-o")
-        .arg(&stripped)
-        .arg(built)
-        .status();
-    assert!(strip.unwrap().success());
-    let linked = Command::new("ldd").arg(built).output().unwrap();
-    let linked = String::from_utf8(linked.stdout).unwrap();
-    let mut files = vec![(stripped, format!("/{guest}/pspacer"))];
-    for line in linked.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [name, "=>", path, _] => files.push((path.into(), format!("/{guest}/{name}"))),
-            [path, _] if path.contains("ld-linux") => {
-                files.push((path.into(), format!("/{guest}/ld.so")));
-            }
-            _ => {}
-        }
-    }
-    assert!(files.len() > 2, "{linked}");
-    files
 }

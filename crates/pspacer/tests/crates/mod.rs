@@ -185,6 +185,7 @@ pub const MAY_USE: &[(&str, &[&str])] = &[
         "xtask",
         &[
             "capture",
+            "lab-run",
             "pspacer",
             "report",
             "scenario",
