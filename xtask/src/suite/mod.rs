@@ -149,13 +149,7 @@ fn units(tests: &[&Listed<'_>], tiers: &Tiers, tier: Tier, round: u32) -> (Vec<U
         let name = match (test.is_guest, test.program.has_files) {
             (true, _) => test.full.clone(),
             (false, true) => format!("{}{file}", test.program.prefix),
-            (false, false) => {
-                let name = test.program.executable.file_stem().unwrap_or_default();
-                let name = name.to_string_lossy();
-                // Without the digest that cargo puts behind it.
-                let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
-                format!("{}{name} (inside)", test.program.prefix)
-            }
+            (false, false) => format!("{}({})", test.program.prefix, test.program.kind),
         };
         match units
             .iter_mut()

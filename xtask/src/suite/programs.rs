@@ -16,6 +16,8 @@ pub struct Program {
     pub folder: PathBuf,
     /// Whether its tests' names begin with the names of files in `tests`.
     pub has_files: bool,
+    /// `lib`, `bin` or `test`, as cargo has it.
+    pub kind: String,
 }
 
 /// A test.
@@ -95,6 +97,7 @@ fn program(message: Message) -> Option<Program> {
         executable,
         folder,
         has_files,
+        kind: target.kind.into_iter().next().unwrap_or_default(),
     })
 }
 
