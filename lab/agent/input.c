@@ -17,13 +17,14 @@
 #include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
 
-#define PVPANIC_PORT	0x505
-#define PVPANIC_STOP	1
-#define SLIP_MAX_NS	5000			/* the stop itself is some 1000 instructions */
+#define WATCHDOG_PORT	0x443			/* ib700: a number is a time from a table */
+#define WATCHDOG_2S	14
+#define REST_NS		2100000000ll
 #define FW_CFG_DMA_PORT	0x514			/* two 32-bit ports, high half first */
 #define FW_CFG_DMA_PORTS 8
 #define DMA_ERROR	1u
@@ -43,21 +44,26 @@ struct dma_request {
 };
 
 /*
- * QEMU may find the processor at rest before it has stopped the clock, and skip
- * to the next timer. A snapshot with such a gap is of no use: others have none.
+ * QEMU stops the machine when the watchdog's time is over. The processor is at rest
+ * then, so it does not matter when QEMU's thread of the processor hears of it: had it
+ * been at work, the clock could have skipped to the next timer before it stopped.
  */
 bool input_stop(struct reason *why)
 {
-	int64_t slip_ns;
+	int64_t end_ns;
+	struct timespec end;
+	int error;
 
-	if (ioperm(PVPANIC_PORT, 1, 1) < 0)
+	if (ioperm(WATCHDOG_PORT, 1, 1) < 0)
 		return because(why, "ioperm: %s", strerror(errno));
-	slip_ns = -now_ns();
-	outb(PVPANIC_STOP, PVPANIC_PORT);
-	slip_ns += now_ns();
-	if (slip_ns > SLIP_MAX_NS)
-		return because(why, "the clock skipped %lld ns at the snapshot",
-			       (long long)slip_ns);
+	end_ns = now_ns() + REST_NS;
+	end = (struct timespec){ end_ns / 1000000000, end_ns % 1000000000 };
+	outb(WATCHDOG_2S, WATCHDOG_PORT);
+	do {
+		error = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+	} while (error == EINTR);
+	if (error)
+		return because(why, "clock_nanosleep: %s", strerror(error));
 	return true;
 }
 

@@ -298,7 +298,7 @@ impl Guest<'_> {
     }
 
     /// Returns QEMU's options for the guest's start. The agent stops a guest that is to be saved
-    /// through the device pvpanic, which stops it at that very instruction. A resumed guest keeps
+    /// through a watchdog, whose timer ends while the processor is at rest. A resumed guest keeps
     /// for itself what it changes in the memory.
     fn start_words(&self) -> Vec<String> {
         let (folder, share, machine) = match self.start {
@@ -313,7 +313,7 @@ impl Guest<'_> {
         );
         let machine = format!("memory-backend=memory{machine}");
         let mut words = vec!["-object".into(), memory, "-machine".into(), machine];
-        words.extend(["-device".into(), "pvpanic".into()]);
+        words.extend(["-device".into(), "ib700".into()]);
         let devices = format!("file:{}", saved::devices(folder).display());
         let more: &[&str] = match self.start {
             Start::Resume(_) => &[
@@ -322,7 +322,7 @@ impl Guest<'_> {
                 "-incoming",
                 &devices,
             ],
-            _ => &["-action", "panic=pause", "-qmp", "stdio"],
+            _ => &["-action", "watchdog=pause", "-qmp", "stdio"],
         };
         words.extend(more.iter().map(ToString::to_string));
         words
