@@ -183,7 +183,7 @@ fn walk(words: &[String]) -> Option<Vec<Type>> {
     let mut at = 0;
     while at < words.len() {
         let info = number(words, at + 1)?;
-        let (kind, length) = (info >> 24 & 0x1f, (info & 0xffff) as usize);
+        let (kind, length) = ((info >> 24) & 0x1f, (info & 0xffff) as usize);
         let more = match kind {
             kind::INT | kind::VAR | kind::DECL_TAG => 1,
             kind::ARRAY => 3,
@@ -209,10 +209,10 @@ mod tests {
             &[1, 1 << 24, 8, 64][..],
             &[5, 4 << 24, 8],
             &[0, 2 << 24, 2],
-            &[0, 13 << 24 | 2, 3, 7, 3, 9, 1],
-            &[11, 12 << 24 | 1, 4],
+            &[0, (13 << 24) | 2, 3, 7, 3, 9, 1],
+            &[11, (12 << 24) | 1, 4],
             &[0, 13 << 24, 0],
-            &[13, 12 << 24 | 1, 6],
+            &[13, (12 << 24) | 1, 6],
         ]
         .concat();
         let header = [

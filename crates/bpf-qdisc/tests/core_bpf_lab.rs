@@ -175,8 +175,8 @@ fn traffic(wanted: &PortConfig, random: &mut Random) -> (Scheduler, Vec<ClassId>
                     now_ns,
                     kind: Kind::Sent,
                     slot: class.index(),
-                    first: u64::from(burst.len_bytes) << 32 | u64::from(burst.wire_bytes),
-                    second: u64::from(burst.frames) << 32 | u64::from(burst.len_bytes),
+                    first: (u64::from(burst.len_bytes) << 32) | u64::from(burst.wire_bytes),
+                    second: (u64::from(burst.frames) << 32) | u64::from(burst.len_bytes),
                     answer: 0,
                     until_ns: 0,
                 });
@@ -266,7 +266,7 @@ fn compare(seed: u64) {
         let bytes = memory.u64(class + CLOCK).wrapping_add(offset);
         assert_eq!(bytes, clock.bytes, "{what}");
         assert_eq!(memory.u64(class + CLOCK + 8), clock.frac, "{what}");
-        let is_active = memory.u32(class + ACTIVE) >> 8 & 1 == 1;
+        let is_active = (memory.u32(class + ACTIVE) >> 8) & 1 == 1;
         assert_eq!(is_active, core.is_active(*id).unwrap(), "{what}");
     }
     let sends = calls.iter().filter(|call| matches!(call.kind, Kind::Sent));
