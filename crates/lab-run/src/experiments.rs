@@ -240,8 +240,8 @@ impl<'a> Runs<'a> {
         }
         let line = results_index::line(name, paper, &rows, &findings);
         // Where the command is installed there is not all of the code.
-        let sources = vmlab::Sources::find()?;
-        let made = MadeOf::of(sources.path(), folder, &engines).ok();
+        let root = folder.ancestors().nth(2);
+        let made = root.and_then(|root| MadeOf::of(root, folder, &engines).ok());
         // Nobody knows what an earlier call was made of.
         if let Some(made) = made.filter(|_| !self.plan.reuse) {
             page.text.push('\n');
