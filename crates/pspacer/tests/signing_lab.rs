@@ -3,13 +3,16 @@
 
 use crate::common::guest;
 use scenario::Kernel;
+use vmlab::Lab;
 
 fn unsigned_modules_are_refused(kernel: Kernel) {
     let files = [
         "crates/pspacer/tests/signing/enforced.sh",
         "kernel/tests/lib.sh",
     ];
-    let output = guest::output(kernel, "signing", &["sch_psp", "dummy"], &files);
+    let mut lab = Lab::find().unwrap();
+    lab.signatures = true;
+    let output = guest::output_in(&lab, kernel, "signing", &["sch_psp", "dummy"], &files);
     assert!(output.contains("\n1.."), "{output}");
 }
 

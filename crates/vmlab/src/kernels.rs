@@ -118,7 +118,7 @@ impl KernelFiles {
             (Some(module), _) => module.clone(),
             (None, Some(path)) => Module {
                 name: name.clone(),
-                bytes: unsigned(read_module(path)?),
+                bytes: read_module(path)?,
             },
             (None, None) => {
                 return Err(fault(&format!(
@@ -162,7 +162,7 @@ fn read_module(path: &Path) -> Result<Vec<u8>, Error> {
 
 /// Removes the signature behind a module. Without one the kernel checks none, which costs the guest
 /// some 10 million instructions a module.
-fn unsigned(mut module: Vec<u8>) -> Vec<u8> {
+pub(crate) fn unsigned(mut module: Vec<u8>) -> Vec<u8> {
     const MAGIC: &[u8] = b"~Module signature appended~\n";
     // Before the magic: five bytes of kinds and lengths, three of padding, the signature's length.
     const DESCRIPTION: usize = 12;

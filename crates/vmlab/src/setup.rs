@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::guest_store::{Answers, Store};
 use crate::image::{self, Image};
 use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
-use crate::kernels::{KernelFiles, Module};
+use crate::kernels::{KernelFiles, Module, unsigned};
 use crate::packages::{self, APPARMOR, CHECKPATCH, DPDK, ETCD, GUEST, PROMETHEUS, QEMU, SYSTEMD};
 use crate::progress::Progress;
 use crate::repo::Sources;
@@ -36,6 +36,8 @@ pub struct Lab {
     pub nics: Vec<&'static str>,
     /// Counts the instructions of every window by function: [`crate::CellOutput::profile`].
     pub profile: bool,
+    /// Leaves the kernel's own modules their signatures, which cost a guest time.
+    pub signatures: bool,
     /// Whether guests that have run before run again.
     pub answers: Answers,
 }
@@ -67,6 +69,7 @@ impl Lab {
             debug_kernel: false,
             nics: Vec::new(),
             profile: false,
+            signatures: false,
             answers: match env::var_os(FRESH).is_some_and(|value| value == "1") {
                 true => Answers::Fresh,
                 false => Answers::Stored,
@@ -136,7 +139,13 @@ impl Lab {
         {
             built.push(headers.module(&self.cache, &self.sources, module, progress)?);
         }
-        parts.kernel.load_order(&names, &built)
+        let mut modules = parts.kernel.load_order(&names, &built)?;
+        if !self.signatures {
+            for module in &mut modules {
+                module.bytes = unsigned(std::mem::take(&mut module.bytes));
+            }
+        }
+        Ok(modules)
     }
 
     /// Fetches and compiles everything a kernel's guests need, so that later

@@ -89,6 +89,7 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
         debug_kernel: false,
         nics: Vec::new(),
         profile: false,
+        signatures: false,
         answers: Answers::Stored,
     };
     // apt reads this list instead of the machine's. Its only source exists, but has a name that

@@ -12,17 +12,44 @@ use super::root;
 
 /// Runs a script, and returns what it printed; it must succeed. `files` are paths in the project's
 /// folder: the script, then what it needs. They are below `/GUEST`, beside the command.
-#[allow(dead_code, reason = "not all tests need it")]
 pub fn output(kernel: Kernel, guest: &str, modules: &[&str], files: &[&str]) -> String {
+    output_in(&Lab::find().unwrap(), kernel, guest, modules, files)
+}
+
+/// As [`output`], in this laboratory.
+pub fn output_in(
+    lab: &Lab,
+    kernel: Kernel,
+    guest: &str,
+    modules: &[&str],
+    files: &[&str],
+) -> String {
     let folder = tempfile::tempdir().unwrap();
     let command = |script: &str| format!("sh {script}");
-    run(kernel, guest, modules, files, (folder.path(), &command))
+    run_in(
+        lab,
+        kernel,
+        guest,
+        modules,
+        files,
+        (folder.path(), &command),
+    )
 }
 
 /// As [`output`], but what the script leaves in `/out` is in `folder` then, and `command` gives the
 /// command for the script's path.
-#[allow(clippy::panic, reason = "tests fail that way")]
 pub fn run(
+    kernel: Kernel,
+    guest: &str,
+    modules: &[&str],
+    files: &[&str],
+    place: (&Path, &dyn Fn(&str) -> String),
+) -> String {
+    run_in(&Lab::find().unwrap(), kernel, guest, modules, files, place)
+}
+
+fn run_in(
+    lab: &Lab,
     kernel: Kernel,
     guest: &str,
     modules: &[&str],
@@ -48,7 +75,7 @@ pub fn run(
         timeout: Duration::from_secs(600),
         out_dir: folder,
     };
-    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
+    let ran = run_script(lab, &spec, &Quiet).unwrap_or_else(|error| {
         let console = std::fs::read_to_string(folder.join("console.log"));
         panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
     });
