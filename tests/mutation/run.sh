@@ -146,12 +146,16 @@ programs=$(cd "$tree" &&
 echo "$programs" | sed -n 's/.*Executable.* \(src\|tests\)\/\([a-z_]*\)\.rs (\(.*\))$/\2 \3/p' |
 	while read -r file program; do
 		if [ "$file" = main ]; then
-			"$program" --list --format terse | sed -n 's/^\([a-z_]*\)::.*: test$/\1/p' | sort -u |
+			LD_LIBRARY_PATH=$MUTATION/core "$program" --list --format terse | sed -n 's/^\([a-z_]*\)::.*: test$/\1/p' | sort -u |
 				sed "s|.*|& $program &::|"
 		else
 			echo "$file $program"
 		fi
 	done | grep -v '^freestanding ' >"$MUTATION/all"
+[ -s "$MUTATION/all" ] || {
+	echo "run.sh: no tests found" >&2
+	exit 1
+}
 
 # A test that fails without a mutant catches nothing. The others are sorted, the quickest
 # first. agreement counts as a twentieth of its time, because random operations fail early.
