@@ -16,7 +16,7 @@ endif
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
 	@echo "make test               sets up, then tests what a change must pass"
-	@echo "make test-all           tests everything on every kernel; no guest from the cache; takes an hour"
+	@echo "make test-all           tests everything on every kernel; no guest from the cache"
 	@echo "make check              format, clippy, tests inside the crates; for each edit"
 	@echo "make fresh              runs demo and test on an empty Debian: SUITE=bookworm (root)"
 	@echo "make test-debug         tests psp on a kernel with KASAN, lockdep and the like; takes hours"
@@ -53,15 +53,10 @@ demo:
 	@cargo build --profile demo --locked --package pspacer --no-default-features
 	@$(BUILT)/demo/pspacer lab run experiments/demo --out out/demo
 
-test: setup
+test test-all: setup
 	@tools/setup.sh libelf nm perl pkg-config sparse tc xz
 	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
-	@tools/test.sh test
-
-test-all: setup
-	@tools/setup.sh libelf nm perl pkg-config sparse tc xz
-	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
-	@tools/test.sh all
+	@tools/test.sh $(@:test-%=%)
 
 # Checks an edit: compiles and tests what was changed, and boots no guest.
 check: setup

@@ -18,7 +18,7 @@ pub struct Unit {
     pub name: String,
     pub executable: PathBuf,
     pub folder: PathBuf,
-    /// Names of the tests; if there are none, all of the program.
+    /// Names of the tests.
     pub exactly: Vec<String>,
     pub is_guest: bool,
 }
@@ -174,10 +174,8 @@ fn one(unit: &Unit, logs: &Path, environment: &[(&str, &str)]) -> Ran {
     };
     let said = fs::read_to_string(&log).unwrap_or_default();
     let counts = counts(&said);
-    let are_all = match unit.exactly.len() {
-        0 => counts.is_some(),
-        wanted => counts.is_some_and(|counts| (counts.passed + counts.ignored) as usize == wanted),
-    };
+    let ended_well = |counts: Counts| (counts.passed + counts.ignored) as usize;
+    let are_all = counts.is_some_and(|counts| ended_well(counts) == unit.exactly.len());
     Ran {
         name: unit.name.clone(),
         log,
@@ -198,9 +196,7 @@ fn start(unit: &Unit, log: &Path, environment: &[(&str, &str)]) -> Result<Child>
     command
         .env("CARGO", "cargo")
         .env("CARGO_MANIFEST_DIR", &unit.folder);
-    if !unit.exactly.is_empty() {
-        command.arg("--exact").args(&unit.exactly);
-    }
+    command.arg("--exact").args(&unit.exactly);
     // Processes share the processors already.
     command.args(["--test-threads", "1"]);
     command
