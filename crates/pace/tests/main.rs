@@ -21,6 +21,7 @@ mod pacing;
 mod pair;
 mod periods;
 mod queue;
+mod recorded;
 mod reference;
 mod refusals;
 mod sharing;
