@@ -45,13 +45,12 @@ PART bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls, 
 PART struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock);
 /* And what would make the calls deeper than eight, the most that BPF allows. */
 PART void launch_begin(struct pace_sched *s, struct pace_class *c, u64 position);
-PART void end_sole(struct pace_sched *s);
 PART void insert_eligible(struct pace_sched *s, struct pace_class *c);
 #undef PART
 
 #define static
 #define inline	__inline __attribute__((always_inline))
-#include "../core/src/byte_clock.c"
+#include "../core/src/clock.c"
 #include "../core/src/heap.c"
 #include "no_wheel.h"
 #include "../core/src/queue.c"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The clock of a class that departure times come from.  It is the core's class
- * clock (core/src/byte_clock.c) on a line of 8 Gbit/s: such a line carries a byte
- * in a nanosecond, so byte times are nanoseconds.  Compiled for BPF, and for the
- * host by a test that compares it with the core.
+ * The clock of a class that departure times come from.  It is as exact as the core's
+ * class clock (core/src/clock.c), in nanoseconds.  Compiled for BPF, and for the host
+ * by a test that compares it with the core.
  */
 #ifndef EDT_CLOCK_H
 #define EDT_CLOCK_H
@@ -12,11 +11,13 @@
 
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wunused-function"
-#include "../core/src/byte_clock.c"
+#include "../core/src/clock.c"
 #pragma clang diagnostic pop
 
-/* Bits that the line of the clocks carries in a second. */
-#define EDT_LINE_BPS	8000000000ull
+/* One byte at 1 bit/s, in ns. */
+#define EDT_BYTE_NS	8000000000ull
+/* A burst moves the clock by less than this, 73 minutes. */
+#define EDT_LEAD_NS	(1ull << 42)
 
 /* The answer for a frame that would wait for longer than its class allows. */
 #define EDT_TOO_LATE	(~0ull)
@@ -30,8 +31,9 @@ struct edt_class {
 
 /* The clock of a class; what has passed before.  0 is a clock that never ran. */
 struct edt_time {
-	struct pace_clock clock;	/* when the next frame may leave, ns */
-	u64 rate_bps;			/* the rate that the clock's fraction is of */
+	u64 next_ns;		/* when the next frame may leave, rounded up */
+	u64 frac;		/* next_ns is exactly next_ns - 1 + frac / rate_bps, if not 0 */
+	u64 rate_bps;
 };
 
 /*
@@ -49,19 +51,22 @@ edt_depart(struct edt_time *t, const struct edt_class *class, u64 now_ns, u64 by
 		bytes = PACE_BURST_WIRE_MAX;
 	if (t->rate_bps != rate_bps) {
 		/* A fraction of the old rate means nothing at the new one. */
-		pace_clock_round_up(&t->clock);
+		t->frac = 0;
 		t->rate_bps = rate_bps;
 	}
-	pace_clock_raise(&t->clock, now_ns);
-	departure = t->clock.bytes;
+	if (t->next_ns < now_ns) {
+		t->next_ns = now_ns;
+		t->frac = 0;
+	}
+	departure = t->next_ns;
 	if (departure - now_ns > class->horizon_ns)
 		return EDT_TOO_LATE;
-	quot = pace_div_rem(bytes * EDT_LINE_BPS, rate_bps, &rem);
-	if (quot >= PACE_LEAD_MAX) {
-		quot = PACE_LEAD_MAX - 1;
+	quot = pace_div_rem(bytes * EDT_BYTE_NS, rate_bps, &rem);
+	if (quot >= EDT_LEAD_NS) {
+		quot = EDT_LEAD_NS - 1;
 		rem = 0;
 	}
-	pace_clock_advance(&t->clock, quot, rem, rate_bps);
+	pace_exact_add(&t->next_ns, &t->frac, quot, rem, rate_bps);
 	return departure;
 }
 

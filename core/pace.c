@@ -5,7 +5,7 @@
  * declares a function before it is defined.  Everything but the API of
  * include/pace is static.
  */
-#include "src/byte_clock.c"
+#include "src/clock.c"
 #include "src/heap.c"
 #include "src/sort.c"
 #include "src/chunk.c"

@@ -44,12 +44,14 @@ static void pace_best_effort_insert(struct pace_sched *s, struct pace_class *c)
 	c->passed = false;
 	pace_ring_add(&s->ring, c);
 	s->active_normal++;
+	s->others++;
 }
 
 static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
 {
 	pace_ring_remove(&s->ring, c);
 	s->active_normal--;
+	s->others--;
 }
 
 /*
@@ -84,10 +86,11 @@ static bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
 {
 	const struct pace_class *first = pace_first_waiting(s);
 
-	if (s->launching.count && wire_bytes > s->launch_at - s->global)
+	u64 ps = pace_line_takes_ps(s, wire_bytes);
+
+	if (s->launching.count && ps > s->launch_at_ps - s->global_ps)
 		return false;
-	return !first || wire_bytes <= pace_eligible_time(first) -
-				       pace_schedule_clock(s);
+	return !first || ps <= pace_eligible_time(first) - pace_schedule_clock(s);
 }
 
 static bool pace_head_fits(const struct pace_sched *s,

@@ -3,9 +3,9 @@
  * Borrowing: classes below their ceil share what would be a gap.
  *
  * A class with a ceil has two more clocks.  The ceil clock moves by
- * counted x line / ceil with every frame, and until it is reached the class may
+ * counted x 8e12 / ceil with every frame, and until it is reached the class may
  * send nothing: pace_class.eligible_time is the later of the two.  The borrow
- * clock moves by counted x line / rate with every frame sent above the rate.  Of
+ * clock moves by counted x 8e12 / rate with every frame sent above the rate.  Of
  * the classes whose ceil clock is reached the one with the smallest borrow clock
  * goes first: start-time fair queueing (Goyal, Vin and Cheng, 1996), so what is
  * borrowed divides in proportion to the rates.  The clock of the rate does not
@@ -36,17 +36,17 @@
  */
 static u64 ceil_slack(const struct pace_sched *s, const struct pace_class *c)
 {
-	u64 bytes = 2 * c->ceil_quot;
+	u64 ps = 2 * c->ceil_quot;
 
 	if (s->cfg.mode == PACE_MODE_TIMER)
-		bytes += s->slack_bytes;
-	return bytes;
+		ps += PACE_SLACK_PS;
+	return ps;
 }
 
 static bool is_below_ceil(const struct pace_sched *s,
 			  const struct pace_class *c)
 {
-	return !pace_clock_ahead(c->ceil_clock.bytes, pace_schedule_clock(s));
+	return !pace_clock_ahead(c->ceil_clock.ps, pace_schedule_clock(s));
 }
 
 /* Returns the class with the smallest ceil clock not reached yet, or NULL. */
@@ -58,7 +58,7 @@ static struct pace_class *pace_first_at_ceil(const struct pace_sched *s)
 /* Adds a class to those that borrow, not behind their virtual time. */
 static void insert_borrowing(struct pace_sched *s, struct pace_class *c)
 {
-	pace_clock_raise(&c->borrow_clock, s->borrow_time);
+	pace_clock_raise(&c->borrow_clock, s->borrow_time_ps);
 	pace_key_add(s, &s->borrowing, c);
 }
 
@@ -116,7 +116,7 @@ static void pace_ceil_return(const struct pace_sched *s, struct pace_class *c)
 	u64 now = pace_schedule_clock(s);
 
 	pace_clock_raise(&c->ceil_clock,
-			 pace_clock_earlier(c->clock.bytes, now));
+			 pace_clock_earlier(c->clock.ps, now));
 	pace_eligible_update(c);
 }
 
@@ -132,15 +132,15 @@ static void pace_ceil_sent(const struct pace_sched *s, struct pace_class *c)
 {
 	u64 floor = pace_schedule_clock(s) - ceil_slack(s, c);
 
-	ceil_advance(c, pace_clock_earlier(c->clock.bytes, floor));
+	ceil_advance(c, pace_clock_earlier(c->clock.ps, floor));
 }
 
 /* Charges a frame that is sent above the rate. */
 static void pace_borrow_sent(struct pace_sched *s, struct pace_class *c)
 {
 	ceil_advance(c, pace_schedule_clock(s) - ceil_slack(s, c));
-	pace_clock_raise(&c->borrow_clock, s->borrow_time);
-	s->borrow_time = c->borrow_clock.bytes;
+	pace_clock_raise(&c->borrow_clock, s->borrow_time_ps);
+	s->borrow_time_ps = c->borrow_clock.ps;
 	pace_clock_advance(&c->borrow_clock, c->rate_quot, c->rate_rem,
 			   c->rate_bps);
 	s->stats.borrowed_frames++;

@@ -67,12 +67,12 @@ enum pace_error pace_check_config(const struct pace_config *cfg)
 	return PACE_OK;
 }
 
-/* Returns by how many whole bytes a burst moves a clock of rate_bps, and *rem. */
+/* Returns by how many whole ps a burst moves a clock of rate_bps, and *rem. */
 static u64 advance_of(const struct pace_config *cfg, u64 rate_bps,
 		      const struct pace_burst *t, u64 *rem)
 {
-	return pace_div_rem(pace_counted_bytes(cfg, t) * cfg->line_rate_bps,
-			    rate_bps, rem);
+	return pace_div_rem(pace_counted_bytes(cfg, t) * PACE_BYTE_PS, rate_bps,
+			    rem);
 }
 
 /* Returns the frame cost of the longest burst, rounded up. */
@@ -94,15 +94,22 @@ static u64 class_max_cost(const struct pace_sched *s, const struct pace_class *c
 	return max_cost(&s->cfg, c->launches ? s->cfg.line_rate_bps : c->rate_bps);
 }
 
-/*
- * Solves max_cost() < PACE_LEAD_MAX for the rate.  PACE_BURST_WIRE_MAX x line is
- * below 2^62, and the result is at most the line's rate.
- */
+/* Solves max_cost() < PACE_LEAD_MAX_PS for the rate. */
 u64 pace_least_rate_bps(const struct pace_config *cfg)
 {
 	const struct pace_burst t = longest_burst(cfg);
 	u64 rem;
-	u64 quot = advance_of(cfg, PACE_LEAD_MAX - 1, &t, &rem);
+	u64 quot = advance_of(cfg, PACE_LEAD_MAX_PS - 1, &t, &rem);
+
+	return quot + (rem != 0);
+}
+
+/* Returns how long the line takes for the longest burst, rounded up. */
+static u64 longest_burst_ps(const struct pace_config *cfg)
+{
+	u64 rem;
+	u64 quot = pace_div_rem(longest_burst(cfg).wire_bytes * PACE_BYTE_PS,
+				cfg->line_rate_bps, &rem);
 
 	return quot + (rem != 0);
 }
@@ -111,8 +118,7 @@ static enum pace_error check_reservation(const struct pace_config *cfg,
 					 const struct pace_class_config *c)
 {
 	if (!cfg->period_ns ||
-	    pace_line_bytes(cfg->line_rate_bps, cfg->period_ns) <
-	    longest_burst(cfg).wire_bytes)
+	    longest_burst_ps(cfg) > cfg->period_ns * PACE_PS_PER_NS)
 		return PACE_ERR_PERIOD;
 	if (!cfg->budget_bytes)
 		return PACE_ERR_BUDGET;
@@ -164,11 +170,38 @@ static u64 frame_cost(const struct pace_sched *s, u64 rate_bps,
 	u64 quot = advance_of(&s->cfg, rate_bps, t, rem);
 
 	/* Only a frame beyond max_frame, or a burst of tiny ones, gets here. */
-	if (quot >= PACE_LEAD_MAX) {
-		quot = PACE_LEAD_MAX - 1;
+	if (quot >= PACE_LEAD_MAX_PS) {
+		quot = PACE_LEAD_MAX_PS - 1;
 		*rem = 0;
 	}
 	return quot;
+}
+
+/*
+ * Clocks wrap, so one that was left behind long enough looks ahead.  After so long,
+ * 104 days in units of 2^32 ns, an inactive paced class has no debt, whatever its clock.
+ */
+#define SILENT_UNIT_SHIFT	32
+#define SILENT_UNITS		(1u << 21)
+
+static inline u32 silent_unit(u64 now_ns)
+{
+	return now_ns >> SILENT_UNIT_SHIFT;
+}
+
+static inline bool pace_was_silent(const struct pace_class *c, u64 now_ns)
+{
+	return c->type == PACE_TYPE_PACED && !c->active &&
+	       silent_unit(now_ns) - c->left_at > SILENT_UNITS;
+}
+
+/* Makes the class as one that was never served: its clocks are behind. */
+static void pace_class_forget(const struct pace_sched *s, struct pace_class *c)
+{
+	pace_clock_set(&c->clock, pace_schedule_clock(s) - PACE_LEAD_WINDOW_PS);
+	pace_clock_set(&c->ceil_clock, c->clock.ps);
+	pace_clock_set(&c->borrow_clock, s->borrow_time_ps);
+	c->eligible_time = c->clock.ps;
 }
 
 static bool is_same_burst(const struct pace_burst *a, const struct pace_burst *b)

@@ -52,7 +52,7 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 	c->rate_bps = cfg->rate_bps;
 	c->ceil_bps = ceil_bps;
 	c->has_ceil = ceil_bps != 0;
-	c->max_cost_bytes = class_max_cost(s, c);
+	c->max_cost_ps = class_max_cost(s, c);
 	pace_class_set_frame_cost(s, c, &last);
 	pace_eligible_update(c);
 }
@@ -71,10 +71,8 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 	c->id = PACE_ID_NONE;
 	if (!pace_id_alloc(s, c))
 		return PACE_ERR_FULL;
-	/* A new class has no debt: its clock is behind the schedule clock. */
-	pace_clock_set(&c->clock, pace_schedule_clock(s) - PACE_LEAD_WINDOW);
-	pace_clock_set(&c->ceil_clock, c->clock.bytes);
-	pace_clock_set(&c->borrow_clock, s->borrow_time);
+	pace_class_forget(s, c);
+	c->left_at = silent_unit(s->asked_ns);
 	c->last = frame_of(&s->cfg, s->cfg.max_frame_bytes);
 	configure_class(s, c, cfg);
 	return PACE_OK;
@@ -96,7 +94,7 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 	if (c->type != cfg->type || pace_is_launching(c)) {
 		pace_unschedule_class(s, c);
 		configure_class(s, c, cfg);
-		pace_schedule_class(s, c);
+		pace_schedule_class(s, c, s->asked_ns);
 		return PACE_OK;
 	}
 	if (c->type != PACE_TYPE_PACED) {
@@ -106,14 +104,18 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 	was_over = pace_over_subscribed(s);
 	had_ceil = c->ceil_bps;
 	pace_load_sub(s, c);
-	if (had_ceil)
+	if (had_ceil) {
 		pace_borrow_remove(s, c);
+		s->others--;
+	}
 	configure_class(s, c, cfg);
 	pace_load_add(s, c);
 	if (s->cfg.order == PACE_ORDER_NEXT)
 		pace_paced_return(s, c);
-	if (c->ceil_bps)
+	if (c->ceil_bps) {
 		pace_borrow_insert(s, c);
+		s->others++;
+	}
 	if (s->cfg.order != PACE_ORDER_CLOCK || had_ceil || c->ceil_bps)
 		pace_paced_update(s, c);
 	pace_lag_settle(s, was_over, NULL);
@@ -134,21 +136,27 @@ void pace_class_del(struct pace_sched *s, struct pace_class *c)
 
 static void set_config(struct pace_sched *s, const struct pace_config *cfg)
 {
+	u64 rate = cfg->line_rate_bps;
+
 	s->cfg = *cfg;
+	s->is_plain = cfg->mode == PACE_MODE_TIMER && !cfg->guard_band;
+	s->byte_ps = pace_div_rem(PACE_BYTE_PS, rate, &s->byte_rem);
+	s->line_frac = 0;	/* in units of the old rate */
 	s->max_wire_bytes = pace_wire_bytes(s, cfg->max_frame_bytes);
+	s->max_wire_ps = pace_line_takes_ps(s, s->max_wire_bytes);
 	s->burst_wire_bytes = longest_burst(cfg).wire_bytes;
+	s->burst_ps = longest_burst_ps(cfg);
 	s->min_gap_bytes = pace_wire_bytes(s, cfg->min_frame_bytes);
 	if (!s->min_gap_bytes)
 		s->min_gap_bytes = 1;
-	s->slack_bytes = pace_line_bytes(cfg->line_rate_bps, PACE_SLACK_NS);
-	s->stall_bytes = pace_line_bytes(cfg->line_rate_bps, PACE_STALL_NS);
-	s->after_ns = 0;	/* was by the line's old rate */
-	s->timer_bytes = 0;
+	s->min_gap_ps = pace_line_takes_ps(s, s->min_gap_bytes);
+	s->half_gap_ps = pace_mul_div(s->min_gap_bytes / 2, PACE_BYTE_PS, rate) +
+			 pace_rounding_ps(s);
+	s->timer_ps = 0;
 	if (cfg->mode == PACE_MODE_TIMER)
-		s->timer_bytes = s->stall_bytes;
+		s->timer_ps = PACE_STALL_PS;
 	else if (cfg->mode == PACE_MODE_HYBRID)
-		s->timer_bytes = pace_line_bytes(cfg->line_rate_bps,
-						 PACE_LEAD_NS_MAX);
+		s->timer_ps = PACE_LEAD_NS_MAX * PACE_PS_PER_NS;
 	pace_lead_set(s, s->stats.lead_ns ? s->stats.lead_ns :
 					    PACE_LEAD_NS_FIRST);
 	pace_period_set(s);
@@ -164,19 +172,20 @@ enum pace_error pace_init(struct pace_sched *s, const struct pace_config *cfg,
 	pace_memset(s, 0, sizeof(*s));
 	set_config(s, cfg);
 	pace_set_storage(s, storage, capacity);
-	pace_line_anchor(&s->line, 0, now_ns);
+	s->line.ns = now_ns;
+	s->asked_ns = now_ns;
 	return PACE_OK;
 }
 
-void pace_set_global(struct pace_sched *s, u64 global_bytes)
+void pace_set_global(struct pace_sched *s, u64 global_ps)
 {
 	if (!PACE_ASSERT(!s->id_end))
 		return;
-	s->global = global_bytes;
-	s->last_finish = global_bytes;
-	s->idled = global_bytes;
-	s->busy_until = global_bytes;
-	pace_line_anchor(&s->line, global_bytes, s->line.ns);
+	s->global_ps = global_ps;
+	s->last_finish_ps = global_ps;
+	s->idled_ps = global_ps;
+	s->busy_until_ps = global_ps;
+	s->line.ps = global_ps;
 }
 
 /* Returns the first class that does not fit `cfg`, or NULL.  O(classes). */
@@ -227,7 +236,7 @@ static void set_all_frame_costs(struct pace_sched *s)
 		c->last = t;
 		if (c->type != PACE_TYPE_PACED)
 			continue;
-		c->max_cost_bytes = class_max_cost(s, c);
+		c->max_cost_ps = class_max_cost(s, c);
 		pace_class_set_frame_cost(s, c, &t);
 		if (c->active && !pace_is_launching(c))
 			pace_load_add(s, c);
@@ -253,12 +262,14 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 	s->advanced = false;
 	/* Until now the line ran at its old rate. */
 	pace_advance_clock(s, now_ns);
-	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
+	pace_line_advance(&s->line, now_ns);
 	if (cfg->mode != s->cfg.mode) {
-		pace_line_anchor(&s->line, s->global, s->line.ns);
-		s->busy_until = s->global;
+		s->line.ps = s->global_ps;
+		s->busy_until_ps = s->global_ps;
 		pace_handed_out(s);
 	}
+	if (cfg->mode != s->cfg.mode || cfg->line_rate_bps != s->cfg.line_rate_bps)
+		pace_handover_forget(s);
 	/* A new largest frame changes every virtual finish time. */
 	if (cfg->order != s->cfg.order || cfg->order == PACE_ORDER_NEXT)
 		pace_paced_reorder(s, cfg->order);

@@ -12,20 +12,31 @@
 static inline void pace_eligible_update(struct pace_class *c)
 {
 	if (c->has_ceil)
-		c->eligible_time = pace_clock_later(c->ceil_clock.bytes,
-					    c->clock.bytes);
+		c->eligible_time = pace_clock_later(c->ceil_clock.ps,
+					      c->clock.ps);
 }
 
 /* Returns the eligible time of a class; without a ceil that is its clock. */
 static inline u64 pace_eligible_time(const struct pace_class *c)
 {
-	return c->has_ceil ? c->eligible_time : c->clock.bytes;
+	return c->has_ceil ? c->eligible_time : c->clock.ps;
 }
 
-/* Returns a queue key: 44 bits of clock, 20 of id; heap.c has the order. */
-static inline u64 pace_clock_key(u64 bytes, const struct pace_class *c)
+/*
+ * A queue key: 44 bits of clock, in units of 64 ps, above 20 of id; heap.c has the
+ * order.  Clocks within one unit are ordered by id.
+ */
+#define KEY_UNIT_SHIFT	6
+
+/* Returns the least key of a clock. */
+static inline u64 pace_key_of(u64 ps)
 {
-	return bytes << PACE_ID_BITS | c->id;
+	return ps >> KEY_UNIT_SHIFT << PACE_ID_BITS;
+}
+
+static inline u64 pace_clock_key(u64 ps, const struct pace_class *c)
+{
+	return pace_key_of(ps) | c->id;
 }
 
 /* Returns true if the class may send at its rate now. */
@@ -45,7 +56,7 @@ static inline u64 pace_virtual_finish(const struct pace_sched *s,
 {
 	u64 eligible = pace_eligible_time(c);
 
-	return s->cfg.order == PACE_ORDER_NEXT ? eligible + c->max_cost_bytes : eligible;
+	return s->cfg.order == PACE_ORDER_NEXT ? eligible + c->max_cost_ps : eligible;
 }
 
 /* Above any rate: rates are at most 10^12 < 2^40. */
@@ -54,10 +65,9 @@ static inline u64 pace_virtual_finish(const struct pace_sched *s,
 /* Returns the key that orders eligible classes, then by lowest id. */
 static u64 eligible_key(const struct pace_sched *s, const struct pace_class *c)
 {
-	u64 value = s->cfg.order == PACE_ORDER_RATE ?
-		    RATE_KEY_TOP - c->rate_bps : pace_virtual_finish(s, c);
-
-	return value << PACE_ID_BITS | c->id;
+	if (s->cfg.order == PACE_ORDER_RATE)
+		return (RATE_KEY_TOP - c->rate_bps) << PACE_ID_BITS | c->id;
+	return pace_clock_key(pace_virtual_finish(s, c), c);
 }
 
 /* Returns which place of a class a queue is. */
@@ -91,10 +101,10 @@ static inline u64 key_in(const struct pace_sched *s, const struct pace_queue *q,
 	case PACE_ELIGIBLE:
 		return eligible_key(s, c);
 	case PACE_AT_CEIL:
-		return pace_clock_key(c->ceil_clock.bytes, c);
+		return pace_clock_key(c->ceil_clock.ps, c);
 	case PACE_LAUNCHING:
-		return pace_clock_key(c->launch_ns, c);
+		return c->launch_ns << PACE_ID_BITS | c->id;
 	default:
-		return pace_clock_key(c->borrow_clock.bytes, c);
+		return pace_clock_key(c->borrow_clock.ps, c);
 	}
 }

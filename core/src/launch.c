@@ -10,11 +10,11 @@
  *
  * The position of an instant on the port's clock is what the wire will have carried
  * by then: line(instant), if what was handed out keeps the wire busy until now or
- * longer; else the clock now, and the line's bytes from now to the instant, because
+ * longer; else the clock now, and the time from now to the instant, because
  * nothing that is handed out now leaves earlier.  It is worked out anew for the
  * first class of the queue with each decision, so that it follows the wire.
  *
- * Error bound: as any paced frame's, -42 .. +41 bytes of that position, if no other
+ * Error bound: as any paced frame's, half a smallest gap of that position, if no other
  * frame is on the wire then (guard band: src/best_effort.c) and no other paced class
  * is due.  In TIMER the frame is as late as the timer.  A class that launches counts
  * in ORDER_NEXT as if its rate were the line's, so its virtual finish time is when
@@ -31,14 +31,14 @@
  * Instants farther ahead are looked at again when so much time has passed: so the
  * position is near enough to compare clocks.
  */
-#define PACE_LAUNCH_LOOK_NS	((1ull << 32) - 1)
+#define PACE_LAUNCH_LOOK_NS	(1ll << 32)
 /* Keys are compared on a circle of 2^44 ns: they lie within 2^43 of each other. */
 #define PACE_LAUNCH_PAST_NS	(1ull << 30)
 
 /* Returns how early a frame may leave, because no gap is as short. */
-static inline u64 early_limit_bytes(const struct pace_sched *s)
+static inline u64 early_limit_ps(const struct pace_sched *s)
 {
-	return s->cfg.mode == PACE_MODE_TIMER ? 0 : s->min_gap_bytes / 2;
+	return s->cfg.mode == PACE_MODE_TIMER ? 0 : s->half_gap_ps;
 }
 
 static inline bool pace_is_launching(const struct pace_class *c)
@@ -46,21 +46,29 @@ static inline bool pace_is_launching(const struct pace_class *c)
 	return c->place == PACE_LAUNCHING;
 }
 
-/* Returns the position of an instant, as global counts: see above. */
+/* Returns the position of an instant, as global_ps counts: see above. */
 static u64 launch_position(struct pace_sched *s, u64 launch_ns, u64 now_ns)
 {
-	bool past = launch_ns < now_ns;
-	u64 ns = past ? now_ns - launch_ns : launch_ns - now_ns;
-	u64 base, bytes;
+	s64 ns = (s64)(launch_ns - now_ns);
+	u64 base;
 
-	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
-	base = s->line.bytes - s->handover_bytes;
-	if ((s64)(base - s->global) > 0)
-		base = s->global;
+	pace_line_advance(&s->line, now_ns);
+	base = s->line.ps - s->handover_ps;
+	if ((s64)(base - s->global_ps) > 0)
+		base = s->global_ps;
 	if (ns > PACE_LAUNCH_LOOK_NS)
 		ns = PACE_LAUNCH_LOOK_NS;
-	bytes = pace_line_bytes(s->cfg.line_rate_bps, ns);
-	return past ? base - bytes : base + bytes;
+	return base + (u64)ns * PACE_PS_PER_NS;
+}
+
+/* What is known of the wire was measured in another mode or on another line. */
+static void pace_handover_forget(struct pace_sched *s)
+{
+	s->handover_ps = 0;
+	s->handover_first_ps = 0;
+	s->handover_measured = false;
+	s->probe_ps = s->global_ps;
+	s->probe_idle = false;
 }
 
 /*
@@ -70,12 +78,25 @@ static u64 launch_position(struct pace_sched *s, u64 launch_ns, u64 now_ns)
  */
 static void launch_wire_waited(struct pace_sched *s, u64 now_ns)
 {
-	s64 free_bytes;
+	s64 free_ps;
 
-	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
-	free_bytes = (s64)(s->line.bytes - s->handover_bytes - s->global);
-	if (free_bytes >= 0)
-		s->handover_bytes += (u64)free_bytes + s->handover_first_bytes;
+	pace_line_advance(&s->line, now_ns);
+	free_ps = (s64)(s->line.ps - s->handover_ps - s->global_ps);
+	if (free_ps >= 0)
+		s->handover_ps += (u64)free_ps + s->handover_first_ps;
+}
+
+/* Adds a class that waits for its instant; those that are due have begun. */
+static void pace_launch_insert(struct pace_sched *s, struct pace_class *c)
+{
+	pace_key_add(s, &s->launching, c);
+	s->others++;
+}
+
+static void pace_launch_remove(struct pace_sched *s, struct pace_class *c)
+{
+	pace_key_remove(s, &s->launching, c);
+	s->others--;
 }
 
 /*
@@ -85,10 +106,10 @@ static void launch_wire_waited(struct pace_sched *s, u64 now_ns)
 static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 position)
 {
 	u64 least = pace_schedule_clock(s) - pace_lag_max(s);
-	u64 clock = position - s->offset;
+	u64 clock = position - s->offset_ps;
 	bool over = pace_over_subscribed(s);
 
-	pace_key_remove(s, &s->launching, c);
+	pace_launch_remove(s, c);
 	pace_load_add(s, c);
 	if (over)
 		clock -= virtual_time_lag(s);
@@ -100,6 +121,7 @@ static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 positio
 	if (c->has_ceil) {
 		pace_ceil_return(s, c);
 		pace_borrow_insert(s, c);
+		s->others++;
 	}
 	pace_paced_insert(s, c);
 }
@@ -110,20 +132,11 @@ static void pace_launch_due(struct pace_sched *s, u64 now_ns)
 	struct pace_class *c;
 
 	while ((c = queue_head(s, &s->launching))) {
-		s->launch_at = launch_position(s, c->launch_ns, now_ns);
-		if ((s64)(s->launch_at - s->global) > (s64)early_limit_bytes(s))
+		s->launch_at_ps = launch_position(s, c->launch_ns, now_ns);
+		if ((s64)(s->launch_at_ps - s->global_ps) > (s64)early_limit_ps(s))
 			return;
-		launch_begin(s, c, s->launch_at);
+		launch_begin(s, c, s->launch_at_ps);
 	}
 }
 
-/* Adds a class that waits for its instant; those that are due have begun. */
-static void pace_launch_insert(struct pace_sched *s, struct pace_class *c)
-{
-	pace_key_add(s, &s->launching, c);
-}
 
-static void pace_launch_remove(struct pace_sched *s, struct pace_class *c)
-{
-	pace_key_remove(s, &s->launching, c);
-}

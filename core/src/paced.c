@@ -35,12 +35,8 @@ static inline struct pace_class *pace_min_virtual_time(const struct pace_sched *
 {
 	if (s->cfg.order == PACE_ORDER_RATE)
 		return NULL;
-	if (s->sole)
-		return s->sole;
-	if (!pace_queue_empty(&s->eligible))
-		return queue_head(s, &s->eligible);
-	return s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1 ?
-	       queue_head(s, &s->waiting) : NULL;
+	return queue_head(s, pace_queue_empty(&s->eligible) ? &s->waiting :
+							       &s->eligible);
 }
 
 /* How many classes ahead the memory of a class is prefetched. */
@@ -65,7 +61,7 @@ static void fetch_coming(const struct pace_sched *s,
 		return;
 	pace_prefetch(c);
 	if (s->cfg.order == PACE_ORDER_NEXT)
-		pace_prefetch(&c->max_cost_bytes);
+		pace_prefetch(&c->max_cost_ps);
 }
 
 struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
@@ -78,53 +74,11 @@ struct pace_class *pace_coming(const struct pace_sched *s, u32 ahead)
 
 static void insert_waiting(struct pace_sched *s, struct pace_class *c)
 {
-	u64 key = pace_clock_key(pace_eligible_time(c), c);
-
 	pace_key_add(s, &s->waiting, c);
-	if (pace_key_before(key, s->sole_until))
-		s->sole_until = key;
-}
-
-/*
- * In ORDER_NEXT the only eligible class leaves its key among the waiting ones,
- * where it is the first: it takes part in no other order until a second class is
- * eligible.
- */
-static void make_sole(struct pace_sched *s, struct pace_class *c)
-{
-	c->place = PACE_SOLE;
-	s->sole = c;
-}
-
-/* Returns the last key of those that are eligible now. */
-static inline u64 due_key(const struct pace_sched *s)
-{
-	return pace_schedule_clock(s) << PACE_ID_BITS | PACE_KEY_ID_MASK;
-}
-
-/* Gives the sole eligible class, if there is one, a key among the eligible. */
-static void end_sole(struct pace_sched *s)
-{
-	struct pace_class *c = s->sole;
-
-	if (!c)
-		return;
-	s->sole = NULL;
-	pace_key_remove(s, &s->waiting, c);
-	pace_key_add(s, &s->eligible, c);
-}
-
-/* Notes which key is behind the first one that waits, or that none is near. */
-static void find_second(struct pace_sched *s)
-{
-	s->sole_until = s->waiting.count > 1 ?
-			pace_queue_second(&s->waiting) :
-			s->waiting.min + (PACE_LEAD_MAX << PACE_ID_BITS);
 }
 
 static void insert_eligible(struct pace_sched *s, struct pace_class *c)
 {
-	end_sole(s);
 	pace_key_add(s, &s->eligible, c);
 }
 
@@ -133,14 +87,27 @@ static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 	struct pace_queue *q = c->place == PACE_ELIGIBLE ? &s->eligible :
 							   &s->waiting;
 
-	if (c == s->sole)
-		s->sole = NULL;
-	if (q == &s->eligible)
-		pace_key_remove(s, &s->eligible, c);
-	else
-		pace_key_remove(s, &s->waiting, c);
+	pace_key_remove(s, q, c);
 	if (pace_queue_has_wheel(q))
 		fetch_coming(s, q);
+}
+
+/* Returns true if of the classes that wait the first alone is due at global_ps. */
+static inline bool is_before_second(const struct pace_sched *s, u64 global_ps)
+{
+	return s->waiting.count == 1 ||
+	       pace_key_before(pace_key_of(global_ps - s->offset_ps) |
+			       PACE_KEY_ID_MASK, pace_queue_second(&s->waiting));
+}
+
+/*
+ * The same now.  Such a class needs no order, so it is served from among the waiting
+ * ones.  In ORDER_RATE it might be behind without bound, and has to leave them.
+ */
+static inline bool is_due_alone(const struct pace_sched *s)
+{
+	return s->cfg.order == PACE_ORDER_RATE ? s->waiting.count == 1 :
+						 is_before_second(s, s->global_ps);
 }
 
 /* Returns true if the first waiting class is to move to the eligible ones. */
@@ -148,9 +115,8 @@ static inline bool has_to_promote(const struct pace_sched *s)
 {
 	const struct pace_class *c = pace_first_waiting(s);
 
-	if (!c || !pace_is_eligible(s, c))
-		return false;
-	return c != s->sole || !pace_key_before(due_key(s), s->sole_until);
+	return c && pace_is_eligible(s, c) &&
+	       (!pace_queue_empty(&s->eligible) || !is_due_alone(s));
 }
 
 /* Moves the first waiting class to the eligible ones: has_to_promote(). */
@@ -158,23 +124,11 @@ static void promote_first(struct pace_sched *s)
 {
 	struct pace_class *c = pace_first_waiting(s);
 
-	if (c == s->sole) {
-		end_sole(s);
-		return;
-	}
-	if (s->cfg.order == PACE_ORDER_NEXT && pace_queue_empty(&s->eligible) &&
-	    !s->sole) {
-		find_second(s);
-		if (pace_key_before(due_key(s), s->sole_until)) {
-			make_sole(s, c);
-			return;
-		}
-	}
 	remove_from_queue(s, c);
 	insert_eligible(s, c);
 }
 
-/* Moves all classes whose time has come to the eligible ones. */
+/* Moves all classes whose time has come to the eligible ones, but one alone. */
 static inline void promote_eligible(struct pace_sched *s)
 {
 	while (has_to_promote(s))
@@ -197,44 +151,32 @@ static struct pace_class *first_in_eligible(struct pace_sched *s)
 	return c;
 }
 
-/* pace_first_eligible() where a class has to move between the queues first. */
-static struct pace_class *find_eligible(struct pace_sched *s)
-{
-	struct pace_class *c;
-
-	if (s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1) {
-		c = pace_first_waiting(s);
-		if (c)
-			return pace_is_eligible(s, c) ? c : NULL;
-	}
-	promote_eligible(s);
-	c = s->sole;
-	if (!c)
-		return first_in_eligible(s);
-	if (pace_is_eligible(s, c))
-		return c;
-	s->sole = NULL;
-	c->place = PACE_WAITING;
-	return NULL;
-}
-
 /*
  * Returns the paced class to serve now, or NULL if none is eligible.  Mostly it is
- * the first that waits, or nobody: one class alone needs no order, nor does the
- * only eligible one.
+ * the first that waits, or nobody.
  */
 static inline struct pace_class *pace_first_eligible(struct pace_sched *s)
 {
 	struct pace_class *c = pace_first_waiting(s);
+	bool due = c && pace_is_eligible(s, c);
 
-	if (!c || !pace_is_eligible(s, c)) {
-		if (!s->sole && pace_queue_empty(&s->eligible))
-			return NULL;
-	} else if (s->cfg.order == PACE_ORDER_CLOCK || s->active_paced <= 1 ||
-		   (c == s->sole && pace_key_before(due_key(s), s->sole_until))) {
-		return c;
+	if (s->cfg.order == PACE_ORDER_CLOCK)
+		return due ? c : NULL;
+	for (;;) {
+		if (pace_queue_empty(&s->eligible)) {
+			if (!due)
+				return NULL;
+			if (is_due_alone(s))
+				return c;
+		}
+		promote_eligible(s);
+		c = first_in_eligible(s);
+		if (c)
+			return c;
+		/* All of them wait again. */
+		c = pace_first_waiting(s);
+		due = c && pace_is_eligible(s, c);
 	}
-	return find_eligible(s);
 }
 
 static void insert_in_queue(struct pace_sched *s, struct pace_class *c)
@@ -245,7 +187,7 @@ static void insert_in_queue(struct pace_sched *s, struct pace_class *c)
 		 * in the queue by clock must be close together.
 		 */
 		promote_eligible(s);
-		if (pace_is_eligible(s, c)) {
+		if (!pace_queue_empty(&s->eligible) && pace_is_eligible(s, c)) {
 			insert_eligible(s, c);
 			return;
 		}
@@ -268,21 +210,10 @@ static void pace_paced_remove(struct pace_sched *s, struct pace_class *c)
 /* Moves an active class to where its new clock or rate belongs. */
 static void pace_paced_update(struct pace_sched *s, struct pace_class *c)
 {
-	bool was_sole = c == s->sole;
-
-	if ((was_sole || (c->place == PACE_WAITING &&
-			  (s->cfg.order == PACE_ORDER_CLOCK ||
-			   s->active_paced == 1))) &&
-	    pace_queue_min(&s->waiting) == c->id) {
-		if (was_sole) {
-			s->sole = NULL;
-			c->place = PACE_WAITING;
-		}
+	if (c->place == PACE_WAITING && pace_queue_min(&s->waiting) == c->id) {
 		pace_key_move_first(s, &s->waiting, c);
 		if (pace_queue_has_wheel(&s->waiting))
 			fetch_coming(s, &s->waiting);
-		if (was_sole)
-			promote_eligible(s);
 	} else {
 		remove_from_queue(s, c);
 		insert_in_queue(s, c);
@@ -339,11 +270,11 @@ static bool pace_over_subscribed(const struct pace_sched *s)
 }
 
 /* Rebases all class clocks: moves them forward together. */
-static void rebase(struct pace_sched *s, u64 bytes)
+static void rebase(struct pace_sched *s, u64 ps)
 {
-	s->offset += bytes;
+	s->offset_ps += ps;
 	s->stats.rebases++;
-	s->stats.rebased_bytes += bytes;
+	s->stats.rebased_ps += ps;
 }
 
 /* Returns how far `clock` is behind the schedule clock; 0 if it is not. */
@@ -381,12 +312,14 @@ static void pace_lag_settle(struct pace_sched *s, bool was_over,
  * Returns the lag limit of a virtual finish time.  While the line suffices,
  * what is eligible and unsent is at most one frame of each class, the frame on the
  * wire and the rounding of a gap: n + 2 largest frames.  A timer adds its own
- * lateness.
+ * lateness.  A line on which that is long keeps PACE_LAG_MAX_PS: keys of a queue are
+ * close.
  */
 static inline u64 pace_lag_max(const struct pace_sched *s)
 {
-	return ((u64)s->active_paced + 2) * s->burst_wire_bytes +
-	       s->timer_bytes;
+	u64 ps = ((u64)s->active_paced + 2) * s->burst_ps + s->timer_ps;
+
+	return ps < PACE_LAG_MAX_PS ? ps : PACE_LAG_MAX_PS;
 }
 
 /* Enforces pace_lag_max() on all classes together, but in ORDER_RATE.  O(1). */
@@ -421,8 +354,10 @@ static void pace_rate_lag_bound(const struct pace_sched *s,
 
 	if (frames > 1u << 20)
 		frames = 1u << 20;
-	max = frames * (c->rate_quot + 1) + s->timer_bytes;
-	if (lag_of(s, c->clock.bytes) > max) {
+	max = frames * (c->rate_quot + 1) + s->timer_ps;
+	if (max > PACE_LAG_MAX_PS)
+		max = PACE_LAG_MAX_PS;
+	if (lag_of(s, c->clock.ps) > max) {
 		pace_clock_set(&c->clock, pace_schedule_clock(s) - max);
 		pace_eligible_update(c);
 	}
@@ -445,10 +380,10 @@ static u64 virtual_time_lag(const struct pace_sched *s)
 
 	if (s->cfg.order == PACE_ORDER_RATE)
 		return 0;
-	if (lag_of(s, s->last_finish) < lag)
-		lag = lag_of(s, s->last_finish);
-	if (lag_of(s, s->idled) < lag)
-		lag = lag_of(s, s->idled);
+	if (lag_of(s, s->last_finish_ps) < lag)
+		lag = lag_of(s, s->last_finish_ps);
+	if (lag_of(s, s->idled_ps) < lag)
+		lag = lag_of(s, s->idled_ps);
 	return lag;
 }
 
@@ -464,7 +399,7 @@ static void pace_paced_return(const struct pace_sched *s, struct pace_class *c)
 	u64 lag = virtual_time_lag(s);
 
 	if (lag_of(s, pace_virtual_finish(s, c)) <= lag &&
-	    lag_of(s, pace_eligible_time(c)) <= lag_of(s, s->idled))
+	    lag_of(s, pace_eligible_time(c)) <= lag_of(s, s->idled_ps))
 		return;
 	pace_clock_set(&c->clock, pace_schedule_clock(s) -
 				  (pace_over_subscribed(s) ? lag : 0));
@@ -494,8 +429,8 @@ static void pace_paced_reorder(struct pace_sched *s, enum pace_order order)
 	struct pace_class *c;
 
 	if (s->cfg.order != PACE_ORDER_CLOCK)
-		promote_eligible(s);
-	end_sole(s);
+		while ((c = pace_first_waiting(s)) && pace_is_eligible(s, c))
+			promote_first(s);
 	/* The keys of those that are eligible are of the old order. */
 	while ((c = queue_head(s, &s->eligible))) {
 		remove_from_queue(s, c);

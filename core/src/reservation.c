@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Counts periods (paper 004, 2.2.1 and 4.3: the ITM thread) on the byte clock.
+ * Counts periods (paper 004, 2.2.1 and 4.3: the ITM thread) on the port's clock.
  *
- * A period ends when the port's clock reaches `end`, which moves on by exactly
- *
- *   period_ns x line_rate / 8e9  bytes, the part of one carried in `end.frac`,
- *
- * so that periods have no drift, through idle spells too: what the clock is in
- * each mode it is here.  Aligned, the end of each is the host's next instant
- * align_ns + k x period_ns, made bytes once a period: byte clock and host's
- * clock may then differ by what they drift apart in one.
+ * A period ends when the port's clock reaches end_ps, which moves on by a period,
+ * through idle spells too: what the clock is in each mode it is here.  Aligned, the
+ * end of each is the host's next instant align_ns + k x period_ns, looked up once a
+ * period: sent bytes and the host's clock may then differ by what they drift apart
+ * in one.
  *
  * The budget is what may leave in a period, as the layer counts.  Every frame
  * that is sent is charged to it.  rt frames within their reservation and paced
@@ -45,22 +42,16 @@ static inline bool pace_budget_left(const struct pace_sched *s)
 /* Sets the period's length from cfg; one of another length begins at once. */
 static void pace_period_set(struct pace_sched *s)
 {
-	struct pace_period *p = &s->period;
-	u64 rate = s->cfg.line_rate_bps, ns = s->cfg.period_ns;
-	u64 whole = pace_line_bytes(rate, ns);
-	/* Exact although each product wraps: the difference is < 8e9. */
-	u64 part = ns * rate - whole * PACE_PARTS_PER_BYTE;
+	u64 length_ps = s->cfg.period_ns * PACE_PS_PER_NS;
 
-	if (whole != p->whole_bytes || part != p->part)
-		p->running = false;
-	p->whole_bytes = whole;
-	p->part = part;
+	if (length_ps != s->period.length_ps)
+		s->period.running = false;
+	s->period.length_ps = length_ps;
 }
 
 u64 pace_budget_bytes(u64 line_rate_bps, u64 period_ns, u32 percent)
 {
-	return pace_mul_div(line_rate_bps, period_ns * percent,
-			    100 * PACE_PARTS_PER_BYTE);
+	return pace_mul_div(line_rate_bps, period_ns * percent, 800000000000ull);
 }
 
 u64 pace_reserved_bytes(const struct pace_sched *s, const struct pace_class *c)
@@ -77,39 +68,26 @@ void pace_set_align(struct pace_sched *s, u64 align_ns)
 
 static bool period_is_over(const struct pace_sched *s)
 {
-	return (s64)(s->global - s->period.end.bytes) >= 0;
+	return (s64)(s->global_ps - s->period.end_ps) >= 0;
 }
 
-static void move_period_end(struct pace_period *p, u64 periods)
-{
-	u64 carried = pace_mul_div(periods, p->part, PACE_PARTS_PER_BYTE);
-
-	pace_clock_advance(&p->end, periods * p->whole_bytes + carried,
-			   periods * p->part - carried * PACE_PARTS_PER_BYTE,
-			   PACE_PARTS_PER_BYTE);
-}
-
-/*
- * Moves the end to the first one that is ahead of the clock.  A period has at
- * least a byte, so each round at least halves the distance.
- */
-static void end_by_bytes(struct pace_sched *s)
+/* Moves the end to the first one that is ahead of the clock. */
+static void end_by_clock(struct pace_sched *s)
 {
 	struct pace_period *p = &s->period;
-	u64 periods, rem;
+	u64 rem;
 
 	p->end_ns = 0;
-	move_period_end(p, 1);
-	while (period_is_over(s)) {
-		periods = pace_div_rem(s->global - p->end.bytes,
-				       p->whole_bytes + 1, &rem);
-		move_period_end(p, periods ? periods : 1);
-	}
+	p->end_ps += p->length_ps;
+	if (!period_is_over(s))
+		return;
+	pace_div_rem(s->global_ps - p->end_ps, p->length_ps, &rem);
+	p->end_ps = s->global_ps - rem + p->length_ps;
 }
 
 /*
  * Moves the end to the next instant of the alignment on the host's clock.  If that
- * is, within half a period, the instant at which the last period ended, the byte
+ * is, within half a period, the instant at which the last period ended, the port's
  * clock was ahead, and the end is an instant later.
  */
 static void end_by_host(struct pace_sched *s, u64 now_ns)
@@ -129,8 +107,7 @@ static void end_by_host(struct pace_sched *s, u64 now_ns)
 	    apart_ns > -(s64)(period_ns / 2))
 		ns += period_ns;
 	p->end_ns = now_ns + ns;
-	pace_clock_set(&p->end,
-		       s->global + pace_line_bytes(s->cfg.line_rate_bps, ns));
+	p->end_ps = s->global_ps + ns * PACE_PS_PER_NS;
 }
 
 /* Counts, for each class of a ring, that frames were left.  Returns how many. */
@@ -213,7 +190,7 @@ static void begin_period(struct pace_sched *s)
 static void pace_period_advance(struct pace_sched *s, u64 now_ns)
 {
 	struct pace_period *p = &s->period;
-	u64 past, rem;
+	u64 past_ps, rem;
 
 	if (!p->classes || (p->running && !period_is_over(s)))
 		return;
@@ -221,21 +198,21 @@ static void pace_period_advance(struct pace_sched *s, u64 now_ns)
 		p->running = true;
 		p->end_ns = 0;
 		p->left_bytes = 0;
-		pace_clock_set(&p->end, s->global);
+		p->end_ps = s->global_ps;
 	} else {
 		count_all_left(s);
 		/* The port was idle for whole periods: they cancel its debt. */
-		past = s->global - p->end.bytes;
-		if (past >= p->whole_bytes) {
+		past_ps = s->global_ps - p->end_ps;
+		if (past_ps >= p->length_ps) {
 			p->left_bytes = 0;
-			p->number += pace_div_rem(past, p->whole_bytes, &rem);
+			p->number += pace_div_rem(past_ps, p->length_ps, &rem);
 		}
 	}
 	begin_period(s);
 	if (s->cfg.aligned)
 		end_by_host(s, now_ns);
 	else
-		end_by_bytes(s);
+		end_by_clock(s);
 }
 
 /* Returns true if frames wait for the next period. */
@@ -426,6 +403,7 @@ static void pace_reservation_insert(struct pace_sched *s, struct pace_class *c)
 						 PACE_RING_NRT_NEXT;
 	pace_ring_add(&s->period.ring[st->ring], c);
 	s->period.active++;
+	s->others++;
 }
 
 static void pace_reservation_remove(struct pace_sched *s, struct pace_class *c)
@@ -434,6 +412,7 @@ static void pace_reservation_remove(struct pace_sched *s, struct pace_class *c)
 	spend_backlog(s, c->reservation, ~0ull);
 	pace_ring_remove(&s->period.ring[c->reservation->ring], c);
 	s->period.active--;
+	s->others--;
 }
 
 static void pace_reservation_arrived(struct pace_sched *s, struct pace_class *c,
@@ -563,7 +542,10 @@ static struct pace_class *pace_rt_next(struct pace_sched *s)
 /* Returns true if rt frames would end too late after one more longest burst. */
 static bool pace_rt_urgent(const struct pace_sched *s)
 {
-	return s->period.end.bytes - s->global <=
+	u64 left_ps = s->period.end_ps - s->global_ps;
+
+	return period_is_over(s) ||
+	       pace_mul_div(left_ps, s->cfg.line_rate_bps, PACE_BYTE_PS) <=
 	       s->period.gated_wire_bytes + s->burst_wire_bytes;
 }
 

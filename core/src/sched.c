@@ -27,8 +27,11 @@ static void advance_to_arrival(struct pace_sched *s, u64 now_ns)
 }
 
 /* Adds a backlogged class to the schedule. */
-static void pace_schedule_class(struct pace_sched *s, struct pace_class *c)
+static void pace_schedule_class(struct pace_sched *s, struct pace_class *c,
+				u64 now_ns)
 {
+	if (pace_was_silent(c, now_ns))
+		pace_class_forget(s, c);
 	c->active = true;
 	if (c->type == PACE_TYPE_NORMAL) {
 		pace_best_effort_insert(s, c);
@@ -47,6 +50,7 @@ static void pace_schedule_class(struct pace_sched *s, struct pace_class *c)
 	if (c->has_ceil) {
 		pace_ceil_return(s, c);
 		pace_borrow_insert(s, c);
+		s->others++;
 	}
 	pace_paced_insert(s, c);
 }
@@ -57,6 +61,7 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 	bool was_over = pace_over_subscribed(s);
 
 	c->active = false;
+	c->left_at = silent_unit(s->asked_ns);
 	c->head_wire_bytes = 0;
 	if (c->type == PACE_TYPE_NORMAL) {
 		pace_best_effort_remove(s, c);
@@ -66,8 +71,10 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 		pace_launch_remove(s, c);
 	} else {
 		pace_paced_remove(s, c);
-		if (c->has_ceil)
+		if (c->has_ceil) {
 			pace_borrow_remove(s, c);
+			s->others--;
+		}
 		pace_load_sub(s, c);
 		pace_lag_settle(s, was_over, c);
 	}
@@ -83,7 +90,7 @@ void pace_activate(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 	if (c->active || !PACE_ASSERT(pace_id_held(s, c)))
 		return;
 	advance_to_arrival(s, now_ns);
-	pace_schedule_class(s, c);
+	pace_schedule_class(s, c, now_ns);
 }
 
 void pace_arrived(struct pace_sched *s, struct pace_class *c, u32 wire_bytes,
@@ -129,7 +136,7 @@ void pace_activate_at(struct pace_sched *s, struct pace_class *c, u64 launch_ns,
 	if (launch_ns > now_ns + PACE_LAUNCH_NS_MAX)
 		launch_ns = now_ns + PACE_LAUNCH_NS_MAX;
 	c->launch_ns = launch_ns;
-	pace_schedule_class(s, c);
+	pace_schedule_class(s, c, now_ns);
 }
 
 /*
@@ -159,7 +166,7 @@ static inline bool at_rate(const struct pace_sched *s, const struct pace_class *
 {
 	return !c->has_ceil ||
 	       !pace_clock_ahead(pace_eligible_time(c),
-				 pace_schedule_clock(s) + early_limit_bytes(s));
+				 pace_schedule_clock(s) + early_limit_ps(s));
 }
 
 static inline struct pace_decision send_decision(const struct pace_sched *s,
@@ -168,8 +175,8 @@ static inline struct pace_decision send_decision(const struct pace_sched *s,
 	struct pace_decision d = { .verdict = PACE_SEND, .cls = c };
 
 	if (c->type == PACE_TYPE_PACED && at_rate(s, c))
-		d.late_bytes = (s64)(pace_schedule_clock(s) -
-				     pace_eligible_time(c));
+		d.late_ps = (s64)(pace_schedule_clock(s) -
+				  pace_eligible_time(c));
 	return d;
 }
 
@@ -177,7 +184,7 @@ static inline struct pace_decision send_decision(const struct pace_sched *s,
 static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 {
 	struct pace_class *c;
-	u64 clock, gap;
+	u64 clock, gap_ps;
 
 	for (;;) {
 		if (s->launching.count)
@@ -187,14 +194,14 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 			return send_decision(s, c);
 		if (!pace_first_ahead(s, &c, &clock))
 			return (struct pace_decision){ .verdict = PACE_IDLE };
-		gap = clock - pace_schedule_clock(s);
-		if (c && gap <= early_limit_bytes(s))
+		gap_ps = clock - pace_schedule_clock(s);
+		if (c && gap_ps <= early_limit_ps(s))
 			return send_decision(s, c);
 		if (s->cfg.mode != PACE_MODE_HYBRID ||
-		    gap <= s->lead_bytes + pace_idle_least(s))
+		    gap_ps <= s->lead_ps + pace_idle_least_ps(s))
 			return (struct pace_decision){
 				.verdict = PACE_GAP,
-				.gap_bytes = gap_frame(s, gap),
+				.gap_bytes = gap_frame(s, pace_gap_bytes(s, gap_ps)),
 			};
 		if (s->idling)
 			return pace_idle_wait(s, clock);
@@ -204,16 +211,11 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 }
 
 static inline struct pace_decision wait_decision(const struct pace_sched *s,
-						 u64 bytes)
+						 u64 global_ps)
 {
-	bool known = s->after_ns && bytes == s->after_bytes;
-
 	return (struct pace_decision){
 		.verdict = PACE_WAIT,
-		.until_ns = known ? s->after_ns :
-				    pace_line_reaches_ns(&s->line,
-							 s->cfg.line_rate_bps,
-							 bytes),
+		.until_ns = pace_line_reaches_ns(&s->line, global_ps),
 	};
 }
 
@@ -223,7 +225,7 @@ static inline struct pace_decision wait_decision(const struct pace_sched *s,
  */
 static struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
 {
-	bool free = (s64)(s->global - s->busy_until) >= 0;
+	bool free = (s64)(s->global_ps - s->busy_until_ps) >= 0;
 	struct pace_class *c;
 	u64 at;
 
@@ -232,14 +234,58 @@ static struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
 	if (!pace_active(s))
 		return (struct pace_decision){ .verdict = PACE_IDLE };
 	if (!free && pace_any_ready(s))
-		return wait_decision(s, s->busy_until);
+		return wait_decision(s, s->busy_until_ps);
 	c = free ? pace_select(s) : NULL;
 	if (c)
 		return send_decision(s, c);
 	if (!pace_first_ahead(s, &c, &at))
 		return (struct pace_decision){ .verdict = PACE_IDLE };
-	at += s->offset;
-	return wait_decision(s, free ? at : pace_later(at, s->busy_until));
+	at += s->offset_ps;
+	return wait_decision(s, free ? at : pace_later(at, s->busy_until_ps));
+}
+
+/*
+ * One path for one due class: TIMER, nothing active but paced classes without a ceil,
+ * none eligible, of those that wait at most the first is due, and it is late by no
+ * more than a stall.  Returns false, and has changed nothing, if that is not so.
+ */
+static inline bool next_alone(struct pace_sched *s, u64 now_ns,
+			      struct pace_decision *d)
+{
+	u64 ns = now_ns - s->line.ns;
+	u64 global, free_ps, clock, until;
+	struct pace_class *c;
+	s64 late;
+
+	if (!s->is_plain || s->others || !s->waiting.count || s->eligible.count ||
+	    ns > PACE_STEP_NS_MAX)
+		return false;
+	c = pace_first_waiting(s);
+	clock = c->clock.ps + s->offset_ps;
+	global = s->line.ps + ns * PACE_PS_PER_NS;
+	free_ps = s->busy_until_ps;
+	late = (s64)(global - clock);
+	if (late >= 0 && (late > (s64)PACE_STALL_PS || (s64)(global - free_ps) < 0 ||
+			  !is_before_second(s, global)))
+		return false;
+	if (ns && (s64)(clock - s->global_ps) > 0) {
+		/* pace_note_idle() */
+		until = late < 0 ? global : clock;
+		if ((s64)(until - free_ps) > 0)
+			s->idled_ps = until - s->offset_ps;
+	}
+	s->line.ps = global;
+	s->line.ns = now_ns;
+	s->global_ps = global;
+	if (late >= 0)
+		*d = (struct pace_decision){
+			.verdict = PACE_SEND,
+			.cls = c,
+			.late_ps = late,
+		};
+	else
+		*d = wait_decision(s, pace_later(clock, free_ps));
+	return true;
 }
 
 /*
@@ -260,11 +306,13 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 		};
 	}
 	pace_invalidate(s);
-	pace_advance_clock(s, now_ns);
-	if (s->cfg.mode == PACE_MODE_TIMER)
-		d = next_timer(s, now_ns);
-	else
-		d = next_gap(s, now_ns);
+	if (!next_alone(s, now_ns, &d)) {
+		pace_advance_clock(s, now_ns);
+		if (s->cfg.mode == PACE_MODE_TIMER)
+			d = next_timer(s, now_ns);
+		else
+			d = next_gap(s, now_ns);
+	}
 	/* guard counts how often it holds a frame back. */
 	if (d.verdict == PACE_WAIT &&
 	    !(s->cfg.guard_band && (s->active_normal || s->period.active)))
@@ -277,34 +325,28 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 
 /*
  * The first that waits sends its frame and waits again; the next is that class, or
- * the one behind it.  Clocks are at most two frames ahead, 2^43 bytes.
+ * the one behind it.
  */
-u64 pace_after_ns(struct pace_sched *s)
+u64 pace_after_ns(const struct pace_sched *s)
 {
-	const struct pace_class *c = pace_first_waiting(s);
-	struct pace_clock clock;
-	u64 before = 0;
+	const struct pace_class *c = pace_first_waiting(s), *second = NULL;
+	struct pace_clock after;
 
 	if (!s->quiet_until_ns || s->cfg.mode != PACE_MODE_TIMER || !c ||
-	    !only_paced(s) || (s64)(s->global - s->busy_until) < 0)
+	    !only_paced(s) || (s64)(s->global_ps - s->busy_until_ps) < 0)
 		return 0;
-	clock = c->clock;
-	pace_clock_advance(&clock, c->rate_quot, c->rate_rem, c->rate_bps);
-	if (s->waiting.count > 1) {
-		/* With all bits of an id the difference is in whole clocks. */
-		before = (clock.bytes << PACE_ID_BITS | PACE_KEY_ID_MASK) -
-			 pace_queue_second(&s->waiting);
-		before = (s64)before > 0 ? before >> PACE_ID_BITS : 0;
-	}
-	s->after_bytes = clock.bytes - before + s->offset;
-	s->after_ns = pace_line_reaches_ns(&s->line, s->cfg.line_rate_bps,
-					   s->after_bytes);
-	return s->after_ns;
+	after = c->clock;
+	pace_clock_advance(&after, c->rate_quot, c->rate_rem, c->rate_bps);
+	if (s->waiting.count > 1)
+		second = s->by_id[pace_queue_second(&s->waiting) & PACE_KEY_ID_MASK];
+	if (second)
+		after.ps = pace_clock_earlier(second->clock.ps, after.ps);
+	return pace_line_reaches_ns(&s->line, after.ps + s->offset_ps);
 }
 
 bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
 {
-	u64 clock = c->ceil_bps ? c->ceil_clock.bytes : c->clock.bytes;
+	u64 clock = c->ceil_bps ? c->ceil_clock.ps : c->clock.ps;
 
 	return c->active && c->type == PACE_TYPE_PACED &&
 	       pace_clock_ahead(clock, pace_schedule_clock(s));
@@ -314,20 +356,22 @@ bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
  * The port's clock at now_ns is worked out as pace_advance_clock() would move
  * it; where bytes are the clock, it stands.
  */
-u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
-		    u64 now_ns)
+u64 pace_debt_ns(const struct pace_sched *s, const struct pace_class *c, u64 now_ns)
 {
 	struct pace_line line = s->line;
-	u64 now = s->global;
+	u64 now = s->global_ps, rem;
 
-	if (c->type != PACE_TYPE_PACED)
+	if (c->type != PACE_TYPE_PACED || pace_was_silent(c, now_ns))
 		return 0;
 	if (s->cfg.mode == PACE_MODE_TIMER || s->idling || !pace_active(s)) {
-		pace_line_advance(&line, s->cfg.line_rate_bps, now_ns);
-		now = pace_later(line.bytes, now);
+		pace_line_advance(&line, now_ns);
+		now = pace_later(line.ps, now);
 	}
-	now -= s->offset;
-	return pace_clock_ahead(c->clock.bytes, now) ? c->clock.bytes - now : 0;
+	now -= s->offset_ps;
+	if (!pace_clock_ahead(c->clock.ps, now))
+		return 0;
+	return pace_div_rem(c->clock.ps - now + PACE_PS_PER_NS - 1, PACE_PS_PER_NS,
+			    &rem);
 }
 
 bool pace_wire_is_free(struct pace_sched *s, u64 now_ns)
@@ -335,10 +379,10 @@ bool pace_wire_is_free(struct pace_sched *s, u64 now_ns)
 	bool idle = s->idling || s->wire_idled;
 	struct pace_line line = s->line;
 
-	pace_line_advance(&line, s->cfg.line_rate_bps, now_ns);
-	if (!idle && (s64)(line.bytes - s->handover_bytes - s->global) < 0)
+	pace_line_advance(&line, now_ns);
+	if (!idle && (s64)(line.ps - s->handover_ps - s->global_ps) < 0)
 		return false;
-	s->probe_bytes = s->global;
+	s->probe_ps = s->global_ps;
 	s->probe_idle = idle;
 	return true;
 }
@@ -348,25 +392,25 @@ void pace_started(struct pace_sched *s, u64 started_ns)
 	struct pace_line line = s->line;
 
 	pace_invalidate(s);
-	pace_line_advance(&line, s->cfg.line_rate_bps, started_ns);
-	if ((s64)(line.bytes - s->probe_bytes) < 0)
+	pace_line_advance(&line, started_ns);
+	if ((s64)(line.ps - s->probe_ps) < 0)
 		return;
 	s->handover_measured = true;
-	s->handover_bytes = line.bytes - s->probe_bytes;
+	s->handover_ps = line.ps - s->probe_ps;
 	if (s->probe_idle)
-		s->handover_first_bytes = s->handover_bytes;
+		s->handover_first_ps = s->handover_ps;
 }
 
 void pace_started_earlier(struct pace_sched *s, u64 earlier_ns)
 {
-	u64 bytes = pace_line_bytes(s->cfg.line_rate_bps, earlier_ns);
+	u64 ps = earlier_ns * PACE_PS_PER_NS;
 
 	pace_invalidate(s);
-	if (bytes > s->handover_bytes)
-		bytes = s->handover_bytes;
-	s->handover_bytes -= bytes;
+	if (ps > s->handover_ps)
+		ps = s->handover_ps;
+	s->handover_ps -= ps;
 	if (s->probe_idle)
-		s->handover_first_bytes = s->handover_bytes;
+		s->handover_first_ps = s->handover_ps;
 }
 
 u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns)
@@ -375,10 +419,10 @@ u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns)
 
 	if (s->cfg.mode == PACE_MODE_TIMER)
 		return now_ns;
-	pace_line_advance(&line, s->cfg.line_rate_bps, now_ns);
-	if ((s64)(line.bytes - s->global) >= 0)
+	pace_line_advance(&line, now_ns);
+	if ((s64)(line.ps - s->global_ps) >= 0)
 		return now_ns;
-	return pace_line_reaches_ns(&line, s->cfg.line_rate_bps, s->global);
+	return pace_line_reaches_ns(&line, s->global_ps);
 }
 
 void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
@@ -386,7 +430,8 @@ void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 	if (!PACE_ASSERT(pace_id_held(s, c)))
 		return;
 	pace_invalidate(s);
-	c->head_wire_bytes = wire_bytes;
+	c->head_wire_bytes = wire_bytes < PACE_BURST_WIRE_MAX ? wire_bytes :
+							PACE_BURST_WIRE_MAX;
 }
 
 /* Charges the line with a frame that goes to the wire. */
@@ -395,12 +440,12 @@ static inline void occupy_line(struct pace_sched *s, const struct pace_burst *t)
 	s->stats.sent_frames += t->frames;
 	s->stats.sent_wire_bytes += t->wire_bytes;
 	if (s->cfg.mode == PACE_MODE_TIMER) {
-		s->busy_until = pace_later(s->busy_until,
-					   s->global - s->slack_bytes) +
-				t->wire_bytes;
+		s->busy_until_ps = pace_later(s->busy_until_ps,
+					      s->global_ps - PACE_SLACK_PS) +
+				   pace_line_charge(s, t->wire_bytes);
 		return;
 	}
-	s->global += t->wire_bytes;
+	s->global_ps += pace_line_charge(s, t->wire_bytes);
 	pace_handed_out(s);
 	if (s->gapped)
 		pace_lead_decay(s);
@@ -413,10 +458,10 @@ static void note_lateness(struct pace_sched *s, const struct pace_class *c)
 
 	if (pace_clock_ahead(pace_eligible_time(c), now)) {
 		early = pace_eligible_time(c) - now;
-		if (early > s->stats.early_bytes_max)
-			s->stats.early_bytes_max = early;
-	} else if (now - pace_eligible_time(c) > s->stats.late_bytes_max) {
-		s->stats.late_bytes_max = now - pace_eligible_time(c);
+		if (early > s->stats.early_max_ps)
+			s->stats.early_max_ps = early;
+	} else if (now - pace_eligible_time(c) > s->stats.late_max_ps) {
+		s->stats.late_max_ps = now - pace_eligible_time(c);
 	}
 }
 
@@ -428,7 +473,7 @@ static void sent_reserved(struct pace_sched *s, struct pace_class *c,
 			  const struct pace_burst *t, bool more)
 {
 	if (!pace_first_eligible(s))
-		s->idled = pace_schedule_clock(s);
+		s->idled_ps = pace_schedule_clock(s);
 	occupy_line(s, t);
 	if (pace_reservation_sent(s, c, t, more))
 		pace_unschedule_class(s, c);
@@ -437,7 +482,7 @@ static void sent_reserved(struct pace_sched *s, struct pace_class *c,
 static void sent_best_effort(struct pace_sched *s, struct pace_class *c,
 			     const struct pace_burst *t, bool more)
 {
-	s->idled = pace_schedule_clock(s);
+	s->idled_ps = pace_schedule_clock(s);
 	occupy_line(s, t);
 	c->deficit_bytes -= t->wire_bytes;
 	if (!more)
@@ -460,13 +505,13 @@ static void update_frame_cost(struct pace_sched *s, struct pace_class *c,
 static void move_clocks(struct pace_sched *s, struct pace_class *c)
 {
 	if (!at_rate(s, c)) {
-		s->idled = pace_schedule_clock(s);
+		s->idled_ps = pace_schedule_clock(s);
 		pace_borrow_sent(s, c);
 	} else {
 		note_lateness(s, c);
 		if (s->cfg.order == PACE_ORDER_RATE)
 			pace_rate_lag_bound(s, c);
-		s->last_finish = pace_virtual_finish(s, c);
+		s->last_finish_ps = pace_virtual_finish(s, c);
 		if (c->has_ceil)
 			pace_ceil_sent(s, c);
 		pace_clock_advance(&c->clock, c->rate_quot, c->rate_rem,
@@ -523,11 +568,11 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		sent_paced(s, c, &t, more);
 	/*
 	 * A frame from before frames became shorter may pass classes that wait by
-	 * more than lag may be.
+	 * more than lag may be.  In TIMER frames do not move the clock.
 	 */
 	if (t.wire_bytes > s->burst_wire_bytes)
 		pace_paced_advance(s);
-	else
+	else if (s->cfg.mode != PACE_MODE_TIMER)
 		pace_lag_bound(s);
 }
 
@@ -542,12 +587,12 @@ void pace_gap_sent(struct pace_sched *s, u32 gap_bytes)
 {
 	pace_invalidate(s);
 	s->advanced = false;
-	s->idled = pace_schedule_clock(s);
+	s->idled_ps = pace_schedule_clock(s);
 	s->stats.gap_frames++;
 	s->stats.gap_wire_bytes += gap_bytes;
 	if (s->cfg.mode == PACE_MODE_TIMER)
 		return;
-	s->global += gap_bytes;
+	s->global_ps += pace_line_charge(s, gap_bytes);
 	pace_handed_out(s);
 	s->gapped = s->cfg.mode == PACE_MODE_HYBRID;
 }

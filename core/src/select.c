@@ -12,8 +12,7 @@
 /* Returns how many classes have a packet, or more; 0 if none has. */
 static inline u32 pace_active(const struct pace_sched *s)
 {
-	return s->active_paced + s->active_normal + s->period.active +
-	       s->launching.count;
+	return s->active_paced + s->others;
 }
 
 /*
@@ -67,8 +66,7 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 /* Returns true if no class is active but paced ones without a ceil. */
 static inline bool only_paced(const struct pace_sched *s)
 {
-	return !(s->active_normal | s->period.active | s->at_ceil.count |
-		 s->borrowing.count | s->launching.count);
+	return !s->others;
 }
 
 /* Returns the class to serve now if others than paced ones may be active. */
@@ -97,20 +95,20 @@ static bool first_ahead_any(const struct pace_sched *s, struct pace_class **cls,
 {
 	struct pace_class *c = pace_first_waiting(s);
 	struct pace_class *borrower = NULL;
-	u64 end = s->period.end.bytes - s->offset;
+	u64 end = s->period.end_ps - s->offset_ps;
 
 	if (!pace_queue_empty(&s->at_ceil) && pace_budget_left(s))
 		borrower = pace_first_at_ceil(s);
 	if (c)
 		*clock = pace_eligible_time(c);
 	if (borrower && (!c || pace_clock_ahead(*clock,
-					     borrower->ceil_clock.bytes))) {
-		*clock = borrower->ceil_clock.bytes;
+					     borrower->ceil_clock.ps))) {
+		*clock = borrower->ceil_clock.ps;
 		c = borrower;
 	}
 	if (s->launching.count &&
-	    (!c || pace_clock_ahead(*clock, s->launch_at - s->offset))) {
-		*clock = s->launch_at - s->offset;
+	    (!c || pace_clock_ahead(*clock, s->launch_at_ps - s->offset_ps))) {
+		*clock = s->launch_at_ps - s->offset_ps;
 		c = queue_head(s, &s->launching);
 	}
 	*cls = c;

@@ -14,8 +14,6 @@ static bool is_live(const struct pace_sched *s, const struct pace_queue *q,
 	const struct pace_class *c = s->by_id[key & PACE_KEY_ID_MASK];
 	enum pace_place place = place_in(s, q);
 
-	if (c && c->place == PACE_SOLE && place == PACE_WAITING)
-		return key == key_in(s, q, c);
 	return c && (c->place == place || c->ceil_place == place) &&
 	       key == key_in(s, q, c);
 }
@@ -52,8 +50,6 @@ static void drop_all_stale(const struct pace_sched *s, struct pace_queue *q)
 			  place_in(s, q));
 		pace_queue_insert(q, key);
 	}
-	if (s->sole)
-		s->sole->place = PACE_SOLE;
 }
 
 /* Adds a class to a queue; it is in none of that kind. */

@@ -5,17 +5,6 @@
  */
 #include <pace/pace_sched.h>
 
-/*
- * TIMER: how much lateness of the host's timer the line makes up for by
- * frames back to back.  High-resolution timers are seen 11 to 25 us late;
- * 100 us covers a busy host and is 13 kB at 1 Gbit/s.
- */
-#define PACE_SLACK_NS		100000u
-/*
- * The longest ordinary stall: one tick at HZ=250; also what a transmit ring
- * holds where its frames are no bound (PACE_RING_FRAMES, on a fast line).
- */
-#define PACE_STALL_NS		4000000u
 /* GAP: a transmit ring holds at least so many of the longest bursts. */
 #define PACE_RING_FRAMES	256u
 /*
@@ -38,29 +27,29 @@ static inline void pace_handed_out(struct pace_sched *s)
 
 /*
  * Notes until when the line idled.  No class was eligible when time was last
- * looked at, and the line was free from free_bytes on (as global counts); so it
+ * looked at, and the line was free from free_ps on (as global_ps counts); so it
  * idled from then until now, or until the first class became eligible.
  */
-static inline void pace_note_idle(struct pace_sched *s, u64 free_bytes)
+static inline void pace_note_idle(struct pace_sched *s, u64 free_ps)
 {
 	const struct pace_class *first = pace_first_waiting(s);
 	u64 until = pace_schedule_clock(s);
 
 	if (first)
 		until = pace_clock_earlier(pace_eligible_time(first), until);
-	if ((s64)(until - (free_bytes - s->offset)) > 0)
-		s->idled = until;
+	if ((s64)(until - (free_ps - s->offset_ps)) > 0)
+		s->idled_ps = until;
 }
 
 /*
- * Returns how many bytes may still be in the transmit ring.  The clock of an
- * idle line must not count them a second time.
+ * Returns how long what is still in the transmit ring may take.  The clock of an
+ * idle line must not count that a second time.
  */
-static u64 pace_ring_bytes(const struct pace_sched *s)
+static u64 pace_ring_ps(const struct pace_sched *s)
 {
-	u64 ring = (u64)PACE_RING_FRAMES * s->burst_wire_bytes;
+	u64 ring = PACE_RING_FRAMES * s->burst_ps;
 
-	return ring < s->stall_bytes ? s->stall_bytes : ring;
+	return ring < PACE_STALL_PS ? PACE_STALL_PS : ring;
 }
 
 /*
@@ -108,7 +97,7 @@ static void pace_lead_set(struct pace_sched *s, u64 lead_ns)
 	if (lead_ns > PACE_LEAD_NS_MAX)
 		lead_ns = PACE_LEAD_NS_MAX;
 	s->stats.lead_ns = lead_ns;
-	s->lead_bytes = pace_line_bytes(s->cfg.line_rate_bps, lead_ns);
+	s->lead_ps = lead_ns * PACE_PS_PER_NS;
 	s->gapped_frames = 0;
 }
 
@@ -145,18 +134,18 @@ static void observe_lateness(struct pace_sched *s, u64 now_ns)
 /* Advances the clock by real time, while nothing is handed out. */
 static void pace_idle_advance(struct pace_sched *s, u64 now_ns)
 {
-	u64 busy_until = s->global;
+	u64 busy_until_ps = s->global_ps;
 	bool idle;
 
 	if (s->armed && now_ns >= s->wait_until_ns)
 		observe_lateness(s, now_ns);
-	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
-	if ((s64)(s->line.bytes - s->global) <= 0)
+	pace_line_advance(&s->line, now_ns);
+	if ((s64)(s->line.ps - s->global_ps) <= 0)
 		return;
 	idle = !pace_first_eligible(s);
-	s->global = s->line.bytes;
+	s->global_ps = s->line.ps;
 	if (idle)
-		pace_note_idle(s, busy_until);
+		pace_note_idle(s, busy_until_ps);
 	pace_paced_advance(s);
 }
 
@@ -165,25 +154,24 @@ static void pace_idle_advance(struct pace_sched *s, u64 now_ns)
  * the host as much as one or two gap frames; one that already runs costs
  * nothing more.
  */
-static u64 pace_idle_least(const struct pace_sched *s)
+static u64 pace_idle_least_ps(const struct pace_sched *s)
 {
-	return s->idling ? s->min_gap_bytes : 2 * (u64)s->max_wire_bytes;
+	return s->idling ? s->min_gap_ps : 2 * s->max_wire_ps;
 }
 
 /* Begins an idle spell: see "Wire and system clock" above. */
 static void pace_idle_begin(struct pace_sched *s, u64 now_ns)
 {
-	u64 ring = pace_ring_bytes(s);
+	u64 ring_ps = pace_ring_ps(s);
 	s64 ahead;
 
-	s->handover_bytes = s->handover_first_bytes;
-	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
-	ahead = (s64)(s->line.bytes - s->global);
-	if (ahead > (s64)s->lead_bytes)
-		pace_line_anchor(&s->line, s->global + s->lead_bytes,
-				 s->line.ns);
-	else if (ahead < -(s64)ring)
-		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
+	s->handover_ps = s->handover_first_ps;
+	pace_line_advance(&s->line, now_ns);
+	ahead = (s64)(s->line.ps - s->global_ps);
+	if (ahead > (s64)s->lead_ps)
+		s->line.ps = s->global_ps + s->lead_ps;
+	else if (ahead < -(s64)ring_ps)
+		s->line.ps = s->global_ps - ring_ps;
 	s->idling = true;
 	pace_idle_advance(s, now_ns);
 }
@@ -195,9 +183,8 @@ static void pace_idle_begin(struct pace_sched *s, u64 now_ns)
 static struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock)
 {
 	s->armed = true;
-	s->wait_until_ns = pace_line_reaches_ns(&s->line, s->cfg.line_rate_bps,
-						clock + s->offset -
-						s->lead_bytes);
+	s->wait_until_ns = pace_line_reaches_ns(&s->line, clock + s->offset_ps -
+							  s->lead_ps);
 	return (struct pace_decision){
 		.verdict = PACE_WAIT,
 		.until_ns = s->wait_until_ns,
@@ -209,12 +196,12 @@ static void timer_advance(struct pace_sched *s, u64 now_ns)
 {
 	bool idle = !pace_first_eligible(s);
 
-	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
-	s->global = s->line.bytes;
+	pace_line_advance(&s->line, now_ns);
+	s->global_ps = s->line.ps;
 	if (idle)
-		pace_note_idle(s, s->busy_until);
-	s->busy_until = pace_later(s->busy_until,
-				   s->global - PACE_LEAD_WINDOW);
+		pace_note_idle(s, s->busy_until_ps);
+	s->busy_until_ps = pace_later(s->busy_until_ps,
+				      s->global_ps - PACE_LEAD_WINDOW_PS);
 	pace_paced_advance(s);
 }
 
@@ -260,24 +247,23 @@ static inline void pace_advance_clock(struct pace_sched *s, u64 now_ns)
  */
 static void end_idle(struct pace_sched *s, u64 now_ns)
 {
-	u64 ring;
+	u64 ring_ps;
 	s64 ahead;
 
-	pace_line_advance(&s->line, s->cfg.line_rate_bps, now_ns);
-	ahead = (s64)(s->line.bytes - s->global);
+	pace_line_advance(&s->line, now_ns);
+	ahead = (s64)(s->line.ps - s->global_ps);
 	if (ahead >= 0) {
 		/* The wire was silent for what line() is ahead of it, too. */
-		s->wire_idled = (u64)ahead >= s->handover_bytes;
-		s->handover_bytes = s->wire_idled ?
-				    s->handover_first_bytes :
-				    s->handover_bytes - (u64)ahead;
-		s->global = s->line.bytes;
-		s->idled = pace_schedule_clock(s);
+		s->wire_idled = (u64)ahead >= s->handover_ps;
+		s->handover_ps = s->wire_idled ? s->handover_first_ps :
+						 s->handover_ps - (u64)ahead;
+		s->global_ps = s->line.ps;
+		s->idled_ps = pace_schedule_clock(s);
 		return;
 	}
-	ring = pace_ring_bytes(s);
-	if (ahead < -(s64)ring)
-		pace_line_anchor(&s->line, s->global - ring, s->line.ns);
+	ring_ps = pace_ring_ps(s);
+	if (ahead < -(s64)ring_ps)
+		s->line.ps = s->global_ps - ring_ps;
 }
 
 /* Advances the clock to the instant at which pace_next() was called last. */

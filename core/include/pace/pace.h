@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * pace - the packet scheduler of one port, counted in byte times.
+ * pace - the packet scheduler of one port, on a clock of what was sent.
  *
- * Time is the number of bytes the wire could have carried ("byte clock",
- * paper 002, 2.2).  The port has one clock, every paced class has one, and a
- * class may send when its clock is not ahead of the port's.  All that the core
+ * The port's clock is the time that the sent bytes took on the wire ("byte clock",
+ * paper 002, 2.2), in picoseconds; with a timer of the host it is the host's.  Every
+ * paced class has one, too, and may send when its clock is not ahead of the port's.  All that the core
  * decides is which class is next, and how long the wire stays silent before it;
  * packets, memory, locks and the passing of real time belong to the host.
  *
@@ -34,17 +34,17 @@
 #define PACE_CLASSES_MAX	(1u << PACE_ID_BITS)
 
 /*
- * A class clock may lead the port's by less than this many bytes, so that
- * 44-bit clocks in queue keys compare safely across their wrap.  A rate is
- * refused if one largest frame would advance its clock further: 820 bit/s
- * on 400 Gbit/s with 9000-byte frames, 3 bit/s on 1 Gbit/s.
+ * A class clock may lead the port's by less than this, 240 s, so that the 44 bits of
+ * a clock in a queue key compare safely across their wrap.  A rate is refused if one
+ * largest frame, or burst, would advance its clock further: 51 bit/s with frames of
+ * 1514 bytes, 2.2 kbit/s with bursts of 64 kB.
  */
-#define PACE_LEAD_MAX		(1ull << 42)
+#define PACE_LEAD_MAX_PS	240000000000000ull
 
 #define PACE_LINE_RATE_MIN	8000ull			/* bit/s */
 #define PACE_LINE_RATE_MAX	1000000000000ull	/* 1 Tbit/s */
 #define PACE_FRAME_MAX		(1u << 18)		/* bytes, one frame or burst */
-#define PACE_BURST_WIRE_MAX	(1u << 22)		/* wire bytes of one burst */
+#define PACE_BURST_WIRE_MAX	(1u << 21)		/* wire bytes of one burst */
 
 /* A smaller quantum would cost too many rounds a frame; 0 chooses max_frame. */
 #define PACE_QUANTUM_MIN	256u
@@ -69,7 +69,7 @@ enum pace_error {
 	PACE_ERR_LINE_RATE,	/* outside PACE_LINE_RATE_MIN..MAX */
 	PACE_ERR_RATE_ZERO,	/* a paced class needs a rate */
 	PACE_ERR_RATE_LINE,	/* rate above the line rate */
-	PACE_ERR_RATE_LOW,	/* one frame would pass PACE_LEAD_MAX */
+	PACE_ERR_RATE_LOW,	/* one frame would pass PACE_LEAD_MAX_PS */
 	PACE_ERR_FRAME,		/* max_frame of 0, below min_frame or above PACE_FRAME_MAX */
 	PACE_ERR_OVERHEAD,	/* overhead above 256 */
 	PACE_ERR_FULL,		/* no free class id: grow the storage */
@@ -196,12 +196,12 @@ struct pace_class_config {
 };
 
 /*
- * An exact clock in byte times, rounded up to a whole byte.  When frac is not
- * 0 the exact value is bytes - 1 + frac / r, r being the rate that the clock
- * goes by: see src/byte_clock.c.
+ * An exact clock, rounded up to a whole picosecond.  When frac is not 0 the exact
+ * value is ps - 1 + frac / r, r being the rate that the clock goes by: see
+ * src/clock.c.
  */
 struct pace_clock {
-	u64 bytes;
+	u64 ps;
 	u64 frac;
 };
 
@@ -248,7 +248,6 @@ enum pace_place {
 	PACE_NOWHERE,
 	PACE_WAITING,
 	PACE_ELIGIBLE,
-	PACE_SOLE,		/* the only eligible one: its key is among the waiting */
 	PACE_AT_CEIL,
 	PACE_BORROWING,
 	PACE_LAUNCHING,		/* waits for its launch time: src/launch.c */
@@ -260,7 +259,7 @@ enum pace_place {
  *
  * Members are in the order of their use, four times 64 bytes where a pointer
  * has 8.  A frame of a class without a ceil that stays active touches the first
- * 64 bytes, and in ORDER_NEXT max_cost_bytes.  A host with many classes aligns
+ * 64 bytes, and in ORDER_NEXT max_cost_ps.  A host with many classes aligns
  * them to 64, so that this is one cache line, or two.
  */
 struct pace_class {
@@ -281,7 +280,7 @@ struct pace_class {
 	struct pace_burst last;	/* the burst whose frame cost that is */
 	u32 head_wire_bytes;	/* of the first frame; 0: unknown */
 
-	u64 max_cost_bytes;	/* frame cost of a longest burst, rounded up */
+	u64 max_cost_ps;	/* frame cost of a longest burst, rounded up */
 	u64 offered_load_bps;	/* wire bit/s at the rate, in bursts like the last */
 	/* With a ceil above its rate: src/borrow.c. */
 	u64 eligible_time;	/* with a ceil: pace_eligible_time() */
@@ -293,15 +292,15 @@ struct pace_class {
 	u64 ceil_rem;
 	u8 ceil_place;		/* enum pace_place: at its ceil or borrowing */
 	bool launches;
-	/* NORMAL */
 	bool passed;		/* guard band: its visit ended unserved */
+	u32 left_at;		/* when it became inactive, in units of 2^32 ns */
+	/* NORMAL */
 	u32 quantum_bytes;
 	s64 deficit_bytes;
 	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
 	struct pace_reservation *reservation;	/* RT, NRT */
 	struct pace_frame_cost other;	/* of the burst before the last of another size */
 	u64 launch_ns;		/* launches: of the first frame; 0: at once */
-	u64 unused[1];		/* makes it four lines */
 };
 
 #define PACE_ID_NONE	(~0u)
@@ -319,11 +318,11 @@ struct pace_decision {
 	u32 gap_bytes;		/* wire bytes, overhead included */
 	u64 until_ns;
 	/*
-	 * SEND of a paced class at its guaranteed rate: byte times by which its
-	 * clock is behind the port's or, negative, ahead (gap rounding); 0 for
-	 * all other classes and for borrowed frames.
+	 * SEND of a paced class at its guaranteed rate: by how much its clock is
+	 * behind the port's or, negative, ahead (gap rounding); 0 for all other
+	 * classes and for borrowed frames.
 	 */
-	s64 late_bytes;
+	s64 late_ps;
 };
 
 struct pace_stats {
@@ -331,10 +330,10 @@ struct pace_stats {
 	u64 sent_wire_bytes;
 	u64 gap_frames;
 	u64 gap_wire_bytes;
-	u64 early_bytes_max;	/* largest lead given by gap rounding */
-	u64 late_bytes_max;	/* largest class clock behind the port's at a send */
+	u64 early_max_ps;	/* largest lead given by gap rounding */
+	u64 late_max_ps;	/* largest class clock behind the port's at a send */
 	u64 rebases;		/* over-subscription: all clocks moved together */
-	u64 rebased_bytes;
+	u64 rebased_ps;
 	u64 borrowed_frames;	/* sent above a class's rate, below its ceil */
 	u64 guard_band_held;	/* decisions that held a normal or nrt frame back */
 	u64 waits;		/* HYBRID: timers that expired */
@@ -465,10 +464,9 @@ PACE_API struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
  * Returns until when pace_next() is expected to wait after the frame for which it
  * waits now, or 0 if that is unknown, as it is but in TIMER.  The expectation holds
  * if the class has another frame of that length and nothing else comes; a host may
- * set its timer by it beforehand.  The core keeps the result, so that the next
- * answer costs no division.  O(1).
+ * set its timer by it beforehand.  O(1).
  */
-PACE_API u64 pace_after_ns(struct pace_sched *s);
+PACE_API u64 pace_after_ns(const struct pace_sched *s);
 /*
  * Returns the class that is expected to send after the next one and `ahead`
  * others, or NULL if that is unknown, as it is with few classes.  A host may
@@ -501,12 +499,12 @@ PACE_API void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire
  */
 PACE_API bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c);
 /*
- * Returns by how many byte times the clock of a paced class, active or not, is
- * ahead of the port's at now_ns.  At 0 the class does not differ from a new one.
- * It advances no clock.  O(1).
+ * Returns by how much the clock of a paced class, active or not, is ahead of the
+ * port's at now_ns, rounded up.  At 0 the class does not differ from a new one.  It
+ * advances no clock.  O(1).
  */
-PACE_API u64 pace_debt_bytes(const struct pace_sched *s, const struct pace_class *c,
-			     u64 now_ns);
+PACE_API u64 pace_debt_ns(const struct pace_sched *s, const struct pace_class *c,
+			  u64 now_ns);
 /* Reports that a gap of gap_bytes went to the wire.  O(1). */
 PACE_API void pace_gap_sent(struct pace_sched *s, u32 gap_bytes);
 

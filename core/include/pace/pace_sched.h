@@ -25,13 +25,9 @@ struct pace_queue {
 	struct pace_pool *pool;
 };
 
-/*
- * The bytes that the wire could have carried by an instant:
- * bytes + (part + (now - ns) x line_rate) / 8e9.  See src/byte_clock.c.
- */
+/* The host's clock as global_ps counts: it was ps at ns. */
 struct pace_line {
-	u64 bytes;
-	u64 part;	/* of a byte, in units of 1 / 8e9 */
+	u64 ps;
 	u64 ns;
 };
 
@@ -44,11 +40,9 @@ struct pace_period {
 	u32 active;		/* of those */
 	u64 reserved_bytes;	/* by all of those */
 	bool running;		/* `end` is set */
-	struct pace_clock end;	/* as global counts; frac of 8e9 */
+	u64 end_ps;		/* as global_ps counts */
 	u64 end_ns;		/* the instant of that on the host's clock; 0: not aligned */
-	/* Derived from cfg: the length, in bytes and 1 / 8e9 of a byte. */
-	u64 whole_bytes;
-	u64 part;
+	u64 length_ps;		/* derived from cfg */
 	u64 number;		/* periods begun, those of an idle port included */
 	s64 left_bytes;		/* of the budget; below 0: owed by the next period */
 	u64 backlog_wire_bytes;	/* of all rt classes */
@@ -60,46 +54,45 @@ struct pace_sched {
 	struct pace_config cfg;
 
 	/*
-	 * The port's clock: GAP, wire bytes sent, brought up to real time when
-	 * a packet ends an idle spell; TIMER, real time in byte times; HYBRID,
-	 * as GAP, and real time while a timer runs.
+	 * The port's clock: GAP, the time of the wire bytes sent, brought up to
+	 * real time when a packet ends an idle spell; TIMER, real time; HYBRID, as
+	 * GAP, and real time while a timer runs.
 	 */
-	u64 global;
+	u64 global_ps;
 	/*
 	 * All class clocks have been moved forward by this much together
 	 * (over-subscription).  It is kept here, once, and never added to a
-	 * class: class clocks are compared with global - offset, "the
+	 * class: class clocks are compared with global_ps - offset_ps, "the
 	 * schedule clock".
 	 */
-	u64 offset;
-	u64 last_finish;	/* virtual finish time of the last paced frame */
+	u64 offset_ps;
+	u64 last_finish_ps;	/* virtual finish time of the last paced frame */
 	/* The last schedule clock at which no paced class was eligible: a normal
 	 * or gap frame began then, or the line was idle until then.
 	 */
-	u64 idled;
-	/* TIMER: the virtual line is occupied until here (as global counts). */
-	u64 busy_until;
+	u64 idled_ps;
+	/* TIMER: the virtual line is occupied until here (as global_ps counts). */
+	u64 busy_until_ps;
 	struct pace_line line;
 
 	u32 active_paced;
+	u32 others;		/* active, and not paced, with a ceil or before its launch */
 	u32 active_normal;
 	u64 offered_load_bps;		/* of all active paced classes, on the wire */
 
 	struct pace_queue waiting;	/* active paced classes by clock */
 	struct pace_queue eligible;	/* those that may send, in cfg.order */
-	struct pace_class *sole;	/* the one in PACE_SOLE; then `eligible` is empty */
-	u64 sole_until;		/* no other class has a key before this in `waiting` */
 	struct pace_queue at_ceil;	/* with a ceil, and not below it: by ceil clock */
 	struct pace_queue borrowing;	/* below their ceil: by borrow clock */
 	struct pace_queue launching;	/* active, before their launch time: by that */
-	u64 launch_at;		/* position of the first of those, as global counts */
-	u64 handover_bytes;	/* the wire is so far behind line(): pace_started() */
-	u64 handover_first_bytes;	/* that was so after the last idle spell */
-	u64 probe_bytes;	/* `global` when pace_wire_is_free() said so */
+	u64 launch_at_ps;	/* position of the first of those, as global_ps counts */
+	u64 handover_ps;	/* the wire is so far behind line(): pace_started() */
+	u64 handover_first_ps;	/* that was so after the last idle spell */
+	u64 probe_ps;		/* global_ps when pace_wire_is_free() said so */
 	bool handover_measured;
 	bool probe_idle;	/* the wire had idled until then */
 	bool wire_idled;	/* and has got nothing since */
-	u64 borrow_time;		/* borrow clock of the last borrowed frame */
+	u64 borrow_time_ps;	/* borrow clock of the last borrowed frame */
 	struct pace_class *ring;	/* active normal classes, the next one first */
 	struct pace_period period;	/* rt and nrt classes */
 
@@ -110,25 +103,29 @@ struct pace_sched {
 	u64 asked_ns;		/* pace_next() was last called then */
 	bool repeated;		/* the clock was not advanced to asked_ns */
 	bool advanced;		/* it was, and nothing was sent since */
-	/* TIMER: pace_after_ns() has found that the line reaches after_bytes then. */
-	u64 after_ns;		/* 0: it has not */
-	u64 after_bytes;
 
 	/* HYBRID: see src/waiting.c. */
 	bool idling;		/* the wire idles: real time is the clock */
 	bool armed;		/* a timer expires at wait_until_ns */
 	u64 wait_until_ns;
-	u64 lead_bytes;		/* bytes of the line in stats.lead_ns */
+	u64 lead_ps;		/* stats.lead_ns */
 	bool gapped;		/* a gap was sent since the last frame */
 	u32 gapped_frames;	/* frames sent after a gap since the lead was set */
 
+	u64 line_frac;		/* of a ps, in units of 1 / line_rate_bps: src/clock.c */
+
 	/* Derived from cfg. */
-	u32 max_wire_bytes;		/* of one frame */
-	u32 burst_wire_bytes;		/* of the longest burst, of largest frames */
+	bool is_plain;		/* TIMER without guard: one path for one due class */
+	u32 max_wire_bytes;	/* of one frame */
+	u32 burst_wire_bytes;	/* of the longest burst, of largest frames */
 	u32 min_gap_bytes;
-	u64 slack_bytes;		/* bytes of the line in PACE_SLACK_NS */
-	u64 stall_bytes;		/* bytes of the line in PACE_STALL_NS */
-	u64 timer_bytes;		/* lateness of a timer that is made up for */
+	u64 byte_ps;		/* of the line */
+	u64 byte_rem;		/* and so many 1 / line_rate_bps of a ps */
+	u64 max_wire_ps;
+	u64 burst_ps;
+	u64 min_gap_ps;
+	u64 half_gap_ps;
+	u64 timer_ps;		/* lateness of a timer that is made up for */
 
 	/* Storage: see src/storage.c. */
 	void *storage;
@@ -143,10 +140,10 @@ struct pace_sched {
 };
 
 /*
- * Starts the byte clock at another value than 0, for tests across its wrap.
+ * Starts the port's clock at another value than 0, for tests across its wrap.
  * Called before the first class is added.
  */
-PACE_API void pace_set_global(struct pace_sched *s, u64 global_bytes);
+PACE_API void pace_set_global(struct pace_sched *s, u64 global_ps);
 
 /*
  * Queues of fewer classes have no wheel.  From here on it is faster than a heap

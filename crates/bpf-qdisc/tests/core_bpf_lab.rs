@@ -263,8 +263,8 @@ fn compare(seed: u64) {
         let class = layout.class(parts, slot);
         let clock = core.class_clock(*id).unwrap();
         let what = format!("seed {seed}, class {slot}");
-        let bytes = memory.u64(class + CLOCK).wrapping_add(offset);
-        assert_eq!(bytes, clock.bytes, "{what}");
+        let ps = memory.u64(class + CLOCK).wrapping_add(offset);
+        assert_eq!(ps, clock.ps, "{what}");
         assert_eq!(memory.u64(class + CLOCK + 8), clock.frac, "{what}");
         let is_active = (memory.u32(class + ACTIVE) >> 8) & 1 == 1;
         assert_eq!(is_active, core.is_active(*id).unwrap(), "{what}");

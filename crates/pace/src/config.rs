@@ -230,7 +230,7 @@ pub enum Error {
     #[error("the rate is above the line rate")]
     RateLine,
     /// `PACE_ERR_RATE_LOW`
-    #[error("the rate is so low that one frame would take 2^42 byte times")]
+    #[error("the rate is so low that one frame would take 240 s")]
     RateLow,
     /// `PACE_ERR_FRAME`
     #[error("the largest frame is 0, below the smallest one, or above 2^18 bytes")]

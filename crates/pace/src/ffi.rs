@@ -46,7 +46,7 @@ unsafe extern "C" {
         now_ns: u64,
     ) -> ErrorCode;
     fn pace_set_storage(s: *mut RawSched, storage: *mut u64, capacity: u32) -> *mut u64;
-    fn pace_set_global(s: *mut RawSched, global_bytes: u64);
+    fn pace_set_global(s: *mut RawSched, global_ps: u64);
     fn pace_set_wheel_from(s: *mut RawSched, classes: u32);
     fn pace_reconfigure(
         s: *mut RawSched,
@@ -62,8 +62,8 @@ unsafe extern "C" {
     ) -> ErrorCode;
     fn pace_class_del(s: *mut RawSched, c: *mut RawClass);
     fn pace_least_rate_bps(cfg: *const RawConfig) -> u64;
-    fn pace_after_ns(s: *mut RawSched) -> u64;
-    fn pace_debt_bytes(s: *const RawSched, c: *const RawClass, now_ns: u64) -> u64;
+    fn pace_after_ns(s: *const RawSched) -> u64;
+    fn pace_debt_ns(s: *const RawSched, c: *const RawClass, now_ns: u64) -> u64;
     fn pace_budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> u64;
     fn pace_reserved_bytes(s: *const RawSched, c: *const RawClass) -> u64;
     fn pace_arrived(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32, now_ns: u64);
@@ -259,9 +259,9 @@ impl Port {
         self.capacity
     }
 
-    pub fn set_global(&mut self, global_bytes: u64) {
+    pub fn set_global(&mut self, global_ps: u64) {
         // SAFETY: the scheduler is initialised; the caller has no class.
-        unsafe { pace_set_global(self.sched(), global_bytes) }
+        unsafe { pace_set_global(self.sched(), global_ps) }
     }
 
     pub fn wheel_from(&mut self, classes: u32) {
@@ -466,13 +466,13 @@ impl Port {
         Some(unsafe { pace_is_throttled(self.sched(), class) })
     }
 
-    pub fn debt_bytes(&self, slot: u32, now_ns: u64) -> Option<u64> {
+    pub fn debt_ns(&self, slot: u32, now_ns: u64) -> Option<u64> {
         let class = self.class(slot)?;
         // SAFETY: as above.
-        Some(unsafe { pace_debt_bytes(self.sched(), class, now_ns) })
+        Some(unsafe { pace_debt_ns(self.sched(), class, now_ns) })
     }
 
-    pub fn after_ns(&mut self) -> u64 {
+    pub fn after_ns(&self) -> u64 {
         // SAFETY: the scheduler is initialised.
         unsafe { pace_after_ns(self.sched()) }
     }

@@ -64,7 +64,7 @@ pub(crate) struct RawDecision {
     pub cls: *mut RawClass,
     pub gap_bytes: u32,
     pub until_ns: u64,
-    pub late_bytes: i64,
+    pub late_ps: i64,
 }
 
 #[repr(C)]
@@ -74,10 +74,10 @@ pub(crate) struct RawStats {
     pub sent_wire_bytes: u64,
     pub gap_frames: u64,
     pub gap_wire_bytes: u64,
-    pub early_bytes_max: u64,
-    pub late_bytes_max: u64,
+    pub early_max_ps: u64,
+    pub late_max_ps: u64,
     pub rebases: u64,
-    pub rebased_bytes: u64,
+    pub rebased_ps: u64,
     pub borrowed_frames: u64,
     pub guard_band_held: u64,
     pub waits: u64,
@@ -170,7 +170,7 @@ layout!(
     cls 8,
     gap_bytes 16,
     until_ns 24,
-    late_bytes 32
+    late_ps 32
 );
 layout!(
     RawStats,
@@ -178,10 +178,10 @@ layout!(
     sent_wire_bytes 8,
     gap_frames 16,
     gap_wire_bytes 24,
-    early_bytes_max 32,
-    late_bytes_max 40,
+    early_max_ps 32,
+    late_max_ps 40,
     rebases 48,
-    rebased_bytes 56,
+    rebased_ps 56,
     borrowed_frames 64,
     guard_band_held 72,
     waits 80,

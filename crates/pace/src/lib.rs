@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Schedules the packets of one port, with time counted in byte times: a safe binding over
+//! Schedules the packets of one port, on a clock of what was sent: a safe binding over
 //! `core/`, the same files that the kernel module compiles.
 //!
 //! [`Scheduler`] owns its classes and names them by [`ClassId`]. The host owns
@@ -34,11 +34,11 @@ use layout::{ERR_FULL, GAP, SEND, WAIT};
 pub const FRAME_MAX_BYTES: u32 = 1 << 18;
 /// The most classes in one scheduler: `PACE_CLASSES_MAX`.
 pub const CLASSES_MAX: u32 = 1 << 20;
-/// Limit of how far a class clock can be ahead of the port's: `PACE_LEAD_MAX`, bytes.
-pub const LEAD_MAX_BYTES: u64 = 1 << 42;
+/// Limit of how far a class clock can be ahead of the port's: `PACE_LEAD_MAX_PS`.
+pub const LEAD_MAX_PS: u64 = 240_000_000_000_000;
 
 /// The most wire bytes of a burst: `PACE_BURST_WIRE_MAX`.
-pub const BURST_WIRE_MAX_BYTES: u32 = 1 << 22;
+pub const BURST_WIRE_MAX_BYTES: u32 = 1 << 21;
 
 /// The first capacity of the storage; it doubles when it is full.
 const CAPACITY_FIRST: u32 = 16;
@@ -102,14 +102,14 @@ pub struct Stats {
     pub gap_frames: u64,
     /// Wire bytes of the gap frames.
     pub gap_wire_bytes: u64,
-    /// Most bytes by which a frame left early because gap lengths are rounded.
-    pub early_bytes_max: u64,
-    /// Most bytes by which a class clock was behind the port's when its frame left.
-    pub late_bytes_max: u64,
+    /// Most picoseconds by which a frame left early because gap lengths are rounded.
+    pub early_max_ps: u64,
+    /// Most picoseconds by which a class clock was behind the port's when its frame left.
+    pub late_max_ps: u64,
     /// Rebases: times that all clocks were moved forward together.
     pub rebases: u64,
-    /// Sum of those moves, in byte times.
-    pub rebased_bytes: u64,
+    /// Sum of those moves, in picoseconds.
+    pub rebased_ps: u64,
     /// Frames that borrowed: they left above the class's rate, below its ceil.
     pub borrowed_frames: u64,
     /// Decisions in which the guard band held a normal or nrt frame back.
@@ -155,14 +155,13 @@ pub struct ReservationStats {
     pub excess: u64,
 }
 
-/// The exact value of a class clock: `bytes - 1 + frac / rate_bps` if `frac` is not 0, else
-/// `bytes`.
+/// The exact value of a class clock: `ps - 1 + frac / rate_bps` if `frac` is not 0, else `ps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassClock {
-    /// Whole bytes, rounded up, on the scale of [`Scheduler::global_bytes`]; they wrap with
+    /// Whole picoseconds, rounded up, on the scale of [`Scheduler::global_ps`]; they wrap with
     /// it.
-    pub bytes: u64,
-    /// Fraction, in units of one byte time divided by the class's rate.
+    pub ps: u64,
+    /// Fraction, in units of a picosecond divided by the class's rate.
     pub frac: u64,
 }
 
@@ -184,7 +183,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Creates a port without classes whose byte clock is 0 at `now_ns`.
+    /// Creates a port without classes whose clock is 0 at `now_ns`.
     ///
     /// # Errors
     /// [`Error::LineRate`], [`Error::Frame`], [`Error::Overhead`].
@@ -205,15 +204,15 @@ impl Scheduler {
         Ok(ffi::least_rate_bps(&config.raw()))
     }
 
-    /// Starts the byte clock at another value than 0, for tests across its wrap.
+    /// Starts the clock at another value than 0, for tests across its wrap.
     ///
     /// # Errors
     /// [`Error::Busy`] once a class has been added.
-    pub fn set_global_bytes(&mut self, global_bytes: u64) -> Result<(), Error> {
+    pub fn set_global_ps(&mut self, global_ps: u64) -> Result<(), Error> {
         if !self.generations.is_empty() {
             return Err(Error::Busy);
         }
-        self.port.set_global(global_bytes);
+        self.port.set_global(global_ps);
         Ok(())
     }
 
@@ -367,11 +366,11 @@ impl Scheduler {
         self.next_and_lateness(now_ns).0
     }
 
-    /// As [`Scheduler::next`], and returns the byte times by which the class to send at its
+    /// As [`Scheduler::next`], and returns the picoseconds by which the class to send at its
     /// guaranteed rate is late or, if negative, early; 0 for every other decision.
     pub fn next_and_lateness(&mut self, now_ns: u64) -> (Decision, i64) {
         let (decision, slot) = self.port.next(now_ns);
-        let late_bytes = decision.late_bytes;
+        let late_ps = decision.late_ps;
         let decision = match (decision.verdict, slot) {
             (SEND, Some(slot)) => Decision::Send(self.id(slot)),
             (GAP, _) => Decision::Gap {
@@ -382,7 +381,7 @@ impl Scheduler {
             },
             _ => Decision::Idle,
         };
-        (decision, late_bytes)
+        (decision, late_ps)
     }
 
     /// Reports that a class sent a frame of `len_bytes` (link header included, FCS not);
@@ -455,21 +454,21 @@ impl Scheduler {
         self.port.is_throttled(slot).ok_or(Error::UnknownClass)
     }
 
-    /// Returns by how many byte times the class's clock is ahead of the port's. At 0 the class
+    /// Returns by how much the class's clock is ahead of the port's, rounded up. At 0 the class
     /// does not differ from a new one.
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
-    pub fn debt_bytes(&self, class: ClassId, now_ns: u64) -> Result<u64, Error> {
+    pub fn debt_ns(&self, class: ClassId, now_ns: u64) -> Result<u64, Error> {
         let slot = self.slot(class)?;
         self.port
-            .debt_bytes(slot, now_ns)
+            .debt_ns(slot, now_ns)
             .ok_or(Error::UnknownClass)
     }
 
     /// Returns until when [`Scheduler::next`] is expected to wait after the frame for which it
     /// waits now. `None`: unknown, as it is but in [`Mode::Timer`].
-    pub fn after_ns(&mut self) -> Option<u64> {
+    pub fn after_ns(&self) -> Option<u64> {
         Some(self.port.after_ns()).filter(|&ns| ns != 0)
     }
 
@@ -486,10 +485,10 @@ impl Scheduler {
             sent_wire_bytes: raw.sent_wire_bytes,
             gap_frames: raw.gap_frames,
             gap_wire_bytes: raw.gap_wire_bytes,
-            early_bytes_max: raw.early_bytes_max,
-            late_bytes_max: raw.late_bytes_max,
+            early_max_ps: raw.early_max_ps,
+            late_max_ps: raw.late_max_ps,
             rebases: raw.rebases,
-            rebased_bytes: raw.rebased_bytes,
+            rebased_ps: raw.rebased_ps,
             borrowed_frames: raw.borrowed_frames,
             guard_band_held: raw.guard_band_held,
             waits: raw.waits,
@@ -506,9 +505,9 @@ impl Scheduler {
         }
     }
 
-    /// Returns the port's byte clock, which wraps at 2^64. It does not advance while
+    /// Returns the port's clock in picoseconds, which wraps at 2^64. It does not advance while
     /// [`Scheduler::is_quiet`].
-    pub fn global_bytes(&self) -> u64 {
+    pub fn global_ps(&self) -> u64 {
         self.port.global()
     }
 
@@ -517,15 +516,15 @@ impl Scheduler {
         self.port.is_quiet()
     }
 
-    /// Returns when the class may send, on the port's byte clock, which does not advance while
+    /// Returns when the class may send, on the port's clock, which does not advance while
     /// [`Scheduler::is_quiet`].
     ///
     /// # Errors
     /// [`Error::UnknownClass`].
     pub fn class_clock(&self, class: ClassId) -> Result<ClassClock, Error> {
         let slot = self.slot(class)?;
-        let (bytes, frac) = self.port.clock(slot).ok_or(Error::UnknownClass)?;
-        Ok(ClassClock { bytes, frac })
+        let (ps, frac) = self.port.clock(slot).ok_or(Error::UnknownClass)?;
+        Ok(ClassClock { ps, frac })
     }
 
     /// Returns whether the class is in the schedule.

@@ -31,7 +31,7 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Initialises a scheduler without classes, whose byte clock is 0 at `now_ns`. Its queues are
+    /// Initialises a scheduler without classes, whose clock is 0 at `now_ns`. Its queues are
     /// heaps, whatever their length: bpf/no_wheel.h.
     ///
     /// # Safety

@@ -56,17 +56,17 @@ SAME_OFFSET(pace_decision, verdict, 0);
 SAME_OFFSET(pace_decision, cls, 8);
 SAME_OFFSET(pace_decision, gap_bytes, 16);
 SAME_OFFSET(pace_decision, until_ns, 24);
-SAME_OFFSET(pace_decision, late_bytes, 32);
+SAME_OFFSET(pace_decision, late_ps, 32);
 
 SAME_SIZE(struct pace_stats, 168);
 SAME_OFFSET(pace_stats, sent_frames, 0);
 SAME_OFFSET(pace_stats, sent_wire_bytes, 8);
 SAME_OFFSET(pace_stats, gap_frames, 16);
 SAME_OFFSET(pace_stats, gap_wire_bytes, 24);
-SAME_OFFSET(pace_stats, early_bytes_max, 32);
-SAME_OFFSET(pace_stats, late_bytes_max, 40);
+SAME_OFFSET(pace_stats, early_max_ps, 32);
+SAME_OFFSET(pace_stats, late_max_ps, 40);
 SAME_OFFSET(pace_stats, rebases, 48);
-SAME_OFFSET(pace_stats, rebased_bytes, 56);
+SAME_OFFSET(pace_stats, rebased_ps, 56);
 SAME_OFFSET(pace_stats, borrowed_frames, 64);
 SAME_OFFSET(pace_stats, guard_band_held, 72);
 SAME_OFFSET(pace_stats, waits, 80);
@@ -126,7 +126,7 @@ void pace_shim_stats(const struct pace_sched *s, struct pace_stats *out)
 
 u64 pace_shim_global(const struct pace_sched *s)
 {
-	return s->global;
+	return s->global_ps;
 }
 
 bool pace_shim_quiet(const struct pace_sched *s)
@@ -149,7 +149,7 @@ u64 pace_shim_class_clock(const struct pace_sched *s,
 			  const struct pace_class *c, u64 *frac)
 {
 	*frac = c->clock.frac;
-	return c->clock.bytes + s->offset;
+	return c->clock.ps + s->offset_ps;
 }
 
 /* The queue alone, for tests. */

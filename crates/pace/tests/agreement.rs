@@ -143,13 +143,14 @@ fn config() -> impl Strategy<Value = Config> {
     )
 }
 
-/// Near what wraps: the clock in a queue key (44 bits) and the clock itself.
+/// Near what wraps: the clock in a queue key (44 bits of 64 ps) and the clock itself.
 fn start() -> impl Strategy<Value = u64> {
+    let before = || 0u64..1_000_000_000;
     prop_oneof![
         2 => Just(0u64),
-        2 => (0u64..100_000).prop_map(|before| (1 << 44) - before),
-        2 => (0u64..100_000).prop_map(|before| (1 << 43) - before),
-        2 => (0u64..100_000).prop_map(|before| 0u64.wrapping_sub(before)),
+        2 => before().prop_map(|before| (1 << 50) - before),
+        2 => before().prop_map(|before| (1 << 49) - before),
+        2 => before().prop_map(|before| 0u64.wrapping_sub(before)),
         1 => any::<u64>(),
     ]
 }
@@ -164,13 +165,13 @@ proptest! {
     #[test]
     fn core_and_reference_agree(
         cfg in config(),
-        start_bytes in start(),
+        start_ps in start(),
         first in prop::collection::vec(prop::option::weighted(0.8, part()), 1..8),
         ops in prop::collection::vec(op(), 1..60),
         wheel_from in wheel_from(),
         period in period(),
     ) {
-        let mut pair = Pair::new(cfg, start_bytes);
+        let mut pair = Pair::new(cfg, start_ps);
         pair.core.use_wheel_from(wheel_from);
         if let Some((length_ns, percent, aligned)) = period {
             pair.apply(&Op::Period(length_ns, percent, aligned));
@@ -191,13 +192,13 @@ proptest! {
     #[test]
     fn core_and_reference_agree_on_periods(
         cfg in config(),
-        start_bytes in start(),
+        start_ps in start(),
         (length_ns, percent, aligned) in (length_ns(), 1u32..=100, any::<bool>()),
         first in prop::collection::vec((any::<bool>(), reserved()), 1..6),
         others in prop::collection::vec(prop::option::of(part()), 0..3),
         ops in prop::collection::vec(prop_oneof![2 => op(), 1 => Just(Op::ActivateAll)], 10..80),
     ) {
-        let mut pair = Pair::new(cfg, start_bytes);
+        let mut pair = Pair::new(cfg, start_ps);
         pair.apply(&Op::Period(length_ns, percent, aligned));
         for (number, (rt, reserved)) in first.into_iter().enumerate() {
             pair.add(None);
@@ -219,14 +220,14 @@ proptest! {
     #[test]
     fn core_and_reference_agree_on_many_classes(
         cfg in config(),
-        start_bytes in start(),
+        start_ps in start(),
         first in prop::collection::vec(prop::option::weighted(0.95, part()), 50..250),
         ops in prop::collection::vec(op(), 20..60),
         wheel_from in wheel_from(),
         period in period(),
         reservations in prop::collection::vec((any::<usize>(), any::<bool>()), 0..40),
     ) {
-        let mut pair = Pair::new(cfg, start_bytes);
+        let mut pair = Pair::new(cfg, start_ps);
         pair.core.use_wheel_from(wheel_from);
         if let Some((length_ns, percent, aligned)) = period {
             pair.apply(&Op::Period(length_ns, percent, aligned));
@@ -414,7 +415,7 @@ fn what_is_demanded_is_rounded_up() {
         heads: false,
     });
     pair.apply(&Op::Deactivate(0));
-    assert!(pair.core.stats().rebased_bytes > 0);
+    assert!(pair.core.stats().rebased_ps > 0);
 }
 
 /// Asked before the instant that it is to wait for, the core looks at nothing:

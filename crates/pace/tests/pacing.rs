@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gaps and rates: the papers' figures, no drift, and what the wire carries.
 
-use crate::wire::{Random, Wire};
+use crate::wire::{Gigabit, Random, Wire, line_bytes};
 use pace::{ClassConfig, Config, Decision, Layer, Mode, Order, Scheduler};
 
 const GBIT: u64 = 1_000_000_000;
@@ -25,7 +25,7 @@ fn paper_000_figure_3() {
     });
     let p1 = wire.paced(GBIT / 2);
     let p2 = wire.paced(GBIT / 4);
-    let clock = |wire: &Wire, id| wire.port.class_clock(id).unwrap().bytes;
+    let clock = |wire: &Wire, id| wire.port.clock_bytes(id);
     let expected = [
         // who, then: global, clock of P1, clock of P2
         (Decision::Send(p1), 1500, 3000, 0),
@@ -76,7 +76,8 @@ fn paper_002_figure_2() {
             let stats = wire.port.stats();
             if gap <= min / 2 {
                 assert!(matches!(decision, Decision::Send(_)), "gap {gap}");
-                assert_eq!(stats.early_bytes_max, gap, "sent early by the gap");
+                let early = line_bytes(stats.early_max_ps, wire.cfg.line_rate_bps);
+                assert_eq!(early, gap, "sent early by the gap");
             } else {
                 let wire_bytes = gap.max(min) as u32;
                 assert_eq!(decision, Decision::Gap { wire_bytes }, "gap {gap}");
@@ -84,8 +85,8 @@ fn paper_002_figure_2() {
             let class = wire.frames[0].class;
             let sent = 1 + u64::from(matches!(decision, Decision::Send(_)));
             let clock = wire.port.class_clock(class).unwrap();
-            assert_eq!(clock.bytes, sent * (u64::from(wire_len) + gap), "clock");
-            assert_eq!(clock.frac, 0);
+            let bytes = sent * (u64::from(wire_len) + gap);
+            assert_eq!(line_bytes(clock.ps, wire.cfg.line_rate_bps), bytes, "clock");
         }
     }
 }
@@ -128,7 +129,7 @@ fn a_port_of_smallest_frames_only() {
                 .iter()
                 .all(|g| (84..=max_frame_bytes + 24).contains(g))
         );
-        let late = wire.port.stats().late_bytes_max;
+        let late = wire.port.late_bytes_max();
         assert!(late <= 84, "late by {late} at {max_frame_bytes}");
         assert_eq!(wire.of(slow).count(), 100);
     }
@@ -155,9 +156,10 @@ fn no_drift_in_ten_million_packets() {
         while sent < packets {
             match port.next(0) {
                 Decision::Send(_) => {
-                    let ideal = (counted * u128::from(line)).div_ceil(u128::from(rate));
-                    let off = i128::from(port.global_bytes()) - ideal as i128;
-                    assert!((-42..=41).contains(&off) || line == rate, "off by {off}");
+                    let ideal = (counted * 8_000_000_000_000).div_ceil(u128::from(rate));
+                    let off = i128::from(port.global_ps()) - ideal as i128;
+                    let half = 42 * 8_000_000_000_000 / i128::from(line);
+                    assert!((-half..=half).contains(&off) || line == rate, "off by {off}");
                     let len = LENGTHS[sent as usize % LENGTHS.len()];
                     counted += u128::from(len);
                     sent += 1;
@@ -167,9 +169,10 @@ fn no_drift_in_ten_million_packets() {
                 other => panic!("{other:?}"),
             }
         }
-        let exact = counted * u128::from(line);
+        let exact = counted * 8_000_000_000_000;
         let clock = port.class_clock(class).unwrap();
-        assert_eq!(u128::from(clock.bytes), exact.div_ceil(u128::from(rate)));
+        let whole = exact.div_ceil(u128::from(rate));
+        assert_eq!(u128::from(clock.ps), whole % (1 << 64));
         assert_eq!(u128::from(clock.frac), exact % u128::from(rate));
     }
 }
@@ -197,13 +200,9 @@ fn rates_from_8_kbit_to_400_gbit() {
                     now = until_ns;
                 }
                 let ideal_ns = packet * 1538 * 8_000_000_000_000 / u128::from(rate_bps) / 1000;
-                // Up to a whole byte time, then to a whole ns; ideal_ns is rounded down.
-                let byte_ns = u128::from(8 * GBIT / line) + 2;
+                // Up to a whole ns; ideal_ns is rounded down.
                 let late = u128::from(now) as i128 - ideal_ns as i128;
-                assert!(
-                    (0..=byte_ns as i128).contains(&late),
-                    "{rate_bps}: {late} ns"
-                );
+                assert!((0..=1).contains(&late), "{rate_bps}: {late} ns");
                 port.sent(class, 1514, true, now).unwrap();
             }
         }
@@ -242,7 +241,7 @@ fn the_clock_is_what_was_sent() {
                 );
                 assert_eq!(stats.gap_frames, wire.gaps.len() as u64);
                 assert!(wire.gaps.iter().all(|g| (84..=1538).contains(g)));
-                assert!(stats.early_bytes_max <= 42);
+                assert!(wire.port.early_bytes_max() <= 42);
             }
         }
     }
@@ -318,7 +317,7 @@ fn normal_classes_share_the_rest() {
     let fair = wire.port.global_bytes() / 4;
     assert!(wire.bytes_of(paced).abs_diff(fair) <= 1514 * 2);
     assert!(
-        wire.port.stats().late_bytes_max <= 1538,
+        wire.port.late_bytes_max() <= 1538,
         "one frame at most"
     );
 }
@@ -328,12 +327,12 @@ fn normal_classes_share_the_rest() {
 fn a_frame_beyond_the_largest_is_bounded() {
     let cfg = Config::ethernet(1_000_000_000_000, 1514);
     let mut port = Scheduler::new(&cfg, 0).unwrap();
-    let rate_bps = 400; // a frame of 1514 bytes takes 3.8e12 of 4.4e12 byte times
+    let rate_bps = 60; // a frame of 1514 bytes takes 202 of 240 s
     let slow = port.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
     port.activate(slow, 0).unwrap();
     port.sent(slow, pace::FRAME_MAX_BYTES, true, 0).unwrap();
     let clock = port.class_clock(slow).unwrap();
-    assert_eq!(clock.bytes, pace::LEAD_MAX_BYTES - 1);
+    assert_eq!(clock.ps, pace::LEAD_MAX_PS - 1);
 }
 
 /// Between 480 and 492 of 1000 Mbit/s the gap after a packet of 1500 bytes is a

@@ -2,7 +2,7 @@
 //! What is refused, and that nothing has changed then. `PACE_ERR_FULL` and
 //! `PACE_ERR_BUSY` of the core are tested beside the binding (src/ffi.rs).
 
-use pace::{Burst, ClassConfig, Config, Decision, Error, Layer, Scheduler};
+use pace::{Burst, ClassConfig, Config, Decision, Error, Layer, Scheduler, LEAD_MAX_PS};
 
 const GBIT: u64 = 1_000_000_000;
 
@@ -145,7 +145,7 @@ fn classes() {
         (paced(GBIT), None),
         (paced(GBIT + 1), Some(Error::RateLine)),
         (paced(u64::MAX), Some(Error::RateLine)),
-        (paced(1), None),
+        (paced(51), None),
         (sharing(0, GBIT), Some(Error::RateZero)),
         (sharing(GBIT + 1, GBIT + 1), Some(Error::RateLine)),
         (sharing(1000, 0), Some(Error::Ceil)),
@@ -177,7 +177,7 @@ fn classes() {
     }
 }
 
-/// The smallest rate: one largest frame moves a clock by less than 2^42 bytes,
+/// The smallest rate: one largest frame moves a clock by less than 240 s,
 /// counted at the class's layer.
 #[test]
 fn the_lowest_rate() {
@@ -195,8 +195,7 @@ fn the_lowest_rate() {
                     ..ethernet()
                 };
                 let mut port = Scheduler::new(&config, 0).unwrap();
-                let advance = u128::from(counted) * u128::from(line_rate_bps);
-                let lowest = advance.div_ceil((1 << 42) - 1) as u64;
+                let lowest = (u64::from(counted) * 8_000_000_000_000).div_ceil(LEAD_MAX_PS - 1);
                 assert!(port.add_class(&paced(lowest)).is_ok(), "{config:?}");
                 if lowest > 1 {
                     let refused = port.add_class(&paced(lowest - 1));
@@ -210,7 +209,7 @@ fn the_lowest_rate() {
 /// What a host goes by is what the core goes by, bursts and layers included.
 #[test]
 fn the_least_rate_is_the_lowest_not_refused() {
-    for line_rate_bps in [8_000, GBIT, 400 * GBIT, 1000 * GBIT] {
+    for line_rate_bps in [10_000, GBIT, 400 * GBIT, 1000 * GBIT] {
         for max_burst_bytes in [0, 1514, 65_536, 1 << 18] {
             for layer in [Layer::Link, Layer::Wire, Layer::Ip] {
                 let config = Config {
@@ -230,30 +229,29 @@ fn the_least_rate_is_the_lowest_not_refused() {
     }
 }
 
-/// A frame that moves its clock by 2^42 byte times is one too many.
+/// A frame that moves its clock by 240 s is one too many.
 #[test]
-fn the_lowest_rate_to_the_byte() {
+fn the_lowest_rate_to_the_picosecond() {
     let config = Config {
-        line_rate_bps: 1 << 33,
-        max_frame_bytes: 1 << 10,
+        max_frame_bytes: 1500,
         layer: Layer::Link,
         ..ethernet()
     };
     let mut port = Scheduler::new(&config, 0).unwrap();
-    assert_eq!(port.add_class(&paced(2)), Err(Error::RateLow));
-    assert!(port.add_class(&paced(3)).is_ok());
+    assert_eq!(port.add_class(&paced(50)), Err(Error::RateLow));
+    assert!(port.add_class(&paced(51)).is_ok());
 }
 
 /// No frame puts a clock out of reach, although one longer than the largest is
 /// sent at the lowest rate.
 #[test]
-fn a_frame_longer_than_the_largest_costs_less_than_2_to_the_42() {
+fn a_frame_longer_than_the_largest_costs_less_than_240_s() {
     let mut port = Scheduler::new(&ethernet(), 0).unwrap();
-    let lowest = (1514 * u128::from(GBIT)).div_ceil((1 << 42) - 1) as u64;
+    let lowest = 1514 * 8 / 240 + 1;
     let id = port.add_class(&paced(lowest)).unwrap();
     port.activate(id, 0).unwrap();
     port.sent(id, 4 * 1514, true, 0).unwrap();
-    assert_eq!(port.class_clock(id).unwrap().bytes, (1 << 42) - 1);
+    assert_eq!(port.class_clock(id).unwrap().ps, LEAD_MAX_PS - 1);
 }
 
 /// A class that does not fit the new line is named, and nothing has changed.
@@ -269,7 +267,7 @@ fn a_line_that_a_class_does_not_fit() {
     let clocks = [slow, fast].map(|id| port.class_clock(id).unwrap());
     let cases = [
         (Config::ethernet(GBIT / 4, 1514), Error::RateLine, fast),
-        (Config::ethernet(1000 * GBIT, 9014), Error::RateLow, slow),
+        (Config::ethernet(1000 * GBIT, 1 << 18), Error::RateLow, slow),
     ];
     for (config, error, class) in cases {
         let refused = port.reconfigure(&config, 0).unwrap_err();
@@ -283,7 +281,7 @@ fn a_line_that_a_class_does_not_fit() {
 #[test]
 fn lines_that_a_ceil_or_a_burst_does_not_fit() {
     let mut port = Scheduler::new(&ethernet(), 0).unwrap();
-    let class = port.add_class(&sharing(3, GBIT / 2)).unwrap();
+    let class = port.add_class(&sharing(60, GBIT / 2)).unwrap();
     for (config, expected) in [
         (Config::ethernet(GBIT / 2, 1514), None),
         (Config::ethernet(GBIT / 2 - 1, 1514), Some(Error::Ceil)),
@@ -345,8 +343,8 @@ fn frames_that_cannot_have_been_sent() {
         assert_eq!(refused, Err(Error::Length), "{burst:?}");
     }
     assert_eq!(port.wire_bytes(u32::MAX), Err(Error::Length));
-    assert_eq!(port.global_bytes(), 0);
-    assert_eq!(port.set_global_bytes(7), Err(Error::Busy));
+    assert_eq!(port.global_ps(), 0);
+    assert_eq!(port.set_global_ps(7), Err(Error::Busy));
 }
 
 /// More classes than the first storage holds: it grows while they are active,
@@ -367,7 +365,7 @@ fn storage_grows_under_way() {
     }
     let first = ids
         .iter()
-        .min_by_key(|(id, clock)| (clock.bytes, *id))
+        .min_by_key(|(id, clock)| (clock.ps, *id))
         .unwrap();
     while let Decision::Gap { wire_bytes } = port.next(0) {
         port.gap_sent(wire_bytes);

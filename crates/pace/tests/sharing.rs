@@ -2,7 +2,7 @@
 //! More demand than line (paper 002, 2.4): exact shares, no bursts, and classes
 //! that come and go.
 
-use crate::wire::{Random, Wire};
+use crate::wire::{Gigabit, Random, Wire};
 use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
 
 const GBIT: u64 = 1_000_000_000;

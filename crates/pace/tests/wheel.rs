@@ -49,7 +49,7 @@ fn rates(case: &Case, random: &mut Random) -> Vec<u64> {
     let sum: f64 = parts.iter().sum();
     let bps = LINE_BPS as f64 * case.load / sum;
     // The least that leads by less than 2^42 byte times.
-    let least = 1514 * LINE_BPS / (1 << 42) + 1;
+    let least = 1514 * 8 / 240 + 1;
     parts
         .iter()
         .map(|part| ((part * bps) as u64).clamp(least, LINE_BPS))
@@ -75,7 +75,7 @@ impl Run {
         let mut random = Random(77);
         let mut port = Scheduler::new(&cfg, 0).unwrap();
         // Across the wrap of values in keys.
-        port.set_global_bytes((1 << 44) - 100_000_000).unwrap();
+        port.set_global_ps((1 << 50) - 100_000_000_000).unwrap();
         port.use_wheel_from(wheel_from(0));
         let rates = rates(case, &mut random);
         let classes: Vec<ClassId> = rates
@@ -112,7 +112,7 @@ impl Run {
         loop {
             match self.port.next(self.now_ns) {
                 Decision::Send(class) => {
-                    let global = self.port.global_bytes();
+                    let global = self.port.global_ps();
                     self.sum = (self.sum ^ u64::from(class.index()) ^ (global << 20))
                         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
                         .rotate_left(23);

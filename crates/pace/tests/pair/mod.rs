@@ -6,7 +6,9 @@ mod bytes;
 mod reservation;
 
 use crate::reference::{Choice, Reference, Type, wrapped};
-use pace::{Burst, ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
+use pace::{
+    Burst, ClassConfig, ClassId, Config, Decision, LEAD_MAX_PS, Mode, Order, Scheduler,
+};
 use std::collections::{BTreeMap, VecDeque};
 
 pub use bytes::replay;
@@ -105,15 +107,15 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub fn new(cfg: Config, start_bytes: u64) -> Self {
+    pub fn new(cfg: Config, start_ps: u64) -> Self {
         let mut core = Scheduler::new(&cfg, 0).unwrap();
-        core.set_global_bytes(start_bytes).unwrap();
+        core.set_global_ps(start_ps).unwrap();
         // Room for a wheel, which few classes have no need of.
         core.reserve(2048);
         Pair {
             cfg,
             core,
-            plain: Reference::new(&cfg, start_bytes, 0),
+            plain: Reference::new(&cfg, start_ps, 0),
             classes: Vec::new(),
             frames: BTreeMap::new(),
             now_ns: 0,
@@ -132,8 +134,12 @@ impl Pair {
         let longest = self.cfg.max_burst_bytes.max(self.cfg.max_frame_bytes);
         let frames = longest.div_ceil(self.cfg.max_frame_bytes) + FRAMES_MAX;
         let counted = u128::from(longest + frames * 356);
-        let lowest = (counted * u128::from(line)) >> 42;
-        let rate_bps = ((line as f64 * part.rate) as u64).clamp(lowest as u64 + 1, line);
+        let lowest = counted * 8_000_000_000_000 / u128::from(LEAD_MAX_PS) + 1;
+        if lowest > u128::from(line) {
+            // A longest burst takes the line too long for any rate.
+            return self.any_type(None, 0);
+        }
+        let rate_bps = ((line as f64 * part.rate) as u64).clamp(lowest as u64, line);
         let Some(up) = part.ceil else {
             let ceil_bps = 0;
             return (
@@ -216,12 +222,12 @@ impl Pair {
 
     /// Carries out one decision; false if there is none.
     fn step(&mut self, frames: u32, size: Size, more: bool, late_ns: u64) -> bool {
-        let (decision, late_bytes) = self.core.next_and_lateness(self.now_ns);
+        let (decision, late_ps) = self.core.next_and_lateness(self.now_ns);
         let choice = self.plain.next(self.now_ns);
         match (decision, choice) {
             (Decision::Idle, Choice::Idle) => return false,
             (Decision::Send(id), Choice::Send(index)) if id.index() == index => {
-                assert_eq!(late_bytes, self.plain.late(index), "lateness");
+                assert_eq!(late_ps, self.plain.late(index), "lateness");
                 match self.take_frame(id) {
                     Some((burst, more)) => self.sent(id, burst, more),
                     None => self.sent(id, self.burst(frames, size), more),
@@ -249,12 +255,12 @@ impl Pair {
     /// Compares what depends on time, once the core has advanced its clock.
     fn check_what_follows_time(&self) {
         assert_eq!(
-            self.core.global_bytes(),
+            self.core.global_ps(),
             wrapped(&self.plain.global),
             "global"
         );
         assert_eq!(
-            self.core.stats().rebased_bytes,
+            self.core.stats().rebased_ps,
             wrapped(&self.plain.shifted),
             "rebases"
         );
@@ -281,10 +287,10 @@ impl Pair {
             let clock = self.core.class_clock(*id).unwrap();
             let expected = self.plain.clock(id.index());
             // Rebases depend on time: clocks are compared without them.
-            let bytes = clock.bytes.wrapping_sub(stats.rebased_bytes);
+            let ps = clock.ps.wrapping_sub(stats.rebased_ps);
             let moved = wrapped(&self.plain.shifted);
             let expected = (expected.0.wrapping_sub(moved), expected.1);
-            assert_eq!((bytes, clock.frac), expected, "clock of {id:?}");
+            assert_eq!((ps, clock.frac), expected, "clock of {id:?}");
         }
     }
 

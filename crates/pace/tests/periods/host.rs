@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host of one port at 100 Mbit/s whose frames are all of one length.
 
+use crate::wire::line_bytes;
 use pace::{ClassConfig, ClassId, Config, Decision, Order, Period, Scheduler};
 use std::collections::BTreeMap;
 
@@ -77,7 +78,7 @@ impl Host {
                 let queued = self.queued.get_mut(&class).unwrap();
                 *queued -= 1;
                 let more = *queued > 0;
-                self.sent.push((self.port.global_bytes(), class));
+                self.sent.push((line_bytes(self.port.global_ps(), LINE), class));
                 self.port.sent(class, FRAME, more, self.now_ns).unwrap();
             }
             Decision::Gap { wire_bytes } => self.port.gap_sent(wire_bytes),
@@ -86,10 +87,14 @@ impl Host {
         true
     }
 
-    /// Until the byte clock is there; a class that is always backlogged keeps
+    /// Until the port's clock is there; a class that is always backlogged keeps
     /// it from standing still.
+    pub fn run_until_ps(&mut self, ps: u64) {
+        while self.port.global_ps() < ps && self.step() {}
+    }
+
     pub fn run_until(&mut self, bytes: u64) {
-        while self.port.global_bytes() < bytes && self.step() {}
+        self.run_until_ps(bytes * (8_000_000_000_000 / LINE));
     }
 
     pub fn run_periods(&mut self, periods: u64) {

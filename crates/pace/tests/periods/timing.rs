@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When periods begin and end, and by when the frames of a period have left.
 
+use crate::wire::line_bytes;
 use super::host::{ENDLESS, FRAME, Host, LINE, MBIT, PERIOD_BYTES, PERIOD_NS, config};
 use pace::{ClassConfig, Config, Decision, Mode, Order, Period};
 
@@ -11,7 +12,7 @@ fn a_gap_ends_where_the_period_begins() {
     let rt = host.rt(20_000);
     host.come(rt, 1);
     host.run_periods(1);
-    assert_eq!(host.port.global_bytes(), PERIOD_BYTES);
+    assert_eq!(line_bytes(host.port.global_ps(), LINE), PERIOD_BYTES);
     assert!(host.step());
     assert_eq!(host.sent, [(PERIOD_BYTES, rt)]);
     assert!(!host.step(), "no packet, no gap");
@@ -32,7 +33,7 @@ fn paced_frames_are_as_precise_as_beside_normal_ones() {
         host.run_periods(period + 1);
     }
     assert_eq!(host.by_period(rt)[1..], [60; 19]);
-    assert!(host.port.stats().late_bytes_max < u64::from(FRAME));
+    assert!(line_bytes(host.port.stats().late_max_ps, LINE) < u64::from(FRAME));
     let starts: Vec<u64> = host
         .sent
         .iter()
@@ -103,7 +104,7 @@ fn within_two_periods() {
             let at = period * PERIOD_BYTES + place * (6000 - period * 131);
             host.run_until(at);
             host.come(rt, 1);
-            due.push(host.port.global_bytes() + 2 * PERIOD_BYTES);
+            due.push(line_bytes(host.port.global_ps(), LINE) + 2 * PERIOD_BYTES);
         }
         host.run_periods(43);
         let left = host.sent.iter().filter(|(_, class)| *class == rt);
@@ -166,7 +167,7 @@ fn an_instant_ends_one_period() {
             host.now_ns = came_ms * 1_000_000;
             host.come(rt, 1);
             while host.step() {
-                let sent_ns = host.port.global_bytes() * PERIOD_NS / PERIOD_BYTES;
+                let sent_ns = line_bytes(host.port.global_ps(), LINE) * PERIOD_NS / PERIOD_BYTES;
                 host.now_ns = host.now_ns.max(sent_ns);
             }
             let (at, _) = *host.sent.last().unwrap();
@@ -199,11 +200,11 @@ fn periods_are_exact() {
     let normal = host.normal();
     host.come(normal, ENDLESS);
     for periods in [1u64, 8, 1000, 9000] {
-        // The period's number n begins at (n - 1) x 41666.625, rounded up.
-        host.run_until((periods * 333_333).div_ceil(8) - 1000);
+        // The period's number n begins at (n - 1) x 333,333 ns, of 8 ns a byte.
+        host.run_until_ps(periods * 333_333_000 - 8_000_000);
         host.port.next(0);
         assert_eq!(host.port.stats().periods, periods);
-        host.run_until((periods * 333_333).div_ceil(8));
+        host.run_until_ps(periods * 333_333_000);
         host.port.next(0);
         assert_eq!(host.port.stats().periods, periods + 1);
     }

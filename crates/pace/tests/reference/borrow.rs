@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Borrowing above a rate and below a ceil, and the guard band.
 
-use super::{Class, Mode, Reference, SLACK_NS, Type, integer};
+use super::{Class, Mode, Reference, SLACK_PS, Type, UNIT_PS, integer};
 use num_bigint::BigInt;
+use num_integer::Integer;
 use num_rational::BigRational;
 
 impl Reference {
@@ -13,8 +14,8 @@ impl Reference {
     /// A frame up to half a smallest gap ahead of its clock leaves now.
     pub(super) fn at_rate(&self, class: &Class) -> bool {
         let early = match self.cfg.mode {
-            Mode::Timer => 0,
-            Mode::Gap | Mode::Hybrid => self.wire(self.cfg.min_frame_bytes).max(1) / 2,
+            Mode::Timer => BigInt::ZERO,
+            Mode::Gap | Mode::Hybrid => self.half_gap_ps(),
         };
         class.ceil_bps == 0 || class.due() <= &self.global + early
     }
@@ -57,7 +58,8 @@ impl Reference {
     pub(super) fn borrow_next(&mut self) -> Option<u32> {
         self.promote();
         loop {
-            let key = |class: &Class| class.borrow_clock.ceil().to_integer();
+            let unit = BigInt::from(UNIT_PS);
+            let key = |class: &Class| class.borrow_clock.ceil().to_integer().div_floor(&unit);
             let (&id, class) = self
                 .sharing()
                 .filter(|(_, class)| class.borrowing)
@@ -81,12 +83,12 @@ impl Reference {
 
     /// The first eligible time or ceil clock.
     fn first_clock(&self) -> Option<(BigInt, u32)> {
-        let rate = self.paced().map(|(&id, class)| (class.due(), id)).min();
+        let rate = self.first_due();
         let waiting = self.sharing().filter(|(_, class)| !class.borrowing);
         let ceil = waiting
             .filter(|_| self.budget_left())
             .map(|(&id, class)| (class.ceil_due(), id))
-            .min();
+            .min_by_key(|(due, id)| self.key(due, *id));
         match (rate, ceil) {
             (Some(rate), Some(ceil)) if ceil.0 < rate.0 => Some(ceil),
             (rate, ceil) => rate.or(ceil),
@@ -109,7 +111,7 @@ impl Reference {
         let period: BigRational = self.advance(class.ceil_bps, class.last).floor();
         let floor = &self.global - period.to_integer() * 2;
         match self.cfg.mode {
-            Mode::Timer => floor - self.line_bytes(SLACK_NS),
+            Mode::Timer => floor - SLACK_PS,
             Mode::Gap | Mode::Hybrid => floor,
         }
     }
@@ -135,7 +137,7 @@ impl Reference {
     /// Returns true if so many bytes end before a paced class is eligible.
     pub(super) fn fits(&self, wire: u64) -> bool {
         self.smallest()
-            .is_none_or(|first| &self.global + wire <= first)
+            .is_none_or(|first| &self.global + self.takes_ps(wire) <= first)
     }
 
     pub(super) fn head_fits(&self, id: u32) -> bool {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port clock of hybrid mode: timers, and real time while the wire idles.
 
-use super::{Reference, integer};
-use num_traits::ToPrimitive;
+use super::{PS_PER_NS, Reference};
+use num_bigint::BigInt;
 
 impl Reference {
     /// Expired timers, the largest lateness, and the lead.
@@ -10,15 +10,18 @@ impl Reference {
         (self.lead.waits, self.lead.late_max_ns, self.lead.ns)
     }
 
-    pub(super) fn lead_bytes(&self) -> u64 {
-        self.line_bytes(self.lead.ns).to_u64().expect("a lead")
+    pub(super) fn lead_ps(&self) -> BigInt {
+        BigInt::from(self.lead.ns * PS_PER_NS)
     }
 
     /// The least silence worth a timer: two largest gap frames.
-    pub(super) fn idle_least(&self) -> u64 {
+    pub(super) fn idle_least(&self) -> BigInt {
         let min = self.wire(self.cfg.min_frame_bytes).max(1);
         let max = self.wire(self.cfg.max_frame_bytes);
-        if self.lead.idling { min } else { 2 * max }
+        match self.lead.idling {
+            true => self.takes_ps(min),
+            false => self.takes_ps(max) * 2,
+        }
     }
 
     pub(super) fn idle_follow(&mut self, now_ns: u64) {
@@ -26,10 +29,10 @@ impl Reference {
             self.lead.observe(late_ns);
         }
         self.advance_line(now_ns);
-        if self.line_floor() > self.global {
+        if self.line > self.global {
             let nobody_was_due = self.first_eligible().is_none();
             let free = self.global.clone();
-            self.global = self.line_floor();
+            self.global = self.line.clone();
             if nobody_was_due {
                 self.note_idle(&free);
             }
@@ -39,12 +42,12 @@ impl Reference {
 
     pub(super) fn idle_begin(&mut self, now_ns: u64) {
         self.advance_line(now_ns);
-        let most = &self.global + self.lead_bytes();
+        let most = &self.global + self.lead_ps();
         let least = &self.global - self.ring();
-        if self.line_floor() > most {
-            self.line = integer(&most);
-        } else if self.line_floor() < least {
-            self.line = integer(&least);
+        if self.line > most {
+            self.line = most;
+        } else if self.line < least {
+            self.line = least;
         }
         self.lead.idling = true;
         self.idle_follow(now_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Over-subscription: the lag of classes, and when it is forgotten.
 
-use super::{Class, Mode, Order, Reference, STALL_NS, integer, lead};
+use super::{Class, LAG_MAX_PS, Mode, Order, PS_PER_NS, Reference, STALL_PS, integer, lead};
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
 
@@ -28,13 +28,20 @@ impl Reference {
 
     fn smallest_finish(&self) -> Option<BigInt> {
         self.paced()
-            .map(|(_, class)| self.virtual_finish(class))
-            .min()
+            .map(|(&id, class)| (self.virtual_finish(class), id))
+            .min_by_key(|(finish, id)| self.key(finish, *id))
+            .map(|(finish, _)| finish)
     }
 
-    /// The smallest eligible time.
+    /// The eligible time of the class that is first by it, and that class.
+    pub(super) fn first_due(&self) -> Option<(BigInt, u32)> {
+        self.paced()
+            .map(|(&id, class)| (class.due(), id))
+            .min_by_key(|(due, id)| self.key(due, *id))
+    }
+
     pub(super) fn smallest(&self) -> Option<BigInt> {
-        self.paced().map(|(_, class)| class.due()).min()
+        self.first_due().map(|(due, _)| due)
     }
 
     /// Rebases: moves all clocks forward together.
@@ -63,14 +70,16 @@ impl Reference {
     /// Lateness of a timer that is made up for.
     pub(super) fn stall(&self) -> BigInt {
         match self.cfg.mode {
-            Mode::Timer => self.line_bytes(STALL_NS),
-            Mode::Hybrid => self.line_bytes(lead::LEAD_MAX_NS),
+            Mode::Timer => BigInt::from(STALL_PS),
+            Mode::Hybrid => BigInt::from(lead::LEAD_MAX_NS * PS_PER_NS),
             Mode::Gap => BigInt::zero(),
         }
     }
 
     pub(super) fn lag_max(&self) -> BigInt {
-        BigInt::from((self.paced().count() as u64 + 2) * self.max_burst()) + self.stall()
+        let frames = self.paced().count() as u64 + 2;
+        let lag = self.takes_ps(self.max_burst()) * frames + self.stall();
+        lag.min(BigInt::from(LAG_MAX_PS))
     }
 
     pub(super) fn bound_lag(&mut self) {
@@ -91,7 +100,8 @@ impl Reference {
         let frames = ((self.paced().count() as u64 + 2) * ratio_frames).min(1 << 20);
         let advance = self.advance(class.rate_bps, class.last);
         let whole: BigInt = advance.floor().to_integer() + BigInt::one();
-        let floor = &self.global - BigInt::from(frames) * whole - self.stall();
+        let lag = BigInt::from(frames) * whole + self.stall();
+        let floor = &self.global - lag.min(BigInt::from(LAG_MAX_PS));
         if class.rate_due() < floor {
             self.class_mut(id).clock = integer(&floor);
         }

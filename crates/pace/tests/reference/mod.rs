@@ -15,18 +15,28 @@ mod reservation;
 use lead::Lead;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
+use num_integer::Integer;
 use num_traits::{One, ToPrimitive, Zero};
 use pace::{Burst, Config, Layer, Mode, Order};
 use periods::{Periods, Reservation};
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
 
-const PARTS: u64 = 8_000_000_000;
-const SLACK_NS: u64 = 100_000;
-const STALL_NS: u64 = 4_000_000;
+/// One byte at 1 bit/s, in picoseconds.
+const BYTE_PS: u64 = 8_000_000_000_000;
+const PS_PER_NS: u64 = 1000;
+const SLACK_PS: u64 = 100_000_000;
+const STALL_PS: u64 = 4_000_000_000;
+const LAG_MAX_PS: u64 = 1 << 46;
+/// What a queue orders clocks by: so many picoseconds are one instant.
+const UNIT_PS: u64 = 64;
 const RING_FRAMES: u64 = 256;
-/// How far behind the port's a new class's clock is, in bytes.
-const NEVER_SERVED_LAG: u64 = 1 << 43;
+/// How far behind the port's a new class's clock is.
+const NEVER_SERVED_PS: u64 = 480_000_000_000_000;
+/// In units of 2^32 ns.
+const SILENT_MAX: u32 = 1 << 21;
+/// The longest silence of a host that counts.
+const STEP_MAX_NS: u64 = 1 << 42;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
@@ -78,6 +88,8 @@ struct Class {
     /// Is among those that borrow.
     borrowing: bool,
     last: Burst,
+    /// When it was last active: clocks wrap, so silence beyond SILENT_MAX clears its debt.
+    left_ns: u64,
     deficit_bytes: i64,
     /// Guard band: its visit ended unserved.
     passed: bool,
@@ -95,7 +107,7 @@ impl Class {
         }
     }
 
-    /// The first whole byte time at which its rate lets it send.
+    /// The first whole picosecond at which its rate lets it send.
     fn rate_due(&self) -> BigInt {
         self.clock.ceil().to_integer()
     }
@@ -104,7 +116,7 @@ impl Class {
         self.ceil_clock.ceil().to_integer()
     }
 
-    /// The first whole byte time at which it may send.
+    /// The first whole picosecond at which it may send.
     fn due(&self) -> BigInt {
         match self.ceil_bps {
             0 => self.rate_due(),
@@ -121,7 +133,10 @@ pub struct Reference {
     /// The last time at which no paced class was eligible.
     idled: BigInt,
     busy_until: BigInt,
-    line: BigRational,
+    /// What was charged to the line and is below a picosecond.
+    carried: BigRational,
+    /// The host's clock, as `global` counts.
+    line: BigInt,
     line_ns: u64,
     classes: BTreeMap<u32, Class>,
     round: VecDeque<u32>,
@@ -154,7 +169,8 @@ impl Reference {
             last_finish: global.clone(),
             idled: global.clone(),
             busy_until: global.clone(),
-            line: integer(&global),
+            carried: BigRational::zero(),
+            line: global.clone(),
             global,
             line_ns: now_ns,
             classes: BTreeMap::new(),
@@ -208,10 +224,37 @@ impl Reference {
         }
     }
 
-    fn line_bytes(&self, ns: u64) -> BigInt {
-        (ratio(ns, 1) * ratio(self.cfg.line_rate_bps, PARTS))
-            .floor()
-            .to_integer()
+    /// How long the line takes for so many bytes, exactly.
+    fn takes(&self, bytes: u64) -> BigRational {
+        ratio(bytes, 1) * ratio(BYTE_PS, self.cfg.line_rate_bps)
+    }
+
+    /// The same, rounded up.
+    fn takes_ps(&self, bytes: u64) -> BigInt {
+        self.takes(bytes).ceil().to_integer()
+    }
+
+    /// The same for bytes that leave: the part of a picosecond is carried on.
+    fn charge_line(&mut self, bytes: u64) -> BigInt {
+        let exact = self.takes(bytes) + &self.carried;
+        self.carried = exact.fract();
+        exact.floor().to_integer()
+    }
+
+    /// What both clocks, rounded, may be farther apart than they are.
+    fn rounding_ps(&self) -> u64 {
+        if BYTE_PS % self.cfg.line_rate_bps == 0 { 0 } else { 2 }
+    }
+
+    /// How early a frame may leave because no gap is shorter.
+    fn half_gap_ps(&self) -> BigInt {
+        let half = self.wire(self.cfg.min_frame_bytes).max(1) / 2;
+        self.takes(half).floor().to_integer() + self.rounding_ps()
+    }
+
+    /// What a queue orders by: the unit of a clock, and then the id.
+    fn key(&self, clock: &BigInt, id: u32) -> (BigInt, u32) {
+        ((clock - &self.shifted).div_floor(&BigInt::from(UNIT_PS)), id)
     }
 
     fn is_active_paced(class: &Class) -> bool {
@@ -233,7 +276,7 @@ impl Reference {
     }
 
     fn advance(&self, rate_bps: u64, burst: Burst) -> BigRational {
-        ratio(self.counted(burst), 1) * ratio(self.cfg.line_rate_bps, rate_bps)
+        ratio(self.counted(burst), 1) * ratio(BYTE_PS, rate_bps)
     }
 
     fn class_mut(&mut self, id: u32) -> &mut Class {
@@ -242,7 +285,7 @@ impl Reference {
 
     pub fn add(&mut self, id: u32, class_type: Type) {
         self.invalidate();
-        let never = integer(&(&self.global - NEVER_SERVED_LAG));
+        let never = integer(&(&self.global - NEVER_SERVED_PS));
         let mut class = Class {
             class_type,
             active: false,
@@ -253,6 +296,7 @@ impl Reference {
             borrow_clock: integer(&self.borrow_time),
             borrowing: false,
             last: self.frame(self.cfg.max_frame_bytes),
+            left_ns: self.asked_ns,
             deficit_bytes: 0,
             passed: false,
             head: 0,
@@ -299,7 +343,7 @@ impl Reference {
             self.ceil_return(id);
         }
         if !same && active {
-            self.schedule(id);
+            self.schedule(id, self.asked_ns);
         } else if same && active {
             let paced = matches!(class_type, Type::Paced { .. });
             if self.cfg.order == Order::Next && paced {
@@ -313,7 +357,22 @@ impl Reference {
         }
     }
 
-    fn schedule(&mut self, id: u32) {
+    /// A class that was silent for so long has no debt.
+    fn forget_if_silent(&mut self, id: u32, now_ns: u64) {
+        let paced = matches!(self.classes[&id].class_type, Type::Paced { .. });
+        let units = (now_ns >> 32).wrapping_sub(self.classes[&id].left_ns >> 32) as u32;
+        if paced && units > SILENT_MAX {
+            let never = integer(&(&self.global - NEVER_SERVED_PS));
+            let borrow_time = integer(&self.borrow_time);
+            let class = self.class_mut(id);
+            class.clock = never.clone();
+            class.ceil_clock = never;
+            class.borrow_clock = borrow_time;
+        }
+    }
+
+    fn schedule(&mut self, id: u32, now_ns: u64) {
+        self.forget_if_silent(id, now_ns);
         if matches!(self.classes[&id].class_type, Type::Normal { .. }) {
             let class = self.class_mut(id);
             class.active = true;
@@ -341,8 +400,10 @@ impl Reference {
             return;
         }
         let was_over = self.over_subscribed();
+        let left_ns = self.asked_ns;
         let class = self.class_mut(id);
         class.active = false;
+        class.left_ns = left_ns;
         class.borrowing = false;
         class.head = 0;
         if matches!(class.class_type, Type::Normal { .. }) {
@@ -363,7 +424,7 @@ impl Reference {
             return;
         }
         self.advance_to_arrival(now_ns);
-        self.schedule(id);
+        self.schedule(id, now_ns);
     }
 
     pub(super) fn invalidate(&mut self) {
@@ -394,11 +455,17 @@ impl Reference {
     }
 
     fn first_eligible(&self) -> Option<u32> {
-        let due = self.paced().filter(|(_, class)| class.due() <= self.global);
+        let mut due: Vec<_> = self.paced().collect();
+        due.sort_by_key(|(id, class)| self.key(&class.due(), **id));
+        let due = due
+            .into_iter()
+            .take_while(|(_, class)| class.due() <= self.global);
         match self.cfg.order {
-            Order::Clock => due.min_by_key(|(id, class)| (class.due(), **id)),
+            Order::Clock => due.min_by_key(|(id, class)| self.key(&class.due(), **id)),
             Order::Rate => due.min_by_key(|(id, class)| (u64::MAX - class.rate_bps, **id)),
-            Order::Next => due.min_by_key(|(id, class)| (self.virtual_finish(class), **id)),
+            Order::Next => {
+                due.min_by_key(|(id, class)| self.key(&self.virtual_finish(class), **id))
+            }
         }
         .map(|(&id, _)| id)
     }
@@ -430,7 +497,6 @@ impl Reference {
         self.invalidate();
         self.advance_clock(now_ns);
         self.class_mut(id).head = 0;
-        let wire = BigInt::from(burst.wire_bytes);
         self.charge(burst);
         if self.has_reservation(id) {
             if self.first_eligible().is_none() {
@@ -445,18 +511,18 @@ impl Reference {
             }
         } else {
             self.idled = self.global.clone();
-            let paid = wire.to_i64().expect("a frame");
-            self.class_mut(id).deficit_bytes -= paid;
+            self.class_mut(id).deficit_bytes -= i64::from(burst.wire_bytes);
         }
+        let takes = self.charge_line(u64::from(burst.wire_bytes));
         match self.cfg.mode {
             Mode::Gap | Mode::Hybrid => {
-                self.global += &wire;
+                self.global += takes;
                 self.lead.handed_out();
                 self.lead.frame();
             }
             Mode::Timer => {
-                let floor = &self.global - self.line_bytes(SLACK_NS);
-                self.busy_until = self.busy_until.clone().max(floor) + &wire;
+                let floor = &self.global - SLACK_PS;
+                self.busy_until = self.busy_until.clone().max(floor) + takes;
             }
         }
         if self.has_reservation(id) {
@@ -471,7 +537,10 @@ impl Reference {
         } else if self.classes[&id].deficit_bytes <= 0 && self.round.front() == Some(&id) {
             self.round.rotate_left(1);
         }
-        self.bound_lag();
+        // With a timer frames do not move the clock.
+        if self.cfg.mode != Mode::Timer {
+            self.bound_lag();
+        }
     }
 
     fn sent_at_rate(&mut self, id: u32) {
@@ -488,7 +557,10 @@ impl Reference {
     pub fn gap_sent(&mut self, bytes: u32) {
         self.invalidate();
         self.idled = self.global.clone();
-        self.global += bytes;
+        if self.cfg.mode != Mode::Timer {
+            let takes = self.charge_line(u64::from(bytes));
+            self.global += takes;
+        }
         self.lead.handed_out();
         self.lead.gapped = self.cfg.mode == Mode::Hybrid;
     }
@@ -499,7 +571,7 @@ impl Reference {
         self.advance_clock(now_ns);
         self.advance_line(now_ns);
         if cfg.mode != self.cfg.mode {
-            self.line = integer(&self.global);
+            self.line = self.global.clone();
             self.busy_until = self.global.clone();
             self.lead.handed_out();
         }
@@ -515,11 +587,11 @@ impl Reference {
         }
         if cfg.period.map(|period| period.length_ns)
             != self.cfg.period.map(|period| period.length_ns)
-            || cfg.line_rate_bps != self.cfg.line_rate_bps
         {
             self.periods.running = false;
         }
         self.cfg = *cfg;
+        self.carried = BigRational::zero();
         self.lead.frames = 0;
         for id in self.classes.keys().copied().collect::<Vec<_>>() {
             let len = self.classes[&id].last.len_bytes;

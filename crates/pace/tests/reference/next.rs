@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port's clock, and the class to serve next.
 
-use super::{Choice, Mode, PARTS, RING_FRAMES, Reference, STALL_NS, Type, integer, ratio};
+use super::{
+    Choice, Mode, PS_PER_NS, RING_FRAMES, Reference, STALL_PS, STEP_MAX_NS, Type, integer,
+};
 use num_bigint::BigInt;
+use num_integer::Integer;
 use num_traits::ToPrimitive;
-
-const NS_PER_S: u64 = 1_000_000_000;
 
 impl Reference {
     pub(super) fn advance_line(&mut self, now_ns: u64) {
         if now_ns > self.line_ns {
-            // One move is cut at 2^62 bytes, in whole seconds (core/src/byte_clock.c).
-            let elapsed_ns = now_ns - self.line_ns;
-            let limit_s = (1 << 62) / (self.cfg.line_rate_bps >> 3);
-            let whole_s = (elapsed_ns / NS_PER_S).min(limit_s);
-            let elapsed = ratio(whole_s * NS_PER_S + elapsed_ns % NS_PER_S, 1);
-            self.line += elapsed * ratio(self.cfg.line_rate_bps, PARTS);
+            let elapsed_ns = (now_ns - self.line_ns).min(STEP_MAX_NS);
+            self.line += elapsed_ns * PS_PER_NS;
             self.line_ns = now_ns;
         }
-    }
-
-    pub(super) fn line_floor(&self) -> BigInt {
-        self.line.floor().to_integer()
     }
 
     pub(super) fn advance_clock(&mut self, now_ns: u64) {
@@ -37,7 +30,7 @@ impl Reference {
             Mode::Timer => {
                 let nobody_was_due = self.first_eligible().is_none();
                 self.advance_line(now_ns);
-                self.global = self.line_floor();
+                self.global = self.line.clone();
                 if nobody_was_due {
                     self.note_idle(&self.busy_until.clone());
                 }
@@ -62,17 +55,17 @@ impl Reference {
     }
 
     pub(super) fn ring(&self) -> BigInt {
-        BigInt::from(RING_FRAMES * self.max_burst()).max(self.line_bytes(STALL_NS))
+        (self.takes_ps(self.max_burst()) * RING_FRAMES).max(BigInt::from(STALL_PS))
     }
 
     pub(super) fn end_idle(&mut self, now_ns: u64) {
         self.advance_line(now_ns);
         let ring = self.ring();
-        if self.line_floor() >= self.global {
-            self.global = self.line_floor();
+        if self.line >= self.global {
+            self.global = self.line.clone();
             self.idled = self.global.clone();
-        } else if &self.global - self.line_floor() > ring {
-            self.line = integer(&(&self.global - ring));
+        } else if &self.global - &self.line > ring {
+            self.line = &self.global - ring;
         }
     }
 
@@ -173,17 +166,17 @@ impl Reference {
             let Some((first, id)) = self.first_ahead() else {
                 return Choice::Idle;
             };
-            let gap = (&first - &self.global).to_u64().expect("a gap");
-            let min = self.wire(self.cfg.min_frame_bytes);
+            let gap = &first - &self.global;
             match id {
-                Some(id) if gap <= min.max(1) / 2 => return Choice::Send(id),
+                Some(id) if gap <= self.half_gap_ps() => return Choice::Send(id),
                 _ => {}
             }
-            if self.cfg.mode == Mode::Gap || gap <= self.lead_bytes() + self.idle_least() {
-                return self.gap(gap);
+            if self.cfg.mode == Mode::Gap || gap <= self.lead_ps() + self.idle_least() {
+                let bytes = integer(&(gap - self.rounding_ps())) / self.takes(1);
+                return self.gap(bytes.ceil().to_integer().to_u64().expect("a gap"));
             }
             if self.lead.idling {
-                let until = first - self.lead_bytes();
+                let until = first - self.lead_ps();
                 let choice = self.wait(&until);
                 if let Choice::Wait(until_ns) = choice {
                     self.lead.armed = Some(until_ns);
@@ -225,9 +218,8 @@ impl Reference {
     }
 
     pub(super) fn wait(&self, until: &BigInt) -> Choice {
-        let bytes = integer(until) - &self.line;
-        let ns = (bytes * ratio(PARTS, self.cfg.line_rate_bps)).ceil();
-        Choice::Wait(self.line_ns + ns.to_integer().to_u64().expect("ns"))
+        let ns = (until - &self.line).div_ceil(&BigInt::from(PS_PER_NS));
+        Choice::Wait(self.line_ns + ns.to_u64().expect("ns"))
     }
 
     pub(super) fn gap(&self, gap: u64) -> Choice {

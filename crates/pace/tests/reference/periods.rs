@@ -2,7 +2,6 @@
 //! The state of periods: of a port, and of a class with a reservation.
 
 use num_bigint::BigInt;
-use num_rational::BigRational;
 use pace::ReservationStats;
 use std::collections::VecDeque;
 
@@ -15,8 +14,7 @@ pub struct Periods {
     pub number: u64,
     /// Periods begun, as the core counts them.
     pub begun: u64,
-    /// Exact.
-    pub end: BigRational,
+    pub end: BigInt,
     /// Aligned: the instant of `end` on the host's clock.
     pub end_ns: Option<u64>,
     pub budget_left: i128,
@@ -53,7 +51,7 @@ impl Periods {
             end_ns: None,
             number: 0,
             begun: 0,
-            end: BigRational::from_integer(BigInt::from(0)),
+            end: BigInt::from(0),
             budget_left: 0,
             rt: VecDeque::new(),
             late: VecDeque::new(),

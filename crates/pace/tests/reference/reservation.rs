@@ -3,7 +3,7 @@
 //! it arrived.
 
 use super::periods::SAVED_AND_OWN;
-use super::{Class, Reference, Type, integer, ratio};
+use super::{Class, PS_PER_NS, Reference, Type, integer};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use pace::{Burst, ReservationStats, Stats};
@@ -61,7 +61,7 @@ impl Reference {
     }
 
     fn ended(&self) -> bool {
-        integer(&self.global) >= self.periods.end
+        self.global >= self.periods.end
     }
 
     pub(super) fn advance_period(&mut self, now_ns: u64) {
@@ -69,14 +69,12 @@ impl Reference {
             return;
         }
         let period = self.cfg.period.expect("reservations have a period");
-        let length = ratio(period.length_ns, 1) * ratio(self.cfg.line_rate_bps, super::PARTS);
+        let length = BigInt::from(period.length_ns * PS_PER_NS);
         let mut missed = 0;
         if self.periods.running {
             self.count_left();
-            let past = &self.global - self.periods.end.ceil().to_integer();
-            missed = (past / length.floor().to_integer())
-                .to_u64()
-                .expect("periods");
+            let past = &self.global - &self.periods.end;
+            missed = (past / &length).to_u64().expect("periods");
             if missed > 0 {
                 self.periods.budget_left = 0;
             }
@@ -84,7 +82,7 @@ impl Reference {
             self.periods.running = true;
             self.periods.end_ns = None;
             self.periods.budget_left = 0;
-            self.periods.end = integer(&self.global);
+            self.periods.end = self.global.clone();
         }
         let budget = i128::from(period.budget_bytes);
         self.periods.budget_left = self.periods.budget_left.clamp(-budget, 0) + budget;
@@ -94,13 +92,13 @@ impl Reference {
                 let before_ns = self.periods.end_ns;
                 let ns = to_next(now_ns, align_ns, period.length_ns, before_ns);
                 self.periods.end_ns = Some(now_ns + ns);
-                integer(&(&self.global + self.line_bytes(ns)))
+                &self.global + ns * PS_PER_NS
             }
             None => {
                 self.periods.end_ns = None;
-                let whole = (integer(&self.global) - &self.periods.end) / &length;
-                let end = &self.periods.end + (whole.floor() + ratio(1, 1)) * length;
-                debug_assert!(end > integer(&self.global));
+                let whole = (&self.global - &self.periods.end) / &length;
+                let end = &self.periods.end + (whole + 1u32) * length;
+                debug_assert!(end > self.global);
                 end
             }
         };
@@ -304,8 +302,8 @@ impl Reference {
             .filter(|(id, class)| class.is_rt() && !self.periods.excess.contains(id))
             .map(|(_, class)| class.gated(number))
             .sum();
-        let end = self.periods.end.ceil().to_integer();
-        end - &self.global <= BigInt::from(gated + self.max_burst())
+        let left = integer(&(&self.periods.end - &self.global)) / self.takes(1);
+        left.floor().to_integer() <= BigInt::from(gated + self.max_burst())
     }
 
     pub(super) fn nrt_next(&mut self) -> Option<u32> {
@@ -332,7 +330,7 @@ impl Reference {
             || !self.round.is_empty()
             || self.paced().any(|(_, class)| class.ceil_bps != 0);
         let held = until_then || (!self.budget_left() && for_its_budget);
-        (self.in_force() && held).then(|| periods.end.ceil().to_integer())
+        (self.in_force() && held).then(|| periods.end.clone())
     }
 
     pub fn reservation_stats(&self, id: u32) -> ReservationStats {

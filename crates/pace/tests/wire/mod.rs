@@ -12,6 +12,41 @@ pub struct Frame {
     pub len: u32,
 }
 
+/// What the line carries in so many picoseconds, to the nearest byte.
+pub fn line_bytes(ps: u64, line_rate_bps: u64) -> u64 {
+    let bits = u128::from(ps) * u128::from(line_rate_bps);
+    ((bits + 4_000_000_000_000) / 8_000_000_000_000) as u64
+}
+
+/// The clocks of a port in bytes of a line of 1 Gbit/s.
+pub trait Gigabit {
+    fn global_bytes(&self) -> u64;
+    fn clock_bytes(&self, class: ClassId) -> u64;
+    fn early_bytes_max(&self) -> u64;
+    fn late_bytes_max(&self) -> u64;
+}
+
+const GBIT: u64 = 1_000_000_000;
+
+impl Gigabit for Scheduler {
+    fn global_bytes(&self) -> u64 {
+        line_bytes(self.global_ps(), GBIT)
+    }
+
+    /// Rounded up.
+    fn clock_bytes(&self, class: ClassId) -> u64 {
+        self.class_clock(class).unwrap().ps.div_ceil(8000)
+    }
+
+    fn early_bytes_max(&self) -> u64 {
+        line_bytes(self.stats().early_max_ps, GBIT)
+    }
+
+    fn late_bytes_max(&self) -> u64 {
+        line_bytes(self.stats().late_max_ps, GBIT)
+    }
+}
+
 pub struct Wire {
     pub port: Scheduler,
     pub cfg: Config,

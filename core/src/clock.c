@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The clocks: time in picoseconds, exact by a remainder.
+ *
+ * Class clocks.  Paper 002, equations (1) and (2): sending s bytes at rate r on a
+ * line of rate R moves the class clock by t(s) + w(s, r) = s R/r bytes of the line,
+ * which take s x 8e12 / r ps whatever the line is.  So a line that changes its rate
+ * changes no class.
+ *
+ * Number format.  s x 8e12 / r = quot + rem / r in integers.  The exact clock is a
+ * whole number of picoseconds plus frac / r, 0 <= frac < r.  The core stores `ps`,
+ * the exact clock rounded up, and `frac`.  The port's clock G is an integer, so
+ * "exact <= G" and "ps <= G" are the same question and only pace_clock_advance()
+ * looks at frac.  (Rate r: the class's rate or its ceil, whichever this clock counts.)
+ *
+ * Error bound: none, the sum of any number of advances is exact.  A new rate has a
+ * new denominator: the fraction is then rounded up, once, and the class loses less
+ * than a picosecond (pace_clock_round_up()).
+ *
+ * Sizes.  s <= 2^21 (PACE_BURST_WIRE_MAX), so s x 8e12 < 2^64; frac + rem < 2^41.
+ *
+ * The line.  A byte takes byte_ps picoseconds, and byte_rem / R of one more; on every
+ * Ethernet from 10 Mbit/s to 1.6 Tbit/s that part is 0.  What is charged to the line
+ * carries it in line_frac: sent bytes as a clock have no drift either.
+ */
+#include <pace/pace_sched.h>
+
+#define PACE_PS_PER_NS		1000u
+/* One byte at 1 bit/s, in ps. */
+#define PACE_BYTE_PS		8000000000000ull
+
+/*
+ * Clocks wrap at 2^64 ps, 213 days.  No clock is ahead of the schedule by more than
+ * PACE_LEAD_MAX_PS plus half a gap, but one may have been left behind for months; so
+ * the half circle of a signed comparison is better spent unevenly.
+ */
+#define PACE_LEAD_WINDOW_PS	(PACE_LEAD_MAX_PS << 1)
+
+/* Returns true if a is later than b, by less than PACE_LEAD_WINDOW_PS. */
+static inline bool pace_clock_ahead(u64 a, u64 b)
+{
+	return a - b - 1 < PACE_LEAD_WINDOW_PS - 1;
+}
+
+static inline u64 pace_clock_later(u64 a, u64 floor)
+{
+	return pace_clock_ahead(a, floor) ? a : floor;
+}
+
+static inline u64 pace_clock_earlier(u64 a, u64 b)
+{
+	return pace_clock_ahead(a, b) ? b : a;
+}
+
+/*
+ * Adds quot + rem / rate_bps, rem < rate_bps, to an exact number that is rounded up:
+ * two additions and one comparison.
+ */
+static inline void pace_exact_add(u64 *number, u64 *part, u64 quot, u64 rem,
+				  u64 rate_bps)
+{
+	u64 whole = *number - (*part != 0) + quot;
+	u64 frac = *part + rem;
+
+	if (frac >= rate_bps) {
+		frac -= rate_bps;
+		whole++;
+	}
+	*part = frac;
+	*number = whole + (frac != 0);
+}
+
+static inline void pace_clock_advance(struct pace_clock *k, u64 quot, u64 rem,
+				      u64 rate_bps)
+{
+	pace_exact_add(&k->ps, &k->frac, quot, rem, rate_bps);
+}
+
+/* Sets the clock to a whole number of picoseconds. */
+static inline void pace_clock_set(struct pace_clock *k, u64 ps)
+{
+	k->ps = ps;
+	k->frac = 0;
+}
+
+/* Rounds the clock up to a whole picosecond: `ps` is rounded up already. */
+static inline void pace_clock_round_up(struct pace_clock *k)
+{
+	k->frac = 0;
+}
+
+/* Moves the clock up to `floor` if it is behind. */
+static inline void pace_clock_raise(struct pace_clock *k, u64 floor)
+{
+	if (k->ps != floor && !pace_clock_ahead(k->ps, floor))
+		pace_clock_set(k, floor);
+}
+
+/*
+ * TIMER: how much lateness of the host's timer the line makes up for by frames back
+ * to back.  High-resolution timers are seen 11 to 25 us late; 100 us covers a busy
+ * host and is 13 kB at 1 Gbit/s.
+ */
+#define PACE_SLACK_PS		100000000ull
+/*
+ * The longest ordinary stall: one tick at HZ=250; also what a transmit ring holds
+ * where its frames are no bound (PACE_RING_FRAMES, on a fast line).
+ */
+#define PACE_STALL_PS		4000000000ull
+/* Most lag that is kept, on a line on which a frame of each class takes longer. */
+#define PACE_LAG_MAX_PS		(1ull << 46)		/* 70 s */
+
+/* Returns the clock that class clocks are compared with. */
+static inline u64 pace_schedule_clock(const struct pace_sched *s)
+{
+	return s->global_ps - s->offset_ps;
+}
+
+static inline u64 pace_later(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0 ? b : a;
+}
+
+/* Returns how long the line takes for so many bytes, at most 2^23, rounded up. */
+static inline u64 pace_line_takes_ps(const struct pace_sched *s, u64 bytes)
+{
+	u64 rate = s->cfg.line_rate_bps, ps = bytes * s->byte_ps, rem;
+
+	if (s->byte_rem)
+		ps += pace_div_rem(bytes * s->byte_rem + rate - 1, rate, &rem);
+	return ps;
+}
+
+/* Returns the same for bytes that leave, to the picosecond in the long run. */
+static inline u64 pace_line_charge(struct pace_sched *s, u32 wire_bytes)
+{
+	u64 ps = wire_bytes * s->byte_ps;
+
+	if (s->byte_rem)
+		ps += pace_div_rem(s->line_frac + wire_bytes * s->byte_rem,
+				   s->cfg.line_rate_bps, &s->line_frac);
+	return ps;
+}
+
+/*
+ * The distance of a class's clock from the port's is less than this below what the two
+ * rounded ones say, where the line has a part of a picosecond.
+ */
+static inline u64 pace_rounding_ps(const struct pace_sched *s)
+{
+	return s->byte_rem ? 2 : 0;
+}
+
+/* Returns how many bytes of gap fill so many ps, rounded up. */
+static inline u64 pace_gap_bytes(const struct pace_sched *s, u64 gap_ps)
+{
+	u64 ps = gap_ps - pace_rounding_ps(s);
+	u64 bytes = pace_mul_div(ps, s->cfg.line_rate_bps, PACE_BYTE_PS);
+
+	/* Exact although each product wraps: the difference is < 8e12. */
+	return bytes + (ps * s->cfg.line_rate_bps != bytes * PACE_BYTE_PS);
+}
+
+/* A host that was silent for longer has been silent for so long. */
+#define PACE_STEP_NS_MAX	(1ull << 42)
+
+/* Moves the host's clock to now_ns.  A clock that runs backwards stands still. */
+static inline void pace_line_advance(struct pace_line *l, u64 now_ns)
+{
+	u64 ns = now_ns - l->ns;
+
+	if (now_ns <= l->ns)
+		return;
+	if (ns > PACE_STEP_NS_MAX)
+		ns = PACE_STEP_NS_MAX;
+	l->ps += ns * PACE_PS_PER_NS;
+	l->ns = now_ns;
+}
+
+/* Returns the first instant at which the host's clock reaches `ps`, not before now. */
+static inline u64 pace_line_reaches_ns(const struct pace_line *l, u64 ps)
+{
+	u64 rem;
+
+	return l->ns + pace_div_rem(ps - l->ps + PACE_PS_PER_NS - 1, PACE_PS_PER_NS,
+				    &rem);
+}
