@@ -76,8 +76,8 @@ struct psp_departure {
 	const struct pace_burst *burst;
 	u32 counted_bytes;	/* as the layer counts */
 	/*
-	 * By how much the clock of the class is behind: pace_decision.late_bytes.
-	 * Below 0: ahead.
+	 * By how much the clock of the class is behind, in bytes of the line; not
+	 * above 0: on time or early.
 	 */
 	s64 late_bytes;
 	u64 now_ns;

@@ -570,10 +570,7 @@ static u64 psp_counted_bytes(const struct pace_config *cfg, u32 frames, u64 byte
 /* Returns the time until the clock of the flow is reached. */
 static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
 {
-	u64 bytes = pace_debt_bytes(&q->pace, &f->pace, ktime_get_ns());
-
-	return mul_u64_u64_div_u64(bytes, BITS_PER_BYTE * NSEC_PER_SEC,
-				   q->pace.cfg.line_rate_bps);
+	return pace_debt_ns(&q->pace, &f->pace, ktime_get_ns());
 }
 
 /*
@@ -747,7 +744,7 @@ static void psp_flow_free(struct psp_qdisc *q, struct psp_flow *f)
 
 static bool psp_flow_has_debt(const struct psp_qdisc *q, const struct psp_flow *f)
 {
-	return pace_debt_bytes(&q->pace, &f->pace, ktime_get_ns()) != 0;
+	return pace_debt_ns(&q->pace, &f->pace, ktime_get_ns()) != 0;
 }
 
 /*

@@ -690,6 +690,17 @@ static void psp_fill_line(struct tc_psp_qdisc_stats *st,
 	st->queues = q->line.queues;
 }
 
+/* What the core counts in time, in bytes of the line. */
+static void psp_fill_clocks(struct tc_psp_qdisc_stats *st,
+			    const struct psp_qdisc *q)
+{
+	const struct pace_stats *pace = &q->pace.stats;
+
+	st->early_bytes_max = psp_line_bytes(q, pace->early_max_ps);
+	st->late_bytes_max = psp_line_bytes(q, pace->late_max_ps);
+	st->rebased_bytes = psp_line_bytes(q, pace->rebased_ps);
+}
+
 static void psp_fill_watch(struct tc_psp_qdisc_stats *st,
 			   const struct psp_line_watch *watch)
 {
@@ -714,6 +725,7 @@ static int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	sch_tree_lock(sch);
 	st = psp_copy_qdisc_stats(&q->count, &q->pace.stats);
 	psp_fill_line(&st, q);
+	psp_fill_clocks(&st, q);
 	psp_fill_periods(&st, &q->pace);
 	psp_fill_watch(&st, &q->watch);
 	sch_tree_unlock(sch);

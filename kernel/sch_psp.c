@@ -377,6 +377,12 @@ static inline u64 psp_handed_bytes(const struct psp_qdisc *q)
 	return q->pace.stats.sent_wire_bytes + q->pace.stats.gap_wire_bytes;
 }
 
+/* Returns how many bytes the line carries in so many ps. */
+static u64 psp_line_bytes(const struct psp_qdisc *q, u64 ps)
+{
+	return pace_mul_div(ps, q->pace.cfg.line_rate_bps, PACE_BYTE_PS);
+}
+
 /*
  * Dumps and the fast path of the stack read qlen and backlog without the
  * lock.
@@ -703,14 +709,14 @@ static bool psp_burst_stays_whole(const struct psp_qdisc *q, const struct psp_cl
 
 /* Counts a frame or a burst that was handed to the device: counters.h. */
 static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
-			   const struct psp_packet_info *info, s64 late_bytes,
+			   const struct psp_packet_info *info, s64 late_ps,
 			   u64 now_ns)
 {
 	bool is_paced = cl->pace.type == PACE_TYPE_PACED;
 	struct psp_departure d = {
 		.burst = &info->burst,
 		.counted_bytes = pace_counted_bytes(&q->pace.cfg, &info->burst),
-		.late_bytes = late_bytes,
+		.late_bytes = late_ps > 0 ? psp_line_bytes(q, late_ps) : 0,
 		.now_ns = now_ns,
 	};
 
@@ -1380,7 +1386,7 @@ static void psp_sent(struct psp_qdisc *q, struct psp_entity *e,
  * is none that may be sent.
  */
 static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
-				 s64 late_bytes, u64 now_ns)
+				 s64 late_ps, u64 now_ns)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct psp_flow *f = psp_flow_at(e);
@@ -1409,7 +1415,7 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 	}
 
 	psp_sent(q, e, &info, now_ns);
-	psp_count_sent(q, cl, &info, late_bytes, now_ns);
+	psp_count_sent(q, cl, &info, late_ps, now_ns);
 	if (cl->opt.deadline_ns)
 		psp_clear_arrival(skb, now_ns);
 	if (cl->opt.txtime)
@@ -1495,7 +1501,7 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 			return skb;
 		}
 		if (d.verdict == PACE_SEND) {
-			skb = psp_serve(sch, psp_entity_of(d.cls), d.late_bytes,
+			skb = psp_serve(sch, psp_entity_of(d.cls), d.late_ps,
 					now_ns);
 			if (likely(skb)) {
 				if (psp_decides_ahead(q))

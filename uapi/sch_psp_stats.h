@@ -98,16 +98,16 @@ PSP_QDISC_STAT(wire_stops, "wire_stops", COUNT, counter, always, other,
 PSP_QDISC_STAT(wire_stop_max_ns, "wire_stop_max", TIME, gauge, always, other,
 	"The longest such silence.")
 PSP_QDISC_LINE(always)
-PSP_QDISC_STAT(early_bytes_max, "early_bytes_max", BYTES, gauge, always, pace,
+PSP_QDISC_STAT(early_bytes_max, "early_bytes_max", BYTES, gauge, always, other,
 	"The most bytes by which a frame was sent early because a shorter gap cannot be made:\n"
 	"at most half of the smallest gap, 42.")
-PSP_QDISC_STAT(late_bytes_max, "late_bytes_max", BYTES, gauge, always, pace,
+PSP_QDISC_STAT(late_bytes_max, "late_bytes_max", BYTES, gauge, always, other,
 	"The most bytes by which a frame was late: behind another frame, because the line was\n"
 	"oversubscribed, or in mode timer because the timer was.")
 PSP_QDISC_STAT(rebases, "rebases", COUNT, counter, always, pace,
 	"Times the clocks of all classes were advanced together after the line had been\n"
 	"oversubscribed.")
-PSP_QDISC_STAT(rebased_bytes, "rebased_bytes", BYTES, counter, always, pace,
+PSP_QDISC_STAT(rebased_bytes, "rebased_bytes", BYTES, counter, always, other,
 	"Bytes by which they were advanced, in all.")
 PSP_QDISC_LINE(always)
 PSP_QDISC_STAT(borrowed_frames, "borrowed_frames", FRAMES, counter, always, pace,

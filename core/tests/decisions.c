@@ -164,7 +164,7 @@ static u64 obey(struct pace_sched *s, struct slot *slots, u64 now_ns)
 			i++;
 		slot = &slots[i];
 		note(i);
-		note(d.late_bytes);
+		note(d.late_ps);
 		slot->frames--;
 		pace_sent(s, d.cls, length_of(i), slot->frames > 0, now_ns);
 		return now_ns + pace_wire_bytes(s, length_of(i)) * 8;
@@ -211,10 +211,10 @@ static void note_stats(const struct pace_stats *stats)
 	note(stats->sent_wire_bytes);
 	note(stats->gap_frames);
 	note(stats->gap_wire_bytes);
-	note(stats->early_bytes_max);
-	note(stats->late_bytes_max);
+	note(stats->early_max_ps);
+	note(stats->late_max_ps);
 	note(stats->rebases);
-	note(stats->rebased_bytes);
+	note(stats->rebased_ps);
 	note(stats->borrowed_frames);
 	note(stats->guard_band_held);
 	note(stats->waits);
@@ -267,7 +267,7 @@ static int run(u32 mode, u32 order, bool guard, bool wheel)
 		return 1;
 	}
 	/* Clocks wrap on the way. */
-	pace_set_global(s, ~0ull - 1000000);
+	pace_set_global(s, ~0ull - 8000000000);
 	pace_set_wheel_from(s, wheel ? 0 : PACE_HEAP_ONLY);
 	play(s, slots);
 	if (!s->stats.sent_frames) {
