@@ -254,6 +254,13 @@ static void psp_class_set_options(struct psp_qdisc *q, struct psp_class *cl,
 	q->launch_classes -= !!cl->opt.txtime;
 	q->launch_classes += !!opt->txtime;
 	cl->opt = *opt;
+	/* None has frames: psp_class_check_flows(). */
+	if (cl->flows && opt->type != TC_PSP_TYPE_DYNAMIC) {
+		psp_flows_clear(q, cl);
+		swap(cl->flows, *made);
+		q->reserved -= reserved;
+		return;
+	}
 	if (*made && cl->flows)
 		psp_flows_resize(cl->flows, *made);
 	else if (*made)
@@ -280,38 +287,9 @@ static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
 	psp_flows_free(flows);
 }
 
-/*
- * Before a class changes its type its flows must have sent their frames:
- * there is no order between those and the frames of its child.
- */
-static int psp_class_end_flows(struct psp_qdisc *q, struct psp_class *cl,
-			       struct netlink_ext_ack *extack)
-{
-	struct psp_flows *flows = cl->flows;
-	u32 active;
-
-	sch_tree_lock(q->sch);
-	active = flows->active;
-	if (!active) {
-		psp_flows_clear(q, cl);
-		cl->flows = NULL;
-	}
-	sch_tree_unlock(q->sch);
-	if (active) {
-		psp_set_extack(extack, "mode of %x:%x: %u flows have frames, expected none",
-			       TC_H_MAJ(cl->common.classid) >> 16,
-			       TC_H_MIN(cl->common.classid), active);
-		return -EBUSY;
-	}
-	q->reserved -= flows->reserved;
-	psp_flows_free(flows);
-	return 0;
-}
-
 /* Allocates what a class of this type has beside the class itself. */
-static int psp_class_alloc_parts(struct psp_qdisc *q, struct psp_class *cl,
-				 const struct psp_class_options *opt,
-				 struct netlink_ext_ack *extack)
+static int psp_class_alloc_parts(struct psp_class *cl,
+				 const struct psp_class_options *opt)
 {
 	if (psp_type_reserves(opt->type)) {
 		if (!cl->reservation)
@@ -323,8 +301,6 @@ static int psp_class_alloc_parts(struct psp_qdisc *q, struct psp_class *cl,
 		if (!cl->lateness)
 			return -ENOMEM;
 	}
-	if (opt->type != TC_PSP_TYPE_DYNAMIC && cl->flows)
-		return psp_class_end_flows(q, cl, extack);
 	return 0;
 }
 
@@ -357,7 +333,7 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	psp_classes_release_ids(q);
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
 	      psp_grow_storage(q, 1 + opt->flows, extack) ?:
-	      psp_class_alloc_parts(q, cl, opt, extack) ?:
+	      psp_class_alloc_parts(cl, opt) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		goto failed;
@@ -439,6 +415,23 @@ static int psp_class_check_txtime(const struct psp_class *cl,
 	return 0;
 }
 
+/*
+ * Before a class changes its type its flows must have sent their frames: there
+ * is no order between those and the frames of its queue.  Tree lock.
+ */
+static int psp_class_check_flows(const struct psp_class *cl,
+				 const struct psp_class_options *opt,
+				 struct netlink_ext_ack *extack)
+{
+	u32 id = cl->common.classid;
+
+	if (!cl->flows || !cl->flows->active || opt->type == TC_PSP_TYPE_DYNAMIC)
+		return 0;
+	psp_set_extack(extack, "mode of %x:%x: %u flows have frames, expected none",
+		       TC_H_MAJ(id) >> 16, TC_H_MIN(id), cl->flows->active);
+	return -EBUSY;
+}
+
 static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 				 const struct psp_class_options *opt,
 				 struct netlink_ext_ack *extack)
@@ -450,13 +443,14 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	int err;
 
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
-	      psp_class_alloc_parts(q, cl, opt, extack) ?:
+	      psp_class_alloc_parts(cl, opt) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		return err;
 	own = psp_class_core_config(cl, opt->type, &cfg);
 	sch_tree_lock(q->sch);
-	err = psp_class_check_txtime(cl, opt, extack);
+	err = psp_class_check_flows(cl, opt, extack) ?:
+	      psp_class_check_txtime(cl, opt, extack);
 	if (err) {
 		sch_tree_unlock(q->sch);
 		if (flows)

@@ -25,6 +25,7 @@ fn hostile(kernel: Kernel) {
 fn several(kernel: Kernel) {
     const SCRIPTS: &[&str] = &[
         "bad-input.sh",
+        "changes.sh",
         "papers.sh",
         "gaps.sh",
         "bursts.sh",

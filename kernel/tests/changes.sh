@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A change that is refused changes nothing, and an event that changes nothing does nothing.
+#
+#   one: psp-send -> c1a ==== 1 Gbit/s ==== c1b -> two
+#   pktgen -> c2a ==== 1 Gbit/s ==== c2b (sink)
+#   c3a ==== 1 Tbit/s, 64 queues ==== c3b (sink)
+
+. "$(dirname "$0")/lib.sh"
+
+ip netns add one
+ip netns add two
+cable c1 1000000000 records_max=0
+two_hosts c1 10.1.0
+
+# change OPTION...: changes class 1:1 of c1a.
+change() { tc -n one class change dev c1a parent 1: classid 1:1 psp "$@"; }
+
+# --- another type of class that is refused ---------------------------------------
+
+tc -n one qdisc add dev c1a root handle 1: psp default 1 mode timer
+tc -n one class add dev c1a parent 1: classid 1:1 psp mode dynamic rate 10mbit
+tc -n one qdisc add dev c1a parent 1:1 handle 11: pfifo
+ip netns exec one psp-send --epoch-ns "$(now_ns)" --stop-ns 200000000 \
+	--flow to=10.1.0.2:100,pacing=1000000,rate=100000 >/tmp/sent
+check "a socket has a flow" same 1 "$(got flows_known)"
+refuse "launch times above a qdisc are refused" "has a qdisc below it" \
+	change mode paced txtime tai
+check "the refused type leaves the flow" same 1 "$(got flows_known)"
+check "the accepted type ends the flow" change mode paced rate 20mbit
+check "a paced class has no flow" same "" "$(got flows_known)"
+tc -n one qdisc del dev c1a root
+
+ip netns del one
+ip netns del two
+cut_cable c1
+finish
