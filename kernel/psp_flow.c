@@ -373,8 +373,8 @@ static u64 psp_flow_floor(const struct psp_qdisc *q, const struct psp_class *cl)
 static u64 psp_rate_of_payload(unsigned long payload_Bps, u32 packet_bytes,
 			       u32 mss_bytes, u64 ceil_bps)
 {
-	/* Also without a limit (~0UL). */
-	if (payload_Bps > ceil_bps / BITS_PER_BYTE)
+	/* ~0UL: without a limit; on 32 bits that is less than some lines. */
+	if (payload_Bps == ~0UL || payload_Bps > ceil_bps / BITS_PER_BYTE)
 		return ceil_bps;
 	return div_u64((u64)payload_Bps * BITS_PER_BYTE * packet_bytes,
 		       mss_bytes);
@@ -572,8 +572,7 @@ static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
 {
 	u64 bytes = pace_debt_bytes(&q->pace, &f->pace, ktime_get_ns());
 
-	return mul_u64_u64_div_u64(bytes, BITS_PER_BYTE * NSEC_PER_SEC,
-				   q->pace.cfg.line_rate_bps);
+	return pace_mul_div(bytes, PSP_LINE_NS_BITS, q->pace.cfg.line_rate_bps);
 }
 
 /*
@@ -588,8 +587,8 @@ static u64 psp_flow_room_bytes(const struct psp_qdisc *q,
 
 	if (debt_ns > horizon_ns)
 		return 0;
-	return mul_u64_u64_div_u64(horizon_ns - debt_ns, f->pace.rate_bps,
-				   BITS_PER_BYTE * NSEC_PER_SEC);
+	return pace_mul_div(horizon_ns - debt_ns, f->pace.rate_bps,
+			    PSP_LINE_NS_BITS);
 }
 
 /*

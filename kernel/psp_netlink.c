@@ -721,9 +721,10 @@ static int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
-static void psp_fill_class(struct tc_psp_class_stats *st,
-			   const struct psp_qdisc *q,
-			   const struct psp_class *cl)
+/* Not inlined: two copies of the statistics are too much of a 32-bit stack. */
+static noinline void psp_fill_class(struct tc_psp_class_stats *st,
+				    const struct psp_qdisc *q,
+				    const struct psp_class *cl)
 {
 	*st = psp_copy_class_stats(&cl->count);
 	st->active = cl->pace.active || (cl->flows && cl->flows->active);
