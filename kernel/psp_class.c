@@ -113,18 +113,18 @@ static int psp_grow_storage(struct psp_qdisc *q, u32 more,
 			    struct netlink_ext_ack *extack)
 {
 	u32 wanted = q->reserved + more;
-	u32 capacity = clamp(q->capacity * 2, wanted, PACE_CLASSES_MAX);
+	u32 capacity = clamp(q->capacity * 2, wanted, PSP_IDS_MAX);
 	void *storage;
 
 	if (wanted <= q->capacity)
 		return 0;
-	if (wanted > PACE_CLASSES_MAX) {
+	if (wanted > PSP_IDS_MAX) {
 		psp_set_extack(extack, "%u classes and flows: expected at most %u",
-			       wanted, PACE_CLASSES_MAX);
+			       wanted, PSP_IDS_MAX);
 		return -ENOSPC;
 	}
 
-	storage = kvzalloc(pace_storage_bytes(capacity), GFP_KERNEL);
+	storage = kvzalloc(pace_storage_bytes(capacity), GFP_KERNEL_ACCOUNT);
 	if (!storage)
 		return -ENOMEM;
 	sch_tree_lock(q->sch);
@@ -293,11 +293,12 @@ static int psp_class_alloc_parts(struct psp_class *cl,
 {
 	if (psp_type_reserves(opt->type)) {
 		if (!cl->reservation)
-			cl->reservation = kzalloc(sizeof(*cl->reservation), GFP_KERNEL);
+			cl->reservation = kzalloc(sizeof(*cl->reservation),
+						  GFP_KERNEL_ACCOUNT);
 		if (!cl->reservation)
 			return -ENOMEM;
 	} else if (opt->type != TC_PSP_TYPE_NORMAL && !cl->lateness) {
-		cl->lateness = kzalloc(sizeof(*cl->lateness), GFP_KERNEL);
+		cl->lateness = kzalloc(sizeof(*cl->lateness), GFP_KERNEL_ACCOUNT);
 		if (!cl->lateness)
 			return -ENOMEM;
 	}
@@ -369,7 +370,7 @@ static int psp_class_new(struct psp_qdisc *q, u32 classid,
 			 const struct psp_class_options *opt, struct psp_class **made,
 			 struct netlink_ext_ack *extack)
 {
-	struct psp_class *cl = kzalloc(sizeof(*cl), GFP_KERNEL);
+	struct psp_class *cl = kzalloc(sizeof(*cl), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!cl)

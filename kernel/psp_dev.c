@@ -270,7 +270,7 @@ static struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
 	static const u8 control[ETH_ALEN] = {
 		0x01, 0x80, 0xc2, 0x00, 0x00, 0x01
 	};
-	struct sk_buff *skb = alloc_skb(frame_bytes, GFP_KERNEL);
+	struct sk_buff *skb = alloc_skb(frame_bytes, GFP_KERNEL_ACCOUNT);
 	struct ethhdr *eth;
 
 	if (!skb)

@@ -40,7 +40,7 @@ static struct kmem_cache *psp_user_cache;
 
 static int psp_users_init(void)
 {
-	psp_user_cache = KMEM_CACHE(psp_user, 0);
+	psp_user_cache = KMEM_CACHE(psp_user, SLAB_ACCOUNT);
 	return psp_user_cache ? 0 : -ENOMEM;
 }
 
@@ -180,7 +180,7 @@ static int psp_flows_init(void)
 
 	if (err)
 		return err;
-	psp_flow_cache = KMEM_CACHE(psp_flow, 0);
+	psp_flow_cache = KMEM_CACHE(psp_flow, SLAB_ACCOUNT);
 	if (psp_flow_cache)
 		return 0;
 	psp_users_exit();
@@ -199,7 +199,7 @@ static void psp_flows_exit(void)
  */
 static struct psp_flows *psp_flows_alloc(u32 max, u32 count)
 {
-	struct psp_flows *flows = kzalloc(sizeof(*flows), GFP_KERNEL);
+	struct psp_flows *flows = kzalloc(sizeof(*flows), GFP_KERNEL_ACCOUNT);
 	u32 size = max(max, count);
 
 	if (!flows)
@@ -207,7 +207,7 @@ static struct psp_flows *psp_flows_alloc(u32 max, u32 count)
 	/* hash_ptr() and hash_32() need at least one bit. */
 	flows->bits = max(ilog2(roundup_pow_of_two(size)), 1);
 	flows->bucket = kvcalloc(1u << flows->bits, sizeof(*flows->bucket),
-				 GFP_KERNEL);
+				 GFP_KERNEL_ACCOUNT);
 	if (!flows->bucket) {
 		kfree(flows);
 		return NULL;

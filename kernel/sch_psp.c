@@ -31,7 +31,8 @@
  * Locking.  Configuration holds the RTNL.  It takes the tree lock
  * (sch_tree_lock()) where it changes what enqueue and dequeue read; they hold
  * the root lock, which is the same one.  Memory is allocated, and child
- * qdiscs are released, without it.
+ * qdiscs are released, without it.  All of it is charged to the control group
+ * of whoever configures or sends: the root of a user namespace may do both.
  */
 #include <linux/cred.h>
 #include <linux/errqueue.h>
@@ -129,6 +130,12 @@ struct psp_port {
 
 #define PSP_FLOWS_DEFAULT	16384u
 #define PSP_FLOWS_MAX		65536u
+/*
+ * Most classes and flows of one qdisc: 15 dynamic classes with flows of the
+ * default, or three with the most and any number of others.  core/ needs 112
+ * bytes for each, 28 MB.
+ */
+#define PSP_IDS_MAX		(1u << 18)
 /*
  * Most frames in all flows of a class.  TCP keeps at least two frames of a
  * flow in a queue; this is two for each flow of the default.  75 MB of full
@@ -1615,7 +1622,7 @@ static int psp_init_core(struct psp_qdisc *q, const struct pace_config *cfg,
 	enum pace_error refused;
 
 	q->capacity = 16;
-	q->storage = kvzalloc(pace_storage_bytes(q->capacity), GFP_KERNEL);
+	q->storage = kvzalloc(pace_storage_bytes(q->capacity), GFP_KERNEL_ACCOUNT);
 	if (!q->storage)
 		return -ENOMEM;
 	refused = pace_init(&q->pace, cfg, q->storage, q->capacity,

@@ -26,6 +26,7 @@ fn several(kernel: Kernel) {
     const SCRIPTS: &[&str] = &[
         "bad-input.sh",
         "changes.sh",
+        "memory.sh",
         "papers.sh",
         "gaps.sh",
         "bursts.sh",
