@@ -529,6 +529,7 @@ static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
  * reason to refuse it.  Flows get rates that core/ accepts on both lines, and
  * so do frames without a flow unless rate or ceil is given.  The next frame
  * of each flow sets its rate again; psp_classes_cap() sets that of the class.
+ * There are such rates: psp_port_reconfigure().
  */
 static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 {
@@ -542,9 +543,6 @@ static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config 
 	struct psp_class *cl;
 	unsigned int i;
 
-	/* From 1 Tbit/s to some kbit/s no rate fits both. */
-	if (least_bps > most_bps)
-		return;
 	for (i = 0; i < q->classes.hashsize; i++) {
 		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
 			if (!cl->flows)

@@ -524,16 +524,59 @@ static int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
 }
 
 /*
+ * Puts `pace` in force, or changes nothing.  by_device: a class that asks for
+ * more than a line that became slower gets the rate of the line until the line
+ * is faster again.  Tree lock.
+ */
+static enum pace_error psp_port_step(struct psp_qdisc *q, const struct pace_config *pace,
+				     bool by_device, struct pace_class **culprit)
+{
+	u64 before_bps = q->pace.cfg.line_rate_bps;
+	u64 after_bps = pace->line_rate_bps;
+	enum pace_error refused;
+
+	if (by_device && after_bps < before_bps)
+		psp_classes_cap(q, after_bps);
+	psp_classes_fit_flows(q, pace);
+	refused = pace_reconfigure(&q->pace, pace, ktime_get_ns(), culprit);
+	psp_classes_cap(q, refused ? before_bps : after_bps);
+	return refused;
+}
+
+/*
+ * Does the same for lines that are far apart, too.  Whoever has the rate of
+ * the line needs one that core/ accepts before and after.  Between 1 Tbit/s
+ * and some kbit/s there is none, so the port changes to a line between first.
+ */
+static enum pace_error psp_port_reconfigure(struct psp_qdisc *q,
+					    const struct pace_config *pace,
+					    bool by_device, struct pace_class **culprit)
+{
+	const struct pace_config before = q->pace.cfg;
+	struct pace_config between = before;
+	enum pace_error refused;
+
+	between.line_rate_bps = max(pace_least_rate_bps(&before),
+				    pace_least_rate_bps(pace));
+	if (between.line_rate_bps <= min(before.line_rate_bps, pace->line_rate_bps))
+		return psp_port_step(q, pace, by_device, culprit);
+	refused = psp_port_step(q, &between, by_device, culprit);
+	if (refused)
+		return refused;
+	refused = psp_port_step(q, pace, by_device, culprit);
+	if (refused)
+		psp_port_step(q, &before, true, NULL);
+	return refused;
+}
+
+/*
  * Puts `opt` and `port` in force, or changes nothing.  by_device: there is no
- * request to refuse.  A class that asks for more than a line that became
- * slower gets the rate of the line until the line is faster again.
+ * request to refuse.
  */
 static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 			  const struct psp_port *port, bool by_device,
 			  struct netlink_ext_ack *extack)
 {
-	u64 before_bps = q->pace.cfg.line_rate_bps;
-	u64 after_bps = port->pace.line_rate_bps;
 	struct pace_class *culprit = NULL;
 	enum pace_error refused;
 	struct sk_buff *gap;
@@ -544,12 +587,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		return err;
 
 	sch_tree_lock(q->sch);
-	if (by_device && after_bps < before_bps)
-		psp_classes_cap(q, after_bps);
-	psp_classes_fit_flows(q, &port->pace);
-	refused = pace_reconfigure(&q->pace, &port->pace, ktime_get_ns(),
-				   &culprit);
-	psp_classes_cap(q, refused ? before_bps : after_bps);
+	refused = psp_port_reconfigure(q, &port->pace, by_device, &culprit);
 	if (!refused) {
 		q->line = port->line;
 		q->opt = *opt;

@@ -32,6 +32,24 @@ check "the accepted type ends the flow" change mode paced rate 20mbit
 check "a paced class has no flow" same "" "$(got flows_known)"
 tc -n one qdisc del dev c1a root
 
+# --- a line that becomes slower ---------------------------------------------------
+
+# From 1 Tbit/s to 15 kbit/s no rate is one that clocks can keep on both lines.
+cable c3 1000000000000 sink=1 queues=64
+# third KEY: prints a statistic of the class, rates as tc writes them.
+third() {
+	tc -s class show dev c3a classid 11:1 | tr ' ' '\n' | grep -A 1 -x -e "$1" | tail -n 1
+}
+tc qdisc replace dev c3a root handle 1: mq
+tc qdisc add dev c3a parent 1:1 handle 11: psp line 1tbit split-gso off
+tc class add dev c3a parent 11: classid 11:1 psp rate 500gbit
+tc class add dev c3a parent 11: classid 11:2 psp mode dynamic
+echo "rate_bps=1000000" >$WIRE/c3/fault
+check "a much slower line: a class has its share" same 15625bit "$(third rate_in_force)"
+echo "rate_bps=1000000000000" >$WIRE/c3/fault
+check "a much faster line: a class has its rate" same 500Gbit "$(third rate_in_force)"
+cut_cable c3
+
 ip netns del one
 ip netns del two
 cut_cable c1
