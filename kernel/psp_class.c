@@ -176,11 +176,20 @@ static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 			   struct pace_class_config *cfg,
 			   struct netlink_ext_ack *extack)
 {
+	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
 	struct psp_class_options in_force = *opt;
 	enum pace_error refused;
 
-	*cfg = psp_class_config(opt, q->pace.cfg.line_rate_bps, U64_MAX);
+	/* What stays is capped: the line may have become slower since. */
+	if (opt->rate_bps == cl->opt.rate_bps)
+		in_force.rate_bps = min(opt->rate_bps, line_rate_bps);
+	if (opt->ceil_bps == cl->opt.ceil_bps)
+		in_force.ceil_bps = min(opt->ceil_bps, line_rate_bps);
+	*cfg = psp_class_config(&in_force, line_rate_bps, U64_MAX);
 	refused = pace_class_check(&q->pace, &cl->pace, cfg);
+	/* On a faster line, too. */
+	if (!refused && opt->ceil_bps && opt->ceil_bps < opt->rate_bps)
+		return psp_extack_class(extack, PACE_ERR_CEIL, &q->pace.cfg, opt);
 	if (refused == PACE_ERR_RESERVED)
 		return psp_extack_reserve(extack, q, cl, opt->reserve_bytes);
 	/* In a dynamic class the ceil may stand for the rate. */

@@ -34,6 +34,32 @@ tc -n one qdisc del dev c1a root
 
 # --- a line that becomes slower ---------------------------------------------------
 
+# line RATE_BPS: gives c1 this rate.
+line() { echo "rate_bps=$1" >$WIRE/c1/fault; }
+
+tc -n one qdisc add dev c1a root handle 1: psp default 1 mode timer
+tc -n one class add dev c1a parent 1: classid 1:1 psp rate 500mbit ceil 800mbit
+line 100000000
+check "a slower line: the class has the line's rate" same 100000000 "$(got rate_in_force)"
+check "a slower line: another option of the class changes" change deadline 10ms
+check "a slower line: the rate that the class had is accepted" change rate 500mbit
+check "a slower line: a lower rate is accepted" change rate 50mbit
+check "a slower line: a lower rate is in force" same 50000000 "$(got rate_in_force)"
+refuse "a slower line: a higher rate than before is refused" \
+	"rate 600000000bit: expected at most the line's 100000000bit" change rate 600mbit
+check "a slower line: another ceil is accepted" change ceil 90mbit
+refuse "a slower line: a ceil below the rate is refused" 'ceil 40000000bit: expected 50000000' \
+	change ceil 40mbit
+check "a slower line: a class changes back" change rate 50mbit ceil 100mbit
+line 1000000000
+tc -n one class change dev c1a parent 1: classid 1:1 psp rate 500mbit ceil 800mbit
+line 100000000
+refuse "a slower line: a ceil that is below the rate on a faster one is refused" \
+	'ceil 100000000bit: expected 500000000' change ceil 100mbit
+line 1000000000
+check "a faster line: the rate returns" same 500000000 "$(got rate_in_force)"
+tc -n one qdisc del dev c1a root
+
 # From 1 Tbit/s to 15 kbit/s no rate is one that clocks can keep on both lines.
 cable c3 1000000000000 sink=1 queues=64
 # third KEY: prints a statistic of the class, rates as tc writes them.
