@@ -474,19 +474,16 @@ static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 	enum pace_error refused;
 	int err;
 
-	*port = (struct psp_port) {
-		.pace = {
-			.overhead_bytes = opt->overhead_bytes,
-			.min_frame_bytes = dev->type == ARPHRD_ETHER ?
-					   PACE_ETH_MIN_FRAME : 0,
-			.max_frame_bytes = READ_ONCE(dev->mtu) + header,
-			.link_header_bytes = header,
-			.layer = psp_layer(opt),
-			.order = psp_order(opt),
-			.guard_band = opt->guard,
-		},
-		.reserved_bytes = pace_reserved_bytes(&q->pace, NULL),
-	};
+	/* Padding is zero, too: psp_port_is_in_force(). */
+	memset(port, 0, sizeof(*port));
+	pace->overhead_bytes = opt->overhead_bytes;
+	pace->min_frame_bytes = dev->type == ARPHRD_ETHER ? PACE_ETH_MIN_FRAME : 0;
+	pace->max_frame_bytes = READ_ONCE(dev->mtu) + header;
+	pace->link_header_bytes = header;
+	pace->layer = psp_layer(opt);
+	pace->order = psp_order(opt);
+	pace->guard_band = opt->guard;
+	port->reserved_bytes = pace_reserved_bytes(&q->pace, NULL);
 	err = psp_share_line(q, opt, port, by_device, extack);
 	if (err)
 		return err;
@@ -718,6 +715,16 @@ static void psp_list_del(struct psp_qdisc *q)
 	list_del_init(&q->link);
 }
 
+/* Is `port` what is in force, and do gap frames have the device's address? */
+static bool psp_port_is_in_force(const struct psp_qdisc *q, const struct psp_port *port)
+{
+	return !memcmp(&port->pace, &q->pace.cfg, sizeof(port->pace)) &&
+	       !memcmp(&port->line, &q->line, sizeof(port->line)) &&
+	       (!q->gap || ether_addr_equal(eth_hdr(q->gap)->h_source,
+					    qdisc_dev(q->sch)->dev_addr));
+}
+
+/* The device may have changed.  If it has not, the watch of the wire goes on. */
 static int psp_port_update(struct psp_qdisc *q)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
@@ -726,6 +733,8 @@ static int psp_port_update(struct psp_qdisc *q)
 	int err;
 
 	err = psp_port_resolve(q, &q->opt, &port, true, &extack);
+	if (!err && psp_port_is_in_force(q, &port))
+		return 0;
 	if (!err)
 		err = psp_port_apply(q, &q->opt, &port, true, &extack);
 	if (err)

@@ -76,6 +76,22 @@ echo "rate_bps=1000000000000" >$WIRE/c3/fault
 check "a much faster line: a class has its rate" same 500Gbit "$(third rate_in_force)"
 cut_cable c3
 
+# --- an event of the device that changes nothing ----------------------------------
+
+# The watch of the wire measures within 200 ms if nothing restarts it.
+cable c2 1000000000 sink=1
+tc qdisc add dev c2a root handle 1: psp default 1 mode gap
+tc class add dev c2a parent 1: classid 1:1 psp rate 900mbit
+flow c2a "delay 0"
+for state in on off on off on off on off on off on off; do
+	ip link set c2a multicast $state
+	sleep 0.05
+done
+check "events that change nothing leave the watch of the wire" \
+	between 990000000 1010000000 "$(tc -s -j qdisc show dev c2a root | json_of line_measured_bps)"
+flow_stop
+cut_cable c2
+
 ip netns del one
 ip netns del two
 cut_cable c1
