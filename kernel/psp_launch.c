@@ -430,3 +430,14 @@ static void psp_probe_done(struct psp_qdisc *q, u64 now_ns)
 		return;
 	q->probe_used_ns = q->probe_half_ns;
 }
+
+/* The frames that the driver had are gone, so what was noted of them says nothing more. */
+static void psp_launch_reset(struct psp_qdisc *q)
+{
+	q->probe_ends_bulk = false;
+	q->probe_ns = 0;
+	q->bulk_handed = psp_handed_bytes(q);
+	q->bulk_dry_ns = 0;
+	q->drained_ns = 0;
+	q->drains = 0;
+}

@@ -1705,6 +1705,7 @@ static void psp_reset(struct Qdisc *sch)
 
 	psp_timer_cancel(q);
 	psp_line_idle(&q->watch);
+	psp_launch_reset(q);
 	/* Else psp_init() has failed before it made the class. */
 	if (q->default_class.entity.cl)
 		psp_class_reset(q, &q->default_class);

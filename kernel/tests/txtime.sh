@@ -232,6 +232,24 @@ ip link set c1a up
 nap 1200
 ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev c1a
 wait
+
+# What psp noted of frames that went with the link says nothing of those that come after it.
+fresh gap rate 500mbit txtime monotonic
+send 100 "9,class=1:1,$STREAM,txtime=monotonic,lead=$LEAD" 2>/dev/null &
+nap 80
+ip link set c1a down
+nap 500
+ip link set c1a up
+nap 1200
+ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev c1a
+wait
+echo 1 >$WIRE/c1/reset
+launch 20 "$STREAM,txtime=monotonic,lead=$LEAD"
+check "a link that comes back: every frame leaves" \
+	same "94 0 0" "$(launched frames) $(sent missed) $(sent refused)"
+check "a link that comes back: none is half a gap early" at_least -$HALF_GAP "$(launched least_ns)"
+check "a link that comes back: none is half a gap late" at_most $HALF_GAP "$(launched most_ns)"
+
 waiting "a qdisc that is deleted"
 check "the qdisc is deleted" tc qdisc del dev c1a root
 wait
