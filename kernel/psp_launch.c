@@ -324,12 +324,15 @@ static void psp_drain(struct psp_qdisc *q, u64 since_ns, u64 now_ns)
 /* Returns true if the stack is to get nothing for now. */
 static noinline bool psp_bulk_ends(struct psp_qdisc *q)
 {
-	u64 handed = psp_handed_bytes(q), now_ns;
-	unsigned int queued = psp_driver_bytes(q);
-	bool collects = handed != q->bulk_handed && queued == q->bulk_queued;
+	unsigned int queued;
+	u64 handed, now_ns;
+	bool collects;
 
 	if (q->pace.cfg.mode != PACE_MODE_GAP)
 		return false;
+	handed = psp_handed_bytes(q);
+	queued = psp_driver_bytes(q);
+	collects = handed != q->bulk_handed && queued == q->bulk_queued;
 	now_ns = ktime_get_ns();
 	if (!collects && handed != q->bulk_handed && now_ns > q->bulk_dry_ns &&
 	    q->bulk_dry_ns && !q->drained_ns)
