@@ -1014,13 +1014,15 @@ static struct psp_class *psp_default_class(struct Qdisc *sch, struct psp_qdisc *
 }
 
 /*
- * Asks the filters.  Returns a class, NULL if they know none, or the ERR_PTR()
- * of a verdict below 0.
+ * Asks the filters, whose actions may push or pop a tag.  Returns a class,
+ * NULL if they know none, or the ERR_PTR() of a verdict below 0.
  */
 static noinline struct psp_class *psp_filter(struct sk_buff *skb, struct psp_qdisc *q,
 					     const struct tcf_proto *filters)
 {
+	struct psp_class *cl = NULL;
 	struct tcf_result res = {};
+	u32 len_bytes = skb->len;
 
 	switch (tcf_classify(skb, NULL, filters, &res, false)) {
 	case TC_ACT_SHOT:
@@ -1032,15 +1034,17 @@ static noinline struct psp_class *psp_filter(struct sk_buff *skb, struct psp_qdi
 	case TC_ACT_CONSUMED:
 		return ERR_PTR(-PSP_VERDICT_CONSUMED);
 	case TC_ACT_UNSPEC:
-		return NULL;
+		break;
 	default:
 		/*
 		 * The class may have been added after the filter: look it up
 		 * by its id.
 		 */
-		return res.class ? (struct psp_class *)res.class :
-				   psp_class_find(q, res.classid);
+		cl = res.class ? (struct psp_class *)res.class :
+				 psp_class_find(q, res.classid);
 	}
+	psp_change_pkt_len(skb, skb->len - len_bytes);
+	return cl;
 }
 
 /*

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A change that is refused changes nothing, and an event that changes nothing does nothing.
+# What changes, and what does not: a class whose change is refused or whose line became slower,
+# the port at an event that changes nothing, the length of a frame with a filter's action.
 #
 #   one: psp-send -> c1a ==== 1 Gbit/s ==== c1b -> two
 #   pktgen -> c2a ==== 1 Gbit/s ==== c2b (sink)
 #   c3a ==== 1 Tbit/s, 64 queues ==== c3b (sink)
+#   pktgen -> c4a ==== 1 Gbit/s ==== c4b (sink)
 
 . "$(dirname "$0")/lib.sh"
 
@@ -91,6 +93,24 @@ check "events that change nothing leave the watch of the wire" \
 	between 990000000 1010000000 "$(tc -s -j qdisc show dev c2a root | json_of line_measured_bps)"
 flow_stop
 cut_cable c2
+
+# --- a filter's action that makes frames longer ------------------------------------
+
+# sent_bytes CLASSID: prints what tc says that a class of c4a has sent.
+sent_bytes() { tc -s class show dev c4a classid "$1" | sed -n 's/^ Sent \([0-9]*\) bytes.*/\1/p'; }
+
+# The device inserts the second tag, as it does that of a VLAN device: only the first counts.
+cable c4 1000000000 sink=1
+tc qdisc add dev c4a root handle 1: psp default 1 mode timer
+tc class add dev c4a parent 1: classid 1:1 psp rate 100mbit
+tc filter add dev c4a parent 1: protocol ip pref 1 u32 match ip dport 9 0xffff classid 1:1 \
+	action vlan push id 5 pipe action vlan push id 6
+flow c4a "count 100" "pkt_size 1000"
+flow_done
+drained c4a
+check "the length of a frame is taken after filters' actions" same 100400 "$(sent_bytes 1:1)"
+check "the wire agrees" same $((100 * (1008 + 24))) "$(counter c4 a wire_bytes)"
+cut_cable c4
 
 ip netns del one
 ip netns del two
