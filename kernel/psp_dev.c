@@ -94,7 +94,7 @@ static int psp_share_of(const struct psp_qdisc *q,
 		port->pace.line_rate_bps = min(line_bps, even_bps);
 		return 0;
 	}
-	psp_set_extack(extack, "line %llubit: expected %llubit, what other queues leave",
+	psp_set_extack(extack, "line %llubit: expected %llubit, left by others",
 		       line_bps, left_bps);
 	return -ERANGE;
 }
@@ -384,7 +384,7 @@ static int psp_resolve_period(const struct psp_options *opt,
 		pace->budget_bytes = max(pace->budget_bytes,
 					 port->reserved_bytes);
 	} else if (pace->budget_bytes > most) {
-		psp_set_extack(extack, "budget %llu: expected at most %llu bytes (line x period)",
+		psp_set_extack(extack, "budget %llu: expected at most %llu (line x period)",
 			       pace->budget_bytes, most);
 		return -ERANGE;
 	}
