@@ -113,18 +113,18 @@ static int psp_grow_storage(struct psp_qdisc *q, u32 more,
 			    struct netlink_ext_ack *extack)
 {
 	u32 wanted = q->reserved + more;
-	u32 capacity = clamp(q->capacity * 2, wanted, PACE_CLASSES_MAX);
+	u32 capacity = clamp(q->capacity * 2, wanted, PSP_IDS_MAX);
 	void *storage;
 
 	if (wanted <= q->capacity)
 		return 0;
-	if (wanted > PACE_CLASSES_MAX) {
+	if (wanted > PSP_IDS_MAX) {
 		psp_set_extack(extack, "%u classes and flows: expected at most %u",
-			       wanted, PACE_CLASSES_MAX);
+			       wanted, PSP_IDS_MAX);
 		return -ENOSPC;
 	}
 
-	storage = kvzalloc(pace_storage_bytes(capacity), GFP_KERNEL);
+	storage = kvzalloc(pace_storage_bytes(capacity), GFP_KERNEL_ACCOUNT);
 	if (!storage)
 		return -ENOMEM;
 	sch_tree_lock(q->sch);
@@ -176,11 +176,20 @@ static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 			   struct pace_class_config *cfg,
 			   struct netlink_ext_ack *extack)
 {
+	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
 	struct psp_class_options in_force = *opt;
 	enum pace_error refused;
 
-	*cfg = psp_class_config(opt, q->pace.cfg.line_rate_bps, U64_MAX);
+	/* What stays is capped: the line may have become slower since. */
+	if (opt->rate_bps == cl->opt.rate_bps)
+		in_force.rate_bps = min(opt->rate_bps, line_rate_bps);
+	if (opt->ceil_bps == cl->opt.ceil_bps)
+		in_force.ceil_bps = min(opt->ceil_bps, line_rate_bps);
+	*cfg = psp_class_config(&in_force, line_rate_bps, U64_MAX);
 	refused = pace_class_check(&q->pace, &cl->pace, cfg);
+	/* On a faster line, too. */
+	if (!refused && opt->ceil_bps && opt->ceil_bps < opt->rate_bps)
+		return psp_extack_class(extack, PACE_ERR_CEIL, &q->pace.cfg, opt);
 	if (refused == PACE_ERR_RESERVED)
 		return psp_extack_reserve(extack, q, cl, opt->reserve_bytes);
 	/* In a dynamic class the ceil may stand for the rate. */
@@ -254,6 +263,13 @@ static void psp_class_set_options(struct psp_qdisc *q, struct psp_class *cl,
 	q->launch_classes -= !!cl->opt.txtime;
 	q->launch_classes += !!opt->txtime;
 	cl->opt = *opt;
+	/* None has frames: psp_class_check_flows(). */
+	if (cl->flows && opt->type != TC_PSP_TYPE_DYNAMIC) {
+		psp_flows_clear(q, cl);
+		swap(cl->flows, *made);
+		q->reserved -= reserved;
+		return;
+	}
 	if (*made && cl->flows)
 		psp_flows_resize(cl->flows, *made);
 	else if (*made)
@@ -280,51 +296,21 @@ static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
 	psp_flows_free(flows);
 }
 
-/*
- * Before a class changes its type its flows must have sent their frames:
- * there is no order between those and the frames of its child.
- */
-static int psp_class_end_flows(struct psp_qdisc *q, struct psp_class *cl,
-			       struct netlink_ext_ack *extack)
-{
-	struct psp_flows *flows = cl->flows;
-	u32 active;
-
-	sch_tree_lock(q->sch);
-	active = flows->active;
-	if (!active) {
-		psp_flows_clear(q, cl);
-		cl->flows = NULL;
-	}
-	sch_tree_unlock(q->sch);
-	if (active) {
-		psp_set_extack(extack, "mode of %x:%x: %u flows have frames, expected none",
-			       TC_H_MAJ(cl->common.classid) >> 16,
-			       TC_H_MIN(cl->common.classid), active);
-		return -EBUSY;
-	}
-	q->reserved -= flows->reserved;
-	psp_flows_free(flows);
-	return 0;
-}
-
 /* Allocates what a class of this type has beside the class itself. */
-static int psp_class_alloc_parts(struct psp_qdisc *q, struct psp_class *cl,
-				 const struct psp_class_options *opt,
-				 struct netlink_ext_ack *extack)
+static int psp_class_alloc_parts(struct psp_class *cl,
+				 const struct psp_class_options *opt)
 {
 	if (psp_type_reserves(opt->type)) {
 		if (!cl->reservation)
-			cl->reservation = kzalloc(sizeof(*cl->reservation), GFP_KERNEL);
+			cl->reservation = kzalloc(sizeof(*cl->reservation),
+						  GFP_KERNEL_ACCOUNT);
 		if (!cl->reservation)
 			return -ENOMEM;
 	} else if (opt->type != TC_PSP_TYPE_NORMAL && !cl->lateness) {
-		cl->lateness = kzalloc(sizeof(*cl->lateness), GFP_KERNEL);
+		cl->lateness = kzalloc(sizeof(*cl->lateness), GFP_KERNEL_ACCOUNT);
 		if (!cl->lateness)
 			return -ENOMEM;
 	}
-	if (opt->type != TC_PSP_TYPE_DYNAMIC && cl->flows)
-		return psp_class_end_flows(q, cl, extack);
 	return 0;
 }
 
@@ -357,7 +343,7 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	psp_classes_release_ids(q);
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
 	      psp_grow_storage(q, 1 + opt->flows, extack) ?:
-	      psp_class_alloc_parts(q, cl, opt, extack) ?:
+	      psp_class_alloc_parts(cl, opt) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		goto failed;
@@ -393,7 +379,7 @@ static int psp_class_new(struct psp_qdisc *q, u32 classid,
 			 const struct psp_class_options *opt, struct psp_class **made,
 			 struct netlink_ext_ack *extack)
 {
-	struct psp_class *cl = kzalloc(sizeof(*cl), GFP_KERNEL);
+	struct psp_class *cl = kzalloc(sizeof(*cl), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!cl)
@@ -439,6 +425,23 @@ static int psp_class_check_txtime(const struct psp_class *cl,
 	return 0;
 }
 
+/*
+ * Before a class changes its type its flows must have sent their frames: there
+ * is no order between those and the frames of its queue.  Tree lock.
+ */
+static int psp_class_check_flows(const struct psp_class *cl,
+				 const struct psp_class_options *opt,
+				 struct netlink_ext_ack *extack)
+{
+	u32 id = cl->common.classid;
+
+	if (!cl->flows || !cl->flows->active || opt->type == TC_PSP_TYPE_DYNAMIC)
+		return 0;
+	psp_set_extack(extack, "mode of %x:%x: %u flows have frames, expected none",
+		       TC_H_MAJ(id) >> 16, TC_H_MIN(id), cl->flows->active);
+	return -EBUSY;
+}
+
 static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 				 const struct psp_class_options *opt,
 				 struct netlink_ext_ack *extack)
@@ -450,13 +453,14 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	int err;
 
 	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
-	      psp_class_alloc_parts(q, cl, opt, extack) ?:
+	      psp_class_alloc_parts(cl, opt) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		return err;
 	own = psp_class_core_config(cl, opt->type, &cfg);
 	sch_tree_lock(q->sch);
-	err = psp_class_check_txtime(cl, opt, extack);
+	err = psp_class_check_flows(cl, opt, extack) ?:
+	      psp_class_check_txtime(cl, opt, extack);
 	if (err) {
 		sch_tree_unlock(q->sch);
 		if (flows)
@@ -534,6 +538,7 @@ static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
  * reason to refuse it.  Flows get rates that core/ accepts on both lines, and
  * so do frames without a flow unless rate or ceil is given.  The next frame
  * of each flow sets its rate again; psp_classes_cap() sets that of the class.
+ * There are such rates: psp_port_reconfigure().
  */
 static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config *cfg)
 {
@@ -547,9 +552,6 @@ static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config 
 	struct psp_class *cl;
 	unsigned int i;
 
-	/* From 1 Tbit/s to some kbit/s no rate fits both. */
-	if (least_bps > most_bps)
-		return;
 	for (i = 0; i < q->classes.hashsize; i++) {
 		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
 			if (!cl->flows)

@@ -94,7 +94,7 @@ static int psp_share_of(const struct psp_qdisc *q,
 		port->pace.line_rate_bps = min(line_bps, even_bps);
 		return 0;
 	}
-	psp_set_extack(extack, "line %llubit: expected %llubit, what other queues leave",
+	psp_set_extack(extack, "line %llubit: expected %llubit, left by others",
 		       line_bps, left_bps);
 	return -ERANGE;
 }
@@ -270,7 +270,7 @@ static struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
 	static const u8 control[ETH_ALEN] = {
 		0x01, 0x80, 0xc2, 0x00, 0x00, 0x01
 	};
-	struct sk_buff *skb = alloc_skb(frame_bytes, GFP_KERNEL);
+	struct sk_buff *skb = alloc_skb(frame_bytes, GFP_KERNEL_ACCOUNT);
 	struct ethhdr *eth;
 
 	if (!skb)
@@ -384,7 +384,7 @@ static int psp_resolve_period(const struct psp_options *opt,
 		pace->budget_bytes = max(pace->budget_bytes,
 					 port->reserved_bytes);
 	} else if (pace->budget_bytes > most) {
-		psp_set_extack(extack, "budget %llu: expected at most %llu bytes (line x period)",
+		psp_set_extack(extack, "budget %llu: expected at most %llu (line x period)",
 			       pace->budget_bytes, most);
 		return -ERANGE;
 	}
@@ -474,19 +474,16 @@ static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 	enum pace_error refused;
 	int err;
 
-	*port = (struct psp_port) {
-		.pace = {
-			.overhead_bytes = opt->overhead_bytes,
-			.min_frame_bytes = dev->type == ARPHRD_ETHER ?
-					   PACE_ETH_MIN_FRAME : 0,
-			.max_frame_bytes = READ_ONCE(dev->mtu) + header,
-			.link_header_bytes = header,
-			.layer = psp_layer(opt),
-			.order = psp_order(opt),
-			.guard_band = opt->guard,
-		},
-		.reserved_bytes = pace_reserved_bytes(&q->pace, NULL),
-	};
+	/* Padding is zero, too: psp_port_is_in_force(). */
+	memset(port, 0, sizeof(*port));
+	pace->overhead_bytes = opt->overhead_bytes;
+	pace->min_frame_bytes = dev->type == ARPHRD_ETHER ? PACE_ETH_MIN_FRAME : 0;
+	pace->max_frame_bytes = READ_ONCE(dev->mtu) + header;
+	pace->link_header_bytes = header;
+	pace->layer = psp_layer(opt);
+	pace->order = psp_order(opt);
+	pace->guard_band = opt->guard;
+	port->reserved_bytes = pace_reserved_bytes(&q->pace, NULL);
 	err = psp_share_line(q, opt, port, by_device, extack);
 	if (err)
 		return err;
@@ -524,16 +521,59 @@ static int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
 }
 
 /*
+ * Puts `pace` in force, or changes nothing.  by_device: a class that asks for
+ * more than a line that became slower gets the rate of the line until the line
+ * is faster again.  Tree lock.
+ */
+static enum pace_error psp_port_step(struct psp_qdisc *q, const struct pace_config *pace,
+				     bool by_device, struct pace_class **culprit)
+{
+	u64 before_bps = q->pace.cfg.line_rate_bps;
+	u64 after_bps = pace->line_rate_bps;
+	enum pace_error refused;
+
+	if (by_device && after_bps < before_bps)
+		psp_classes_cap(q, after_bps);
+	psp_classes_fit_flows(q, pace);
+	refused = pace_reconfigure(&q->pace, pace, ktime_get_ns(), culprit);
+	psp_classes_cap(q, refused ? before_bps : after_bps);
+	return refused;
+}
+
+/*
+ * Does the same for lines that are far apart, too.  Whoever has the rate of
+ * the line needs one that core/ accepts before and after.  Between 1 Tbit/s
+ * and some kbit/s there is none, so the port changes to a line between first.
+ */
+static enum pace_error psp_port_reconfigure(struct psp_qdisc *q,
+					    const struct pace_config *pace,
+					    bool by_device, struct pace_class **culprit)
+{
+	const struct pace_config before = q->pace.cfg;
+	struct pace_config between = before;
+	enum pace_error refused;
+
+	between.line_rate_bps = max(pace_least_rate_bps(&before),
+				    pace_least_rate_bps(pace));
+	if (between.line_rate_bps <= min(before.line_rate_bps, pace->line_rate_bps))
+		return psp_port_step(q, pace, by_device, culprit);
+	refused = psp_port_step(q, &between, by_device, culprit);
+	if (refused)
+		return refused;
+	refused = psp_port_step(q, pace, by_device, culprit);
+	if (refused)
+		psp_port_step(q, &before, true, NULL);
+	return refused;
+}
+
+/*
  * Puts `opt` and `port` in force, or changes nothing.  by_device: there is no
- * request to refuse.  A class that asks for more than a line that became
- * slower gets the rate of the line until the line is faster again.
+ * request to refuse.
  */
 static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 			  const struct psp_port *port, bool by_device,
 			  struct netlink_ext_ack *extack)
 {
-	u64 before_bps = q->pace.cfg.line_rate_bps;
-	u64 after_bps = port->pace.line_rate_bps;
 	struct pace_class *culprit = NULL;
 	enum pace_error refused;
 	struct sk_buff *gap;
@@ -544,12 +584,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		return err;
 
 	sch_tree_lock(q->sch);
-	if (by_device && after_bps < before_bps)
-		psp_classes_cap(q, after_bps);
-	psp_classes_fit_flows(q, &port->pace);
-	refused = pace_reconfigure(&q->pace, &port->pace, ktime_get_ns(),
-				   &culprit);
-	psp_classes_cap(q, refused ? before_bps : after_bps);
+	refused = psp_port_reconfigure(q, &port->pace, by_device, &culprit);
 	if (!refused) {
 		q->line = port->line;
 		q->opt = *opt;
@@ -680,6 +715,16 @@ static void psp_list_del(struct psp_qdisc *q)
 	list_del_init(&q->link);
 }
 
+/* Is `port` what is in force, and do gap frames have the device's address? */
+static bool psp_port_is_in_force(const struct psp_qdisc *q, const struct psp_port *port)
+{
+	return !memcmp(&port->pace, &q->pace.cfg, sizeof(port->pace)) &&
+	       !memcmp(&port->line, &q->line, sizeof(port->line)) &&
+	       (!q->gap || ether_addr_equal(eth_hdr(q->gap)->h_source,
+					    qdisc_dev(q->sch)->dev_addr));
+}
+
+/* The device may have changed.  If it has not, the watch of the wire goes on. */
 static int psp_port_update(struct psp_qdisc *q)
 {
 	struct net_device *dev = qdisc_dev(q->sch);
@@ -688,6 +733,8 @@ static int psp_port_update(struct psp_qdisc *q)
 	int err;
 
 	err = psp_port_resolve(q, &q->opt, &port, true, &extack);
+	if (!err && psp_port_is_in_force(q, &port))
+		return 0;
 	if (!err)
 		err = psp_port_apply(q, &q->opt, &port, true, &extack);
 	if (err)

@@ -40,7 +40,7 @@ static struct kmem_cache *psp_user_cache;
 
 static int psp_users_init(void)
 {
-	psp_user_cache = KMEM_CACHE(psp_user, 0);
+	psp_user_cache = KMEM_CACHE(psp_user, SLAB_ACCOUNT);
 	return psp_user_cache ? 0 : -ENOMEM;
 }
 
@@ -180,7 +180,7 @@ static int psp_flows_init(void)
 
 	if (err)
 		return err;
-	psp_flow_cache = KMEM_CACHE(psp_flow, 0);
+	psp_flow_cache = KMEM_CACHE(psp_flow, SLAB_ACCOUNT);
 	if (psp_flow_cache)
 		return 0;
 	psp_users_exit();
@@ -199,7 +199,7 @@ static void psp_flows_exit(void)
  */
 static struct psp_flows *psp_flows_alloc(u32 max, u32 count)
 {
-	struct psp_flows *flows = kzalloc(sizeof(*flows), GFP_KERNEL);
+	struct psp_flows *flows = kzalloc(sizeof(*flows), GFP_KERNEL_ACCOUNT);
 	u32 size = max(max, count);
 
 	if (!flows)
@@ -207,7 +207,7 @@ static struct psp_flows *psp_flows_alloc(u32 max, u32 count)
 	/* hash_ptr() and hash_32() need at least one bit. */
 	flows->bits = max(ilog2(roundup_pow_of_two(size)), 1);
 	flows->bucket = kvcalloc(1u << flows->bits, sizeof(*flows->bucket),
-				 GFP_KERNEL);
+				 GFP_KERNEL_ACCOUNT);
 	if (!flows->bucket) {
 		kfree(flows);
 		return NULL;
@@ -373,8 +373,8 @@ static u64 psp_flow_floor(const struct psp_qdisc *q, const struct psp_class *cl)
 static u64 psp_rate_of_payload(unsigned long payload_Bps, u32 packet_bytes,
 			       u32 mss_bytes, u64 ceil_bps)
 {
-	/* Also without a limit (~0UL). */
-	if (payload_Bps > ceil_bps / BITS_PER_BYTE)
+	/* ~0UL: without a limit; on 32 bits that is less than some lines. */
+	if (payload_Bps == ~0UL || payload_Bps > ceil_bps / BITS_PER_BYTE)
 		return ceil_bps;
 	return div_u64((u64)payload_Bps * BITS_PER_BYTE * packet_bytes,
 		       mss_bytes);
@@ -585,8 +585,8 @@ static u64 psp_flow_room_bytes(const struct psp_qdisc *q,
 
 	if (debt_ns > horizon_ns)
 		return 0;
-	return mul_u64_u64_div_u64(horizon_ns - debt_ns, f->pace.rate_bps,
-				   BITS_PER_BYTE * NSEC_PER_SEC);
+	return pace_mul_div(horizon_ns - debt_ns, f->pace.rate_bps,
+			    PSP_LINE_NS_BITS);
 }
 
 /*

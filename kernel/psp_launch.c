@@ -9,8 +9,9 @@
  *
  * Refused when it comes is a frame without a launch time on the clock of the class,
  * of a socket in the other mode, or whose time has passed or is beyond the horizon;
- * dropped when it is served is one that would leave too late.  Both are counted, and
- * reported on the error queue of a socket that asks for it, with the codes of etf.
+ * dropped when it is served is one that would leave too late, and when CLOCK_TAI was
+ * set one that would wait beyond the horizon since.  All are counted, and reported on
+ * the error queue of a socket that asks for it, with the codes of etf.
  *
  * Bounds: psp_class.limit frames, psp_class_options.horizon_ns.  An operation is
  * O(log n) in the frames of the class.  docs/decisions/qdisc.md, "Launch times".
@@ -101,6 +102,12 @@ static void psp_launch_report(struct sk_buff *skb, int error, u8 code)
 		kfree_skb(report);
 }
 
+static void psp_launch_refuse(struct psp_qdisc *q, struct psp_class *cl, struct sk_buff *skb)
+{
+	psp_count_cause(q, cl, drop_txtime_invalid);
+	psp_launch_report(skb, EINVAL, SO_EE_CODE_TXTIME_INVALID_PARAM);
+}
+
 /* May a frame that comes now wait in the class?  If not, counts and reports it. */
 static bool psp_launch_accept(struct psp_qdisc *q, struct psp_class *cl,
 			      struct sk_buff *skb, u64 now_ns)
@@ -113,8 +120,7 @@ static bool psp_launch_accept(struct psp_qdisc *q, struct psp_class *cl,
 	    ahead_ns >= -(s64)psp_launch_late_ns(cl) &&
 	    ahead_ns <= (s64)cl->opt.horizon_ns)
 		return true;
-	psp_count_cause(q, cl, drop_txtime_invalid);
-	psp_launch_report(skb, EINVAL, SO_EE_CODE_TXTIME_INVALID_PARAM);
+	psp_launch_refuse(q, cl, skb);
 	return false;
 }
 
@@ -156,18 +162,24 @@ static bool psp_launch_insert(struct psp_class *cl, struct sk_buff *skb)
 	return first;
 }
 
+/* Takes a frame out of the tree. */
+static void psp_launch_remove(struct psp_class *cl, struct sk_buff *skb)
+{
+	rb_erase_cached(&skb->rbnode, &cl->launch);
+	cl->entity.queue.qlen--;
+	/* The node lay over these. */
+	skb->next = NULL;
+	skb->prev = NULL;
+	skb->dev = qdisc_dev(cl->sch);
+}
+
 /* Takes the first frame out of the tree.  There is one. */
 static noinline struct sk_buff *psp_launch_pull(struct psp_entity *e)
 {
 	struct psp_class *cl = e->cl;
 	struct sk_buff *skb = skb_rb_first(&cl->launch.rb_root);
 
-	rb_erase_cached(&skb->rbnode, &cl->launch);
-	e->queue.qlen--;
-	/* The node lay over these. */
-	skb->next = NULL;
-	skb->prev = NULL;
-	skb->dev = qdisc_dev(cl->sch);
+	psp_launch_remove(cl, skb);
 	return skb;
 }
 
@@ -186,6 +198,27 @@ static void psp_launch_activate(struct psp_qdisc *q, struct psp_class *cl, u64 n
 			 max(psp_launch_ns(q, cl, rb_to_skb(first)), 0ll), now_ns);
 }
 
+/* Drops and reports frames that would wait beyond the horizon, after the clock was set. */
+static void psp_launch_trim(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
+{
+	struct psp_entity *e = &cl->entity;
+
+	while (e->queue.qlen) {
+		struct sk_buff *skb = skb_rb_last(&cl->launch.rb_root);
+		unsigned int bytes = qdisc_pkt_len(skb);
+
+		if (psp_launch_ns(q, cl, skb) - (s64)now_ns <= (s64)cl->opt.horizon_ns)
+			return;
+		psp_launch_remove(cl, skb);
+		e->backlog -= bytes;
+		psp_qlen_add(q->sch, -1, -(int)bytes);
+		psp_count_drops(q->sch, 1);
+		psp_launch_refuse(q, cl, skb);
+		psp_dequeue_drop(q->sch, skb, PSP_DROP_LATE);
+	}
+	pace_deactivate(&q->pace, &cl->pace, now_ns);
+}
+
 /* Reads how far CLOCK_TAI is ahead.  If it was set, all times on it have moved. */
 static void psp_launch_follow(struct psp_qdisc *q, u64 now_ns)
 {
@@ -198,9 +231,10 @@ static void psp_launch_follow(struct psp_qdisc *q, u64 now_ns)
 	q->tai_ns = tai_ns;
 	for (i = 0; i < q->classes.hashsize; i++) {
 		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
-			if (cl->opt.txtime == TC_PSP_TXTIME_TAI &&
-			    psp_launches(cl))
-				psp_launch_activate(q, cl, now_ns);
+			if (cl->opt.txtime != TC_PSP_TXTIME_TAI || !psp_launches(cl))
+				continue;
+			psp_launch_trim(q, cl, now_ns);
+			psp_launch_activate(q, cl, now_ns);
 		}
 	}
 }
@@ -324,12 +358,15 @@ static void psp_drain(struct psp_qdisc *q, u64 since_ns, u64 now_ns)
 /* Returns true if the stack is to get nothing for now. */
 static noinline bool psp_bulk_ends(struct psp_qdisc *q)
 {
-	u64 handed = psp_handed_bytes(q), now_ns;
-	unsigned int queued = psp_driver_bytes(q);
-	bool collects = handed != q->bulk_handed && queued == q->bulk_queued;
+	unsigned int queued;
+	u64 handed, now_ns;
+	bool collects;
 
 	if (q->pace.cfg.mode != PACE_MODE_GAP)
 		return false;
+	handed = psp_handed_bytes(q);
+	queued = psp_driver_bytes(q);
+	collects = handed != q->bulk_handed && queued == q->bulk_queued;
 	now_ns = ktime_get_ns();
 	if (!collects && handed != q->bulk_handed && now_ns > q->bulk_dry_ns &&
 	    q->bulk_dry_ns && !q->drained_ns)
@@ -429,4 +466,15 @@ static void psp_probe_done(struct psp_qdisc *q, u64 now_ns)
 	else
 		return;
 	q->probe_used_ns = q->probe_half_ns;
+}
+
+/* The frames that the driver had are gone, so what was noted of them says nothing more. */
+static void psp_launch_reset(struct psp_qdisc *q)
+{
+	q->probe_ends_bulk = false;
+	q->probe_ns = 0;
+	q->bulk_handed = psp_handed_bytes(q);
+	q->bulk_dry_ns = 0;
+	q->drained_ns = 0;
+	q->drains = 0;
 }

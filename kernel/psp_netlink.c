@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Netlink: options of the qdisc and of classes, statistics, and extack texts
- * for each refusal.  The kernel keeps 80 characters of a text.
+ * for each refusal.  The kernel keeps 79 characters of a text, which a test
+ * checks: crates/vmlab/tests/extack_texts.rs.
  */
 
 /* Sets the text for an option of the whole port that core/ refused. */
@@ -26,9 +27,9 @@ static int psp_extack_port(struct netlink_ext_ack *extack, enum pace_error err,
 			       cfg->overhead_bytes, TC_PSP_OVERHEAD_MAX);
 		return -ERANGE;
 	case PACE_ERR_CEIL:
-		psp_set_extack(extack, "line %llubit: expected class %x:%x's ceil, %llubit, or more",
-			       cfg->line_rate_bps, TC_H_MAJ(id) >> 16, TC_H_MIN(id),
-			       cl ? cl->opt.ceil_bps : 0);
+		psp_set_extack(extack, "line %llubit: expected %llubit, the ceil of %x:%x",
+			       cfg->line_rate_bps, cl ? cl->opt.ceil_bps : 0,
+			       TC_H_MAJ(id) >> 16, TC_H_MIN(id));
 		return -ERANGE;
 	case PACE_ERR_RATE_LINE:
 		psp_set_extack(extack, "line %llubit: expected class %x:%x's %llubit or more",
@@ -36,7 +37,7 @@ static int psp_extack_port(struct netlink_ext_ack *extack, enum pace_error err,
 			       cl ? cl->opt.rate_bps ?: cl->opt.ceil_bps : 0);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
-		psp_set_extack(extack, "class %x:%x: rate %llubit too low for a line of %llubit",
+		psp_set_extack(extack, "class %x:%x: rate %llubit too low, line %llubit",
 			       TC_H_MAJ(id) >> 16, TC_H_MIN(id),
 			       cl ? cl->opt.rate_bps : 0, cfg->line_rate_bps);
 		return -ERANGE;
@@ -79,9 +80,12 @@ static int psp_extack_class(struct netlink_ext_ack *extack, enum pace_error err,
 			       opt->rate_bps, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_CEIL:
-		psp_set_extack(extack, "ceil %llubit: expected %llubit (rate) to %llubit (line)",
-			       opt->ceil_bps, opt->rate_bps,
-			       cfg->line_rate_bps);
+		if (opt->ceil_bps < opt->rate_bps)
+			psp_set_extack(extack, "ceil %llubit: expected at least the rate's %llubit",
+				       opt->ceil_bps, opt->rate_bps);
+		else
+			psp_set_extack(extack, "ceil %llubit: expected at most the line's %llubit",
+				       opt->ceil_bps, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_QUANTUM:
 		psp_set_extack(extack, "quantum %u: expected %u to %u bytes",
@@ -106,7 +110,7 @@ static int psp_extack_reserve(struct netlink_ext_ack *extack,
 			      const struct psp_qdisc *q, const struct psp_class *cl,
 			      u64 reserve_bytes)
 {
-	psp_set_extack(extack, "reserve %llu: others have %llu of the budget's %llu bytes",
+	psp_set_extack(extack, "reserve %llu: others have %llu of budget %llu",
 		       reserve_bytes, pace_reserved_bytes(&q->pace, &cl->pace),
 		       q->pace.cfg.budget_bytes);
 	return -ERANGE;
@@ -127,15 +131,20 @@ static int psp_extack_mode(struct netlink_ext_ack *extack, const char *mode,
 			       mode, dev->name, dev->real_num_tx_queues);
 		break;
 	case TC_PSP_WHY_FLOW_CONTROL:
-		psp_set_extack(extack, "gap pause on %s: expected tx flow control off, or gap multicast",
+		psp_set_extack(extack, "gap pause on %s: expected tx flow control off, or multicast",
 			       dev->name);
 		break;
+	case TC_PSP_WHY_SOFTWARE:
+		psp_set_extack(extack, "mode %s on %s: expected a wire, not a software device",
+			       mode, dev->name);
+		break;
+	case TC_PSP_WHY_NO_QUEUE:
+		psp_set_extack(extack, "mode %s on %s: expected a wire with a transmit queue",
+			       mode, dev->name);
+		break;
 	default:
-		psp_set_extack(extack, "mode %s on %s: expected a wire, not %s",
-			       mode, dev->name,
-			       why == TC_PSP_WHY_SOFTWARE ? "a software device" :
-			       why == TC_PSP_WHY_NO_QUEUE ? "no transmit queue" :
-							    "not Ethernet");
+		psp_set_extack(extack, "mode %s on %s: expected a wire with Ethernet",
+			       mode, dev->name);
 		break;
 	}
 	return -EOPNOTSUPP;
@@ -429,8 +438,8 @@ static int psp_check_bounds(struct psp_class_options *opt,
 	opt->limit = opt->limit ?: PSP_LIMIT_DEFAULT;
 	opt->flow_limit = opt->flow_limit ?: PSP_FLOW_LIMIT_DEFAULT;
 	if (opt->ceil_bps && opt->pacing_floor_bps > opt->ceil_bps) {
-		psp_set_extack(extack, "pacing-floor %llubit: expected at most the ceil's %llubit",
-			       opt->pacing_floor_bps, opt->ceil_bps);
+		psp_set_extack(extack, "pacing-floor %llubit: expected at most the ceil",
+			       opt->pacing_floor_bps);
 		return -ERANGE;
 	}
 	return psp_check_limit("limit", opt->limit, extack) ?:
@@ -448,8 +457,8 @@ static int psp_check_dynamic(struct psp_class_options *opt,
 		return -ERANGE;
 	}
 	if (opt->ceil_bps && opt->floor_bps > opt->ceil_bps) {
-		psp_set_extack(extack, "floor %llubit: expected at most the ceil's %llubit",
-			       opt->floor_bps, opt->ceil_bps);
+		psp_set_extack(extack, "floor %llubit: expected at most the ceil",
+			       opt->floor_bps);
 		return -ERANGE;
 	}
 	return psp_check_bounds(opt, extack);
@@ -733,9 +742,10 @@ static int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
-static void psp_fill_class(struct tc_psp_class_stats *st,
-			   const struct psp_qdisc *q,
-			   const struct psp_class *cl)
+/* Not inlined: two copies of the statistics are too much of a 32-bit stack. */
+static noinline void psp_fill_class(struct tc_psp_class_stats *st,
+				    const struct psp_qdisc *q,
+				    const struct psp_class *cl)
 {
 	*st = psp_copy_class_stats(&cl->count);
 	st->active = cl->pace.active || (cl->flows && cl->flows->active);

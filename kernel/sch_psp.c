@@ -31,7 +31,8 @@
  * Locking.  Configuration holds the RTNL.  It takes the tree lock
  * (sch_tree_lock()) where it changes what enqueue and dequeue read; they hold
  * the root lock, which is the same one.  Memory is allocated, and child
- * qdiscs are released, without it.
+ * qdiscs are released, without it.  All of it is charged to the control group
+ * of whoever configures or sends: the root of a user namespace may do both.
  */
 #include <linux/cred.h>
 #include <linux/errqueue.h>
@@ -129,6 +130,12 @@ struct psp_port {
 
 #define PSP_FLOWS_DEFAULT	16384u
 #define PSP_FLOWS_MAX		65536u
+/*
+ * Most classes and flows of one qdisc: 15 dynamic classes with flows of the
+ * default, or three with the most and any number of others.  core/ needs 112
+ * bytes for each, 28 MB.
+ */
+#define PSP_IDS_MAX		(1u << 18)
 /*
  * Most frames in all flows of a class.  TCP keeps at least two frames of a
  * flow in a queue; this is two for each flow of the default.  75 MB of full
@@ -1013,13 +1020,15 @@ static struct psp_class *psp_default_class(struct Qdisc *sch, struct psp_qdisc *
 }
 
 /*
- * Asks the filters.  Returns a class, NULL if they know none, or the ERR_PTR()
- * of a verdict below 0.
+ * Asks the filters, whose actions may push or pop a tag.  Returns a class,
+ * NULL if they know none, or the ERR_PTR() of a verdict below 0.
  */
 static noinline struct psp_class *psp_filter(struct sk_buff *skb, struct psp_qdisc *q,
 					     const struct tcf_proto *filters)
 {
+	struct psp_class *cl = NULL;
 	struct tcf_result res = {};
+	u32 len_bytes = skb->len;
 
 	switch (tcf_classify(skb, NULL, filters, &res, false)) {
 	case TC_ACT_SHOT:
@@ -1031,15 +1040,17 @@ static noinline struct psp_class *psp_filter(struct sk_buff *skb, struct psp_qdi
 	case TC_ACT_CONSUMED:
 		return ERR_PTR(-PSP_VERDICT_CONSUMED);
 	case TC_ACT_UNSPEC:
-		return NULL;
+		break;
 	default:
 		/*
 		 * The class may have been added after the filter: look it up
 		 * by its id.
 		 */
-		return res.class ? (struct psp_class *)res.class :
-				   psp_class_find(q, res.classid);
+		cl = res.class ? (struct psp_class *)res.class :
+				 psp_class_find(q, res.classid);
 	}
+	psp_change_pkt_len(skb, skb->len - len_bytes);
+	return cl;
 }
 
 /*
@@ -1621,7 +1632,7 @@ static int psp_init_core(struct psp_qdisc *q, const struct pace_config *cfg,
 	enum pace_error refused;
 
 	q->capacity = 16;
-	q->storage = kvzalloc(pace_storage_bytes(q->capacity), GFP_KERNEL);
+	q->storage = kvzalloc(pace_storage_bytes(q->capacity), GFP_KERNEL_ACCOUNT);
 	if (!q->storage)
 		return -ENOMEM;
 	refused = pace_init(&q->pace, cfg, q->storage, q->capacity,
@@ -1704,6 +1715,7 @@ static void psp_reset(struct Qdisc *sch)
 
 	psp_timer_cancel(q);
 	psp_line_idle(&q->watch);
+	psp_launch_reset(q);
 	/* Else psp_init() has failed before it made the class. */
 	if (q->default_class.entity.cl)
 		psp_class_reset(q, &q->default_class);

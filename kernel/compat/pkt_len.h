@@ -20,4 +20,10 @@ static inline void psp_note_pkt_len(struct sk_buff *skb)
 #endif
 }
 
+/* The headers of `skb`, which may be a burst, have become longer by so many bytes. */
+static inline void psp_change_pkt_len(struct sk_buff *skb, int bytes)
+{
+	qdisc_skb_cb(skb)->pkt_len += bytes * (skb_shinfo(skb)->gso_segs ?: 1);
+}
+
 #endif

@@ -56,9 +56,9 @@ refuse "quantum too large" 'quantum "2mb": expected' \
 refuse "ceil of a normal class" 'ceil: expected only with mode paced or' \
 	bad_class mode normal ceil 1mbit
 refuse "ceil below the rate" \
-	'ceil 1000000bit: expected 2000000bit (rate) to 1000000000bit (line)' \
+	"ceil 1000000bit: expected at least the rate's 2000000bit" \
 	bad_class rate 2mbit ceil 1mbit
-refuse "ceil above the line" 'ceil 2000000000bit: expected 1000000bit (rate) to' \
+refuse "ceil above the line" "ceil 2000000000bit: expected at most the line's 1000000000bit" \
 	bad_class rate 1mbit ceil 2gbit
 refuse "ceil that is no number" 'ceil "max": expected' \
 	bad_class rate 1mbit ceil max
@@ -67,7 +67,7 @@ refuse "floor of a paced class" 'floor: expected only with mode dynamic' \
 refuse "flows of a paced class" 'flows: expected only with mode dynamic' \
 	bad_class rate 1mbit flows 10
 refuse "dynamic with its floor above its ceil" \
-	"floor 2000bit: expected at most the ceil's 1000bit" \
+	"floor 2000bit: expected at most the ceil" \
 	bad_class mode dynamic floor 2kbit ceil 1kbit
 refuse "deadline that is no time" 'deadline "late": expected a time' \
 	bad_class rate 1mbit deadline late
@@ -180,6 +180,11 @@ for dev in v1a d1 i1 lo; do
 	check "$dev is still in timer mode" same timer "$(stat_of $dev mode_in_force)"
 	tc qdisc del dev $dev root
 done
+refuse "gap mode on what is not Ethernet" "mode gap on lo: expected a wire with Ethernet" \
+	tc qdisc add dev lo root handle 1: psp mode gap line 1gbit
+ip link set d1 txqueuelen 0
+refuse "gap mode without a queue" "mode gap on d1: expected a wire with a transmit queue" \
+	tc qdisc add dev d1 root handle 1: psp mode gap line 1gbit
 refuse "gap mode without a line rate" 'link speed unknown, expected line RATE' \
 	tc qdisc add dev w2a root psp mode gap
 check "gap mode with a line rate given" \

@@ -53,7 +53,7 @@ done
 refuse "a class above the share" "expected at most the line's 250000000bit" \
 	tc class change dev c1a parent 11: classid 11:1 psp rate 251mbit
 refuse "a larger share than others leave" \
-	'line 300000000bit: expected 250000000bit, what other queues leave' \
+	'line 300000000bit: expected 250000000bit, left by others' \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line 300mbit
 check "a queue takes a smaller share" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line 100mbit
@@ -61,7 +61,7 @@ check "another queue takes what the first one left" \
 	tc qdisc change dev c1a parent 1:2 handle 12: psp line 400mbit
 check "the larger share is in force" same 400Mbit "$(child 2 line_in_force)"
 refuse "a share beyond what others leave is refused" \
-	'line 250000000bit: expected 100000000bit, what other queues leave' \
+	'line 250000000bit: expected 100000000bit, left by others' \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line auto
 check "a psp replaces another psp on a queue" \
 	tc qdisc replace dev c1a parent 1:3 handle 23: psp
@@ -168,7 +168,7 @@ check "an mq with a handle replaces the default mq" \
 	tc qdisc replace dev c3a root handle 1: mq
 below mq 1
 refuse "a psp with more than the others leave is refused" \
-	'line 300000000bit: expected 250000000bit, what other queues leave' \
+	'line 300000000bit: expected 250000000bit, left by others' \
 	tc qdisc replace dev c3a parent 1:1 handle 11: psp line 300mbit
 check "a psp with less than the others leave is accepted" \
 	tc qdisc replace dev c3a parent 1:1 handle 11: psp line 100mbit

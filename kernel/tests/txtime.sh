@@ -232,6 +232,24 @@ ip link set c1a up
 nap 1200
 ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev c1a
 wait
+
+# What psp noted of frames that went with the link says nothing of those that come after it.
+fresh gap rate 500mbit txtime monotonic
+send 100 "9,class=1:1,$STREAM,txtime=monotonic,lead=$LEAD" 2>/dev/null &
+nap 80
+ip link set c1a down
+nap 500
+ip link set c1a up
+nap 1200
+ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev c1a
+wait
+echo 1 >$WIRE/c1/reset
+launch 20 "$STREAM,txtime=monotonic,lead=$LEAD"
+check "a link that comes back: every frame leaves" \
+	same "94 0 0" "$(launched frames) $(sent missed) $(sent refused)"
+check "a link that comes back: none is half a gap early" at_least -$HALF_GAP "$(launched least_ns)"
+check "a link that comes back: none is half a gap late" at_most $HALF_GAP "$(launched most_ns)"
+
 waiting "a qdisc that is deleted"
 check "the qdisc is deleted" tc qdisc del dev c1a root
 wait
@@ -250,6 +268,39 @@ check "CLOCK_TAI set: each frame left or was reported" \
 	same 1878 $(($(launched frames) + $(sent missed) + $(sent refused)))
 check "CLOCK_TAI set: one in ten at most is half a gap early" at_least -$HALF_GAP "$(launched p10_ns)"
 check "CLOCK_TAI set: one in a hundred at most is half a gap late" at_most $HALF_GAP "$(launched p99_ns)"
+
+# Set back by an hour, launch times are an hour away: 94 frames that wait, and those that come.
+tai() { date -s "@$(($(date +%s) + $1))" >/dev/null; }
+fresh hybrid rate 500mbit txtime tai
+send 20 "9,class=1:1,$STREAM,txtime=tai,lead=2000000000" &
+nap 100
+check "CLOCK_TAI set back: frames wait" same 94 "$(class_backlog_of c1a 1:1)"
+tai -3600
+nap 300
+check "CLOCK_TAI set back: no frame waits beyond the horizon" empty c1a
+check "CLOCK_TAI set back: all are counted" same 94 "$(class_of drop_txtime_invalid)"
+check "CLOCK_TAI set back: tc's sum of drops is the same" same 94 \
+	"$(tc -s class show dev c1a classid 1:1 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p')"
+wait
+fresh hybrid rate 500mbit txtime tai
+send 400 "9,class=1:1,$STREAM,txtime=tai,lead=100000000" &
+nap 200
+tai -3600
+wait
+drained c1a
+check "CLOCK_TAI set back: what waited then is dropped" between 400 500 "$(class_of drop_txtime_invalid)"
+check "CLOCK_TAI set back: it is reported, as far as the socket has room" at_least 90 "$(sent refused)"
+check "CLOCK_TAI set back: all else leaves" \
+	same 1878 $(($(launched frames) + $(class_of drop_txtime_invalid)))
+
+# Set back by five seconds, they are within the horizon.
+fresh hybrid rate 500mbit txtime tai
+send 20 "9,class=1:1,$STREAM,txtime=tai,lead=500000000" &
+nap 100
+tai -5
+nap 300
+check "CLOCK_TAI set back a little: frames wait" same 94 "$(class_backlog_of c1a 1:1)"
+wait
 
 cut_cable c1
 finish

@@ -25,6 +25,8 @@ fn hostile(kernel: Kernel) {
 fn several(kernel: Kernel) {
     const SCRIPTS: &[&str] = &[
         "bad-input.sh",
+        "changes.sh",
+        "memory.sh",
         "papers.sh",
         "gaps.sh",
         "bursts.sh",

@@ -9,6 +9,7 @@
 )]
 
 mod common;
+mod extack_texts;
 mod lab_cable;
 mod lab_debug;
 mod lab_failures;

@@ -157,7 +157,14 @@ pub fn kernel_test_with(
 pub fn kernel_tests(lab: &Lab, kernel: Kernel, names: &[&str], timeout: Duration) {
     let command = format!("sh /tests/several.sh {}", names.join(" "));
     let files: Vec<&str> = [&["several.sh"], names].concat();
-    let ran = kernel_script(lab, kernel, &files, &command, timeout, &["8021q"]);
+    let ran = kernel_script(
+        lab,
+        kernel,
+        &files,
+        &command,
+        timeout,
+        &["8021q", "act_vlan"],
+    );
     let mut parts = ran.output.split("@@ begin ").skip(1);
     for name in names {
         let part = parts.next().unwrap_or_default();
