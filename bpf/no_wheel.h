@@ -19,7 +19,6 @@ struct pace_wheel {
 
 static inline u32 pool_chunks(u32 capacity) { return 0 * capacity; }
 static inline size_t pace_pool_bytes(u32 capacity) { return 0 * capacity; }
-static inline size_t pace_wheel_bytes(u32 capacity) { return 0 * capacity; }
 static inline u32 run_keys(const struct pace_wheel *w) { return w->tail - w->head; }
 
 static inline struct pace_pool *pace_pool_init(void *memory, u32 capacity)
@@ -29,10 +28,9 @@ static inline struct pace_pool *pace_pool_init(void *memory, u32 capacity)
 	return NULL;
 }
 
-static inline struct pace_wheel *pace_wheel_init(void *memory, u32 capacity)
+static inline struct pace_wheel *pace_wheel_init(void *memory)
 {
 	(void)memory;
-	(void)capacity;
 	return NULL;
 }
 

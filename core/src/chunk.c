@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Chains of keys, made of chunks from a pool that several queues share.
+ * Chains of keys: queues of chunks from a pool that several wheels share.
  *
- * A chunk is four cache lines: a link, then keys.  A word names a chain: the index
- * in the pool where its next key goes; 0 is no chain.  The word of a chain whose
- * first chunk is full is a multiple of CHUNK, and so is 0: a chunk is missing.
+ * A chunk is four cache lines: a link and CHUNK_KEYS keys.  A word names a chain:
+ * the index in the pool where its next key goes, behind the last one; 0 is no chain.
+ * So a word that is a multiple of CHUNK has no room for a key.  The last chunk links
+ * to the first one, and every other to the one after it.
  */
 #include <pace/pace_sched.h>
 
 #define CHUNK		32u
 #define CHUNK_KEYS	(CHUNK - 1)
+/* In the link of the last chunk: all keys before that chunk came in order. */
+#define CHAIN_SORTED	(1ull << 32)
 
 struct pace_pool {
 	u32 blocks;
@@ -20,12 +23,12 @@ struct pace_pool {
 };
 
 /*
- * Ids per chunk of the pool, for which it is sized.  A slot's first chunk is not
+ * Ids per chunk of the pool, for which it is sized.  A slot's last chunk is not
  * full, and an id is in two of the four queues that share a pool.  Keys enter the
  * heap when no chunk is free: that is slower, but the order is the same.
  */
 #define IDS_PER_CHUNK	6u
-#define CHUNKS_MIN	512u
+#define CHUNKS_MIN	256u
 /* Bytes of a cache line.  The pool is correct with lines of any size. */
 #define LINE_BYTES	((size_t)64)
 
@@ -41,7 +44,7 @@ static u32 pool_chunks(u32 capacity)
  */
 static size_t pace_pool_bytes(u32 capacity)
 {
-	size_t chunks = pool_chunks(capacity);
+	u32 chunks = pool_chunks(capacity);
 
 	return chunks ? sizeof(struct pace_pool) + LINE_BYTES +
 			chunks * CHUNK * sizeof(u64) : 0;
@@ -63,39 +66,78 @@ static struct pace_pool *pace_pool_init(void *memory, u32 capacity)
 	return p;
 }
 
-/* Puts an empty chunk in front of a chain and returns the word of that. */
-static u32 chain_grow(struct pace_pool *p, u32 word)
+static inline u64 *last_chunk(const struct pace_pool *p, u32 word)
+{
+	return &p->key[(word - 1) / CHUNK * CHUNK];
+}
+
+/* Returns the first chunk of a chain: its link, then its keys. */
+static inline u64 *first_chunk(const struct pace_pool *p, u32 word)
+{
+	return &p->key[(u32)*last_chunk(p, word) * CHUNK];
+}
+
+static inline bool has_one_chunk(const struct pace_pool *p, u32 word)
+{
+	return first_chunk(p, word) == last_chunk(p, word);
+}
+
+/* Returns the number of keys in the first chunk of a chain. */
+static inline u32 first_keys(const struct pace_pool *p, u32 word)
+{
+	return has_one_chunk(p, word) ? (word - 1) % CHUNK : CHUNK_KEYS;
+}
+
+/*
+ * Appends a chunk to a chain that is to get `key`, and returns the new word.  The
+ * caller has checked that a chunk is free.
+ */
+static u32 chain_grow(struct pace_pool *p, u32 word, u64 key)
 {
 	u32 chunk = p->free;
+	u64 link;
 
+	p->free_count--;
 	if (chunk == PACE_ID_NONE)
 		chunk = p->unused++;
 	else
 		p->free = (u32)p->key[chunk * CHUNK];
-	p->free_count--;
-	p->key[chunk * CHUNK] = word;
+	link = chunk | CHAIN_SORTED;
+	if (word) {
+		u64 *last = last_chunk(p, word);
+
+		link = *last;
+		if (link & CHAIN_SORTED && (key < last[CHUNK_KEYS] ||
+					    !is_sorted(last + 1, CHUNK_KEYS)))
+			link -= CHAIN_SORTED;
+		*last = chunk;
+	}
+	p->key[chunk * CHUNK] = link;
 	return chunk * CHUNK + 1;
 }
 
 /* Frees the first chunk of a chain and returns the word of the rest. */
 static u32 chain_shrink(struct pace_pool *p, u32 word)
 {
-	u32 chunk = (word - 1) / CHUNK, rest = (u32)p->key[chunk * CHUNK];
+	u64 *first = first_chunk(p, word), *last = last_chunk(p, word);
+	u32 chunk = (u32)*last;
 
-	p->key[chunk * CHUNK] = p->free;
+	if (first == last)
+		word = 0;
+	else
+		*last = (*last & CHAIN_SORTED) | *first;
+	*first = p->free;
 	p->free = chunk;
 	p->free_count++;
-	return rest;
+	return word;
 }
 
-/* Returns the number of keys in the first chunk of a chain. */
-static inline u32 first_keys(u32 word)
+/* Returns true if all keys of a chain have one clock and came by id. */
+static bool chain_coincides(const struct pace_pool *p, u32 word)
 {
-	return (word - 1) % CHUNK;
-}
+	const u64 *last = last_chunk(p, word);
 
-/* Returns the first chunk of a chain: its link, a word, and its keys. */
-static inline u64 *first_chunk(const struct pace_pool *p, u32 word)
-{
-	return &p->key[(word - 1) / CHUNK * CHUNK];
+	return *last & CHAIN_SORTED &&
+	       !((first_chunk(p, word)[1] ^ p->key[word - 1]) >> PACE_ID_BITS) &&
+	       is_sorted(last + 1, (word - 1) % CHUNK);
 }

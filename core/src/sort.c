@@ -65,3 +65,14 @@ static void pace_sort(u64 *key, u64 *out, u32 n)
 		out[rd] = d;
 	}
 }
+
+/* Returns true if the keys are sorted: those of one clock often come by id. */
+static bool is_sorted(const u64 *key, u32 n)
+{
+	u32 i;
+
+	for (i = 1; i < n; i++)
+		if (key[i] < key[i - 1])
+			return false;
+	return true;
+}

@@ -1,62 +1,71 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The wheel: a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, "Faster algorithms
- * for the shortest path problem", 1990) with a level for each byte of a key.
+ * for the shortest path problem", 1990), whose levels are digits of a key.
  *
  * The smallest keys are in front: the run, which is sorted, and the heap, which
  * takes every key up to `last`, the last key that has entered the run.  A later
- * key enters the level of the highest byte in which it differs from `last`, in
- * the slot that this byte names.  So all keys of a level come before those of
- * the levels above, and the first slot of the lowest level is the next one.
+ * key enters the level of the highest digit in which it differs from `last`, in
+ * the slot that this digit names.  So all keys of a level come before those of the
+ * levels above, and the first slot of the lowest level comes next.
  *
- * A slot with few keys is sorted into the run.  The keys of any other slot move to
- * the level below, a chunk at a time: those of the slot after the present one of
- * each level move while the present one lasts, so that they are few when they
- * are needed.  A ring has room for both, the present slot and the next one.
+ * A slot of a few keys is sorted into the run; a longer one moves to the level
+ * below, a chunk at a time.  Of each level the slot after the present one moves
+ * while the present one lasts, so that little is left when it comes next.  That is
+ * why a ring has slots for two slots of the level above.
  *
- * No width depends on the unit of clocks or on the line.  Keys of equal clocks are
- * spread by the bytes of their ids.  Keys for which the pool has no chunk enter
- * the heap, which is slower and has the same order.
+ * Keys of one clock differ in their ids only.  If they came by id, as they do once
+ * they have been served, their chain is a run already.
+ *
+ * What does not fit goes to the heap, which is slower and has the same order: keys
+ * for which the pool has no chunk, and many times the same key.
  */
 #include <pace/pace_sched.h>
 
-#define RADIX_BITS 8u
-#ifndef WIDTH
-#define WIDTH 34
+/*
+ * log2 of the units of clock in which a line at its full rate sends about ten of its
+ * largest frames: the width of the slots that most keys leave from.  Three digits
+ * below are fine, because smaller frames fill such slots; those above are coarse,
+ * because keys are far away there and each move costs.
+ */
+#ifndef WHEEL_WIDTH
+#define WHEEL_WIDTH	14u
 #endif
-#ifndef LOWBITS
-#define LOWBITS 4
-#endif
-#define LEVELS 12u
-#define RING_SLOTS	(2u << RADIX_BITS)
+#define FINE_BITS	4u
+#define COARSE_BITS	8u
+#define FINE_TO		(PACE_ID_BITS + WHEEL_WIDTH)
+#define FINE_FROM	(FINE_TO - 3 * FINE_BITS)
+#define DIGITS(from, to, bits)	(((to) - (from) + (bits) - 1) / (bits))
+#define LEVELS		(DIGITS(0, FINE_FROM, COARSE_BITS) + \
+			 DIGITS(FINE_FROM, FINE_TO, FINE_BITS) + \
+			 DIGITS(FINE_TO, 64, COARSE_BITS))
+#define RING_SLOTS	(2u << COARSE_BITS)
 
 /*
- * The run is refilled when it has fewer keys than this.  pace_coming() knows as
- * many classes in advance.
+ * The run is refilled to RUN_HIGH when it has fewer keys than RUN_LOW.
+ * pace_coming() knows as many classes in advance.
  */
 #define RUN_LOW		32u
-/* Most keys that are sorted at once. */
-#ifndef SORT_KEYS
-#define SORT_KEYS	(CHUNK_KEYS - PACE_SORT_EXTRA)
-#endif
-#ifndef RUN_HIGH
-#define RUN_HIGH 48u
-#endif
+#define RUN_HIGH	48u
 #define RUN_KEYS	256u
-/* Most slots or chunks that one operation moves while the run has a key. */
-#define STEPS		2u
+/* Most keys that are sorted at once: what is written behind them fits the chunk. */
+#define SORT_KEYS	(CHUNK_KEYS - PACE_SORT_EXTRA)
+/* Chunks of the next slot that one operation moves while the front has a key. */
+#define MOVES		2u
 
 struct pace_wheel {
 	u64 last;		/* all keys of slots are after it */
-	u32 keys;		/* of the run and of slots */
+	u32 keys;		/* of the run, `rest` and slots */
 	u32 head;		/* the run: run[head] .. run[tail - 1] */
 	u32 tail;
+	u32 rest;		/* a sorted chain: from the run on up to `last` */
 	bool open;		/* new keys enter; else they only leave */
-	u8 level_of[64], shift[LEVELS + 1];
 	u32 levels;		/* a bit for each level that has a key */
 	u32 words[LEVELS];	/* a bit for each word of `used` that is not 0 */
 	u32 used[LEVELS][RING_SLOTS / 32];	/* a bit for each slot with a key */
 	u32 slot[LEVELS][RING_SLOTS];	/* words of chains */
+	u8 shift[LEVELS];	/* lowest bit of each level's digit */
+	u8 level_of[64];	/* level of each bit */
 	u64 run[RUN_KEYS + PACE_SORT_EXTRA];
 };
 
@@ -65,8 +74,7 @@ static inline u32 run_keys(const struct pace_wheel *w)
 	return w->tail - w->head;
 }
 
-/* Returns the digit of a key that is the number of its slot in a level. */
-static inline u32 slot_of(const struct pace_wheel *w, u64 key, u32 level)
+static inline u32 slot_of(const struct pace_wheel *w, u32 level, u64 key)
 {
 	return key >> w->shift[level] & (RING_SLOTS - 1);
 }
@@ -75,12 +83,12 @@ static inline u32 slot_of(const struct pace_wheel *w, u64 key, u32 level)
 static inline bool wheel_put(struct pace_queue *q, u32 level, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 slot = slot_of(w, key, level), word = w->slot[level][slot];
+	u32 slot = slot_of(w, level, key), word = w->slot[level][slot];
 
 	if (!(word % CHUNK)) {
 		if (!q->pool->free_count)
 			return false;
-		word = chain_grow(q->pool, word);
+		word = chain_grow(q->pool, word, key);
 		w->used[level][slot / 32] |= 1u << slot % 32;
 		w->words[level] |= 1u << slot / 32;
 		w->levels |= 1u << level;
@@ -90,14 +98,13 @@ static inline bool wheel_put(struct pace_queue *q, u32 level, u64 key)
 	return true;
 }
 
-/* Frees the first chunk of a slot, whose keys have moved. */
-static void wheel_shrink(struct pace_queue *q, u32 level, u32 slot)
+/* Sets the chain of a slot: what is left of it. */
+static inline void set_slot(struct pace_wheel *w, u32 level, u32 slot, u32 word)
 {
-	struct pace_wheel *w = q->wheel;
 	u32 *used = &w->used[level][slot / 32];
 
-	w->slot[level][slot] = chain_shrink(q->pool, w->slot[level][slot]);
-	if (w->slot[level][slot])
+	w->slot[level][slot] = word;
+	if (word)
 		return;
 	*used &= ~(1u << slot % 32);
 	if (!*used)
@@ -106,10 +113,10 @@ static void wheel_shrink(struct pace_queue *q, u32 level, u32 slot)
 		w->levels &= ~(1u << level);
 }
 
-/* Returns the smallest key that the first slot of a level with keys may have. */
+/* Returns the smallest key that may be in the first slot of a level with keys. */
 static inline u64 first_begin(const struct pace_wheel *w, u32 level)
 {
-	u32 from = slot_of(w, w->last, level), i = from / 32;
+	u32 from = slot_of(w, level, w->last), i = from / 32;
 	u32 bits = w->used[level][i] & ~0u << from % 32;
 	u32 words = w->words[level], behind = words & ~1u << i;
 
@@ -118,45 +125,28 @@ static inline u64 first_begin(const struct pace_wheel *w, u32 level)
 		bits = w->used[level][i];
 	}
 	i = i * 32 + pace_lowest_bit(bits);
-	return ((w->last >> w->shift[level]) + ((i - from) % RING_SLOTS))
+	return ((w->last >> w->shift[level]) + (i - from) % RING_SLOTS)
 	       << w->shift[level];
 }
 
-/* Moves the first chunk of a slot to the level below. */
+/*
+ * Moves the first chunk of a slot to the level below: of the slot after the one that
+ * has `last`, because a ring has no place for others.
+ */
 static void move_chunk(struct pace_queue *q, u32 level, u32 slot)
 {
-	u32 word = q->wheel->slot[level][slot], i;
+	u32 word = q->wheel->slot[level][slot], n = first_keys(q->pool, word), i;
 	const u64 *chunk = first_chunk(q->pool, word);
 
-	if (chunk[0])
-		pace_prefetch(first_chunk(q->pool, (u32)chunk[0]));
-	for (i = 1; i <= first_keys(word); i++)
+	for (i = 1; i <= n; i++)
 		if (!level || !wheel_put(q, level - 1, chunk[i])) {
 			pace_heap_push(q, chunk[i]);
 			q->wheel->keys--;
 		}
-	wheel_shrink(q, level, slot);
+	set_slot(q->wheel, level, slot, chain_shrink(q->pool, word));
 }
 
-/* Sorts the keys of a slot, which are few, into the run. */
-static void open_slot(struct pace_queue *q, u32 level, u32 slot)
-{
-	struct pace_wheel *w = q->wheel;
-	u32 word = w->slot[level][slot], n = first_keys(word);
-
-	if (w->tail + n > RUN_KEYS) {
-		pace_memmove(w->run, w->run + w->head,
-			     run_keys(w) * sizeof(*w->run));
-		w->tail -= w->head;
-		w->head = 0;
-	}
-	pace_sort(first_chunk(q->pool, word) + 1, w->run + w->tail, n);
-	w->tail += n;
-	w->last = w->run[w->tail - 1];
-	wheel_shrink(q, level, slot);
-}
-
-/* Moves a chunk of the next slot of each level whose keys are many. */
+/* Moves a chunk of the next slot of each level but the lowest, if it has several. */
 static void move_ahead(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
@@ -164,54 +154,85 @@ static void move_ahead(struct pace_queue *q)
 
 	for (; levels; levels &= levels - 1) {
 		u32 level = pace_lowest_bit(levels);
-		u32 slot = slot_of(w, w->last + (1ull << w->shift[level]), level);
+		u32 slot = slot_of(w, level, w->last + (1ull << w->shift[level]));
 		u32 word = w->slot[level][slot];
 
-		if (word && *first_chunk(q->pool, word))
+		if (word && !has_one_chunk(q->pool, word))
 			move_chunk(q, level, slot);
 	}
 }
 
-/*
- * Opens the next slot and returns true, or moves a chunk of it, or of a slot above
- * that it is part of.
- */
-static inline bool wheel_step(struct pace_queue *q)
+/* Appends the first chunk of a chain to the run and returns the rest of the chain. */
+static u32 take_chunk(struct pace_queue *q, u32 word)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 level = pace_lowest_bit(w->levels), above, word, slot;
-	u64 begin = first_begin(w, level), parts = begin ^ w->last;
+	u64 *key = first_chunk(q->pool, word) + 1;
+	u32 n = first_keys(q->pool, word);
 
-	if (parts >> w->shift[level + 1])
-		for (above = LEVELS - 1; above > level; above--) {
-			if (parts >> w->shift[above] &&
-			    w->slot[above][slot_of(w, begin, above)]) {
-				move_chunk(q, above, slot_of(w, begin, above));
-				return false;
-			}
-		}
-	slot = slot_of(w, begin, level);
-	word = w->slot[level][slot];
-	if (first_keys(word) <= SORT_KEYS && !*first_chunk(q->pool, word)) {
-		open_slot(q, level, slot);
+	if (w->tail + n > RUN_KEYS) {
+		pace_memmove(w->run, w->run + w->head,
+			     run_keys(w) * sizeof(*w->run));
+		w->tail -= w->head;
+		w->head = 0;
+	}
+	if (n <= SORT_KEYS)
+		pace_sort(key, w->run + w->tail, n);
+	else
+		pace_memmove(w->run + w->tail, key, n * sizeof(*key));
+	w->tail += n;
+	return chain_shrink(q->pool, word);
+}
+
+/*
+ * Moves the next slot to the run and returns true, or moves a chunk of it to the level
+ * below.  Slots above that the same keys belong to are moved before.
+ */
+static bool take_slot(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+	u32 lowest = pace_lowest_bit(w->levels), slot, word, level;
+	u64 begin = first_begin(w, lowest);
+
+	for (level = w->level_of[pace_highest_bit(begin ^ w->last)];; level--) {
+		slot = slot_of(w, level, begin);
+		word = w->slot[level][slot];
+		if (word)
+			break;
+	}
+	if (level == lowest && first_keys(q->pool, word) <= SORT_KEYS) {
+		set_slot(w, level, slot, take_chunk(q, word));
+		w->last = w->run[w->tail - 1];
 		return true;
 	}
-	w->last = begin - 1;
+	if (level == lowest && chain_coincides(q->pool, word)) {
+		set_slot(w, level, slot, 0);
+		w->rest = word;
+		w->last = q->pool->key[word - 1];
+		return true;
+	}
+	if (level == lowest)
+		w->last = begin - 1;
 	move_chunk(q, level, slot);
 	return false;
 }
 
-static void wheel_refill(struct pace_queue *q)
+/* Returns true if the smallest key is in front. */
+static inline bool front_has_min(const struct pace_queue *q)
+{
+	return run_keys(q->wheel) ||
+	       (q->heap_keys && !pace_key_before(q->wheel->last, q->heap[0]));
+}
+
+static void refill_run(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 	u32 moves = 0;
 
 	move_ahead(q);
-	while (w->levels && run_keys(w) < RUN_HIGH) {
-		if (wheel_step(q) || ++moves < STEPS)
-			continue;
-		if (run_keys(w) || (q->heap_keys &&
-				    !pace_key_before(w->last, q->heap[0])))
+	while (run_keys(w) < RUN_HIGH && run_keys(w) < w->keys) {
+		if (w->rest)
+			w->rest = take_chunk(q, w->rest);
+		else if (!take_slot(q) && ++moves >= MOVES && front_has_min(q))
 			break;
 	}
 }
@@ -221,8 +242,8 @@ static inline void wheel_settle(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 
-	if (run_keys(w) < RUN_LOW && w->levels)
-		wheel_refill(q);
+	if (run_keys(w) < RUN_LOW && run_keys(w) < w->keys)
+		refill_run(q);
 	if (!q->heap_keys)
 		q->min = w->run[w->head];
 	else if (run_keys(w) && pace_key_before(w->run[w->head], q->heap[0]))
@@ -316,50 +337,57 @@ static void pace_wheel_replace_min(struct pace_queue *q, u64 key)
 	wheel_settle(q);
 }
 
+/* Moves a chain's keys to the heap's array, in no order. */
+static void gather_chain(struct pace_queue *q, u32 word)
+{
+	u32 i;
+
+	for (; word; word = chain_shrink(q->pool, word))
+		for (i = 1; i <= first_keys(q->pool, word); i++)
+			q->heap[q->heap_keys++] = first_chunk(q->pool, word)[i];
+}
+
 /* Moves all keys of the wheel to the heap's array, in no order. */
 static void pace_wheel_gather(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 level, slot, word, i;
+	u32 level, slot;
 
 	while (w->head < w->tail)
 		q->heap[q->heap_keys++] = w->run[w->head++];
+	gather_chain(q, w->rest);
+	w->rest = 0;
 	while (w->levels) {
 		level = pace_lowest_bit(w->levels);
-		slot = slot_of(w, first_begin(w, level), level);
-		word = w->slot[level][slot];
-		for (i = 1; i <= first_keys(word); i++)
-			q->heap[q->heap_keys++] = first_chunk(q->pool, word)[i];
-		wheel_shrink(q, level, slot);
+		slot = slot_of(w, level, first_begin(w, level));
+		gather_chain(q, w->slot[level][slot]);
+		set_slot(w, level, slot, 0);
 	}
 	w->keys = 0;
 }
 
-/* Returns the bytes of a wheel, a multiple of 8. */
-static size_t pace_wheel_bytes(u32 capacity)
+/* Makes levels of the bits up to `end`, of so many each; the last may have fewer. */
+static u32 make_levels(struct pace_wheel *w, u32 level, u32 bit, u32 end, u32 bits)
 {
-	(void)capacity;
-	return sizeof(struct pace_wheel);
-}
+	for (; bit < end; level++) {
+		u32 next = end - bit < bits ? end : bit + bits;
 
-static void wheel_set_levels(struct pace_wheel *w)
-{
-	u32 level = 0, bit = 0, bits;
-
-	for (; bit < 64; level++) {
 		w->shift[level] = bit;
-		bits = bit < PACE_ID_BITS && bit ? 8 : bit < PACE_ID_BITS ? 4 : bit >= WIDTH ? 8 : (WIDTH-bit)%4 ? (WIDTH - bit)%4 : 4;
-		for (; bits && bit < 64; bits--)
+		while (bit < next)
 			w->level_of[bit++] = level;
 	}
-	for (; level <= LEVELS; level++)
-		w->shift[level] = 63;
+	return level;
 }
 
-/* Makes a wheel without a key in memory of that size. */
-static struct pace_wheel *pace_wheel_init(void *memory, u32 capacity)
+/* Makes a wheel without a key in memory of its size. */
+static struct pace_wheel *pace_wheel_init(void *memory)
 {
-	pace_memset(memory, 0, pace_wheel_bytes(capacity));
-	wheel_set_levels(memory);
-	return memory;
+	struct pace_wheel *w = memory;
+	u32 level;
+
+	pace_memset(w, 0, sizeof(*w));
+	level = make_levels(w, 0, 0, FINE_FROM, COARSE_BITS);
+	level = make_levels(w, level, FINE_FROM, FINE_TO, FINE_BITS);
+	make_levels(w, level, FINE_TO, 64, COARSE_BITS);
+	return w;
 }
