@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Stands for core/src/chunk.c and wheel.c: queues are heaps.  A wheel gives the same
- * order, faster from 2048 classes on, but its calls are deeper than the eight that
+ * order, faster from 512 classes on, but its calls are deeper than the eight that
  * BPF allows.  Whoever lays out a port for BPF gives it none (PACE_HEAP_ONLY).
  */
 #ifndef BPF_NO_WHEEL_H
