@@ -222,6 +222,25 @@ fn ids_of_one_value_are_in_order_whichever_way_they_come() {
     }
 }
 
+/// A class that leaves and comes back at the same clock leaves the same key each time.
+#[test]
+fn one_key_many_times_comes_out_once() {
+    let mut model = Model::new(2048);
+    model.wheel_from(0);
+    model.insert(0, 1 << 32);
+    for _ in 0..300 {
+        model.insert(1, (1 << 32) + 5_000_000);
+        model.remove(1);
+    }
+    model.insert(1, (1 << 32) + 5_000_000);
+    model.insert(2, (1 << 32) + 5_000_000);
+    for id in 0..3 {
+        assert_eq!(model.min_id(), Some(id));
+        model.remove_min();
+    }
+    model.assert_all_given_back();
+}
+
 /// The next ids are known in the wheel, so that their classes can be fetched.
 #[test]
 fn who_comes_is_known_in_the_wheel() {
