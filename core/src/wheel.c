@@ -26,7 +26,7 @@
  * log2 of the units of clock in which a line at its full rate sends about ten of its
  * largest frames: the width of the slots that most keys leave from.  Three digits
  * below are fine, because smaller frames fill such slots; those above are coarse,
- * because keys are far away there and each move costs.  In units of 64 ps, 21 suits
+ * because keys are far away there and each move costs.  In units of 64 ps, 22 suits
  * lines of 1 to 100 Gbit/s.
  */
 #define WHEEL_WIDTH	14u
