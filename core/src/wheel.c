@@ -17,8 +17,8 @@
  * Keys of one clock differ in their ids only.  If they came by id, as they do once
  * they have been served, their chain is a run already.
  *
- * What does not fit goes to the heap, which is slower and has the same order: keys
- * for which the pool has no chunk, and many times the same key.
+ * Keys for which the pool has no chunk go to the heap, which is slower and has the
+ * same order.
  */
 #include <pace/pace_sched.h>
 
@@ -130,7 +130,8 @@ static inline u64 first_begin(const struct pace_wheel *w, u32 level)
 
 /*
  * Moves the first chunk of a slot to the level below.  The slot is the one after that
- * of `last`: the ring below has no place for those of others.
+ * of `last`: the ring below has no place for those of others.  A slot of the lowest level
+ * has equal keys only, which never move.
  */
 static void move_chunk(struct pace_queue *q, u32 level, u32 slot)
 {
@@ -138,7 +139,7 @@ static void move_chunk(struct pace_queue *q, u32 level, u32 slot)
 	const u64 *chunk = first_chunk(q->pool, word);
 
 	for (i = 1; i <= n; i++)
-		if (!level || !wheel_put(q, level - 1, chunk[i])) {
+		if (!wheel_put(q, level - 1, chunk[i])) {
 			pace_heap_push(q, chunk[i]);
 			q->wheel->keys--;
 		}
