@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Stands for core/src/chunk.c and wheel.c: queues are heaps.  A wheel gives the same
- * order, faster from 2048 classes on, but its calls are deeper than the eight that
+ * order, faster from 512 classes on, but its calls are deeper than the eight that
  * BPF allows.  Whoever lays out a port for BPF gives it none (PACE_HEAP_ONLY).
  */
 #ifndef BPF_NO_WHEEL_H
@@ -19,7 +19,6 @@ struct pace_wheel {
 
 static inline u32 pool_chunks(u32 capacity) { return 0 * capacity; }
 static inline size_t pace_pool_bytes(u32 capacity) { return 0 * capacity; }
-static inline size_t pace_wheel_bytes(u32 capacity) { return 0 * capacity; }
 static inline u32 run_keys(const struct pace_wheel *w) { return w->tail - w->head; }
 
 static inline struct pace_pool *pace_pool_init(void *memory, u32 capacity)
@@ -29,10 +28,9 @@ static inline struct pace_pool *pace_pool_init(void *memory, u32 capacity)
 	return NULL;
 }
 
-static inline struct pace_wheel *pace_wheel_init(void *memory, u32 capacity)
+static inline struct pace_wheel *pace_wheel_init(void *memory)
 {
 	(void)memory;
-	(void)capacity;
 	return NULL;
 }
 

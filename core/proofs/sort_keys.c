@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * @proves sorting what leaves a leaf of the wheel: ascending, and every key that went in as often as it did
+ * @proves sorting what leaves a slot of the wheel: ascending, and every key that went in as often as it did
  * @bounds up to 5 keys (a group of four, and one more), equal ones too
  * @options --unwind 12
  * @each COUNT=1..5
@@ -8,17 +8,6 @@
 #include <pace/pace_sched.h>
 #include "proof.h"
 
-/* CBMC has no body for the compiler's own. */
-static void move_keys(u64 *to, const u64 *from, size_t bytes)
-{
-	size_t i;
-
-	for (i = 0; i < bytes / sizeof(*to); i++)
-		to[i] = from[i];
-}
-
-#undef pace_memmove
-#define pace_memmove(to, from, bytes)	move_keys(to, from, bytes)
 #include "sort.c"
 
 static u64 key[COUNT + PACE_SORT_EXTRA], out[COUNT + PACE_SORT_EXTRA];
@@ -32,7 +21,7 @@ void proof(void)
 		given[i] = nondet_u64();
 		key[i] = given[i];
 	}
-	PROVE(pace_sort(key, out, COUNT), "so few can be sorted");
+	pace_sort(key, out, COUNT);
 	for (i = 0; i < COUNT; i++) {
 		PROVE(!i || out[i - 1] <= out[i], "ascending");
 		found += out[i] == given[which];

@@ -1,38 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Chunks of keys, and chains of them, from a pool that several queues share.
+ * Chains of keys: queues of chunks from a pool that several wheels share.
  *
- * A word names a chain: the number of its first chunk above five bits, the number
- * of keys in that; 0 is no chain.
+ * A chunk is four cache lines: a link and CHUNK_KEYS keys.  A word names a chain:
+ * the index in the pool where its next key goes, behind the last one; 0 is no chain.
+ * So a word that is a multiple of CHUNK has no room for a key.  The last chunk links
+ * to the first one, and every other to the one after it.
  */
 #include <pace/pace_sched.h>
 
-/* A chunk of keys: four cache lines.  The chunks behind it in a chain are full. */
-#define CHUNK_KEYS	31u
-
-struct pace_chunk {
-	u32 next;		/* the word of the chunk behind it; 0: none */
-	u32 depth;		/* number of chunks behind it */
-	u64 key[CHUNK_KEYS];
-};
-
-_Static_assert(sizeof(struct pace_chunk) == 256, "a chunk");
+#define CHUNK		32u
+#define CHUNK_KEYS	(CHUNK - 1)
+/* In the link of the last chunk: all keys before that chunk came in order. */
+#define CHAIN_SORTED	(1ull << 32)
 
 struct pace_pool {
 	u32 blocks;
 	u32 unused;		/* chunks from here on were never allocated */
 	u32 free;		/* list of freed chunks */
 	u32 free_count;		/* freed chunks and unused ones */
-	struct pace_chunk *chunk;	/* aligned to a cache line */
+	u64 *key;		/* all chunks, aligned to a cache line */
 };
 
 /*
- * Ids per chunk of the pool, for which it is sized.  A bucket's last chunk is not
+ * Ids per chunk of the pool, for which it is sized.  A slot's last chunk is not
  * full, and an id is in two of the four queues that share a pool.  Keys enter the
  * heap when no chunk is free: that is slower, but the order is the same.
  */
 #define IDS_PER_CHUNK	6u
-#define CHUNKS_MIN	64u
+#define CHUNKS_MIN	256u
 /* Bytes of a cache line.  The pool is correct with lines of any size. */
 #define LINE_BYTES	((size_t)64)
 
@@ -51,7 +47,7 @@ static size_t pace_pool_bytes(u32 capacity)
 	u32 chunks = pool_chunks(capacity);
 
 	return chunks ? sizeof(struct pace_pool) + LINE_BYTES +
-			chunks * sizeof(struct pace_chunk) : 0;
+			chunks * CHUNK * sizeof(u64) : 0;
 }
 
 /* Makes a pool in memory aligned as u64.  Returns NULL if its size is 0. */
@@ -65,61 +61,83 @@ static struct pace_pool *pace_pool_init(void *memory, u32 capacity)
 	p->unused = 0;
 	p->free = PACE_ID_NONE;
 	p->free_count = p->blocks;
-	p->chunk = (void *)(((size_t)(p + 1) + LINE_BYTES - 1) &
-			    ~(LINE_BYTES - 1));
+	p->key = (void *)(((size_t)(p + 1) + LINE_BYTES - 1) &
+			  ~(LINE_BYTES - 1));
 	return p;
 }
 
-static inline struct pace_chunk *chunk_of(const struct pace_pool *p, u32 word)
+static inline u64 *last_chunk(const struct pace_pool *p, u32 word)
 {
-	return &p->chunk[word >> 5];
+	return &p->key[(word - 1) / CHUNK * CHUNK];
 }
 
-/* Allocates a chunk; the caller has checked that one is free. */
-static u32 chunk_alloc(struct pace_pool *p)
+/* Returns the first chunk of a chain: its link, then its keys. */
+static inline u64 *first_chunk(const struct pace_pool *p, u32 word)
 {
-	u32 b = p->free;
+	return &p->key[(u32)*last_chunk(p, word) * CHUNK];
+}
+
+static inline bool has_one_chunk(const struct pace_pool *p, u32 word)
+{
+	return first_chunk(p, word) == last_chunk(p, word);
+}
+
+/* Returns the number of keys in the first chunk of a chain. */
+static inline u32 first_keys(const struct pace_pool *p, u32 word)
+{
+	return has_one_chunk(p, word) ? (word - 1) % CHUNK : CHUNK_KEYS;
+}
+
+/*
+ * Appends a chunk to a chain that is to get `key`, and returns the new word.  The
+ * caller has checked that a chunk is free.
+ */
+static u32 chain_grow(struct pace_pool *p, u32 word, u64 key)
+{
+	u32 chunk = p->free;
+	u64 link;
 
 	p->free_count--;
-	if (b == PACE_ID_NONE)
-		return p->unused++;
-	p->free = p->chunk[b].next;
-	return b;
+	if (chunk == PACE_ID_NONE)
+		chunk = p->unused++;
+	else
+		p->free = (u32)p->key[chunk * CHUNK];
+	link = chunk | CHAIN_SORTED;
+	if (word) {
+		u64 *last = last_chunk(p, word);
+
+		link = *last;
+		if (link & CHAIN_SORTED && (key < last[CHUNK_KEYS] ||
+					    !is_sorted(last + 1, CHUNK_KEYS)))
+			link -= CHAIN_SORTED;
+		*last = chunk;
+	}
+	p->key[chunk * CHUNK] = link;
+	return chunk * CHUNK + 1;
 }
 
 /* Frees the first chunk of a chain and returns the word of the rest. */
-static u32 chunk_free(struct pace_pool *p, u32 word)
+static u32 chain_shrink(struct pace_pool *p, u32 word)
 {
-	u32 next = chunk_of(p, word)->next;
+	u64 *first = first_chunk(p, word), *last = last_chunk(p, word);
+	u32 chunk = (u32)*last;
 
-	chunk_of(p, word)->next = p->free;
-	p->free = word >> 5;
+	if (first == last)
+		word = 0;
+	else
+		*last = (*last & CHAIN_SORTED) | *first;
+	*first = p->free;
+	p->free = chunk;
 	p->free_count++;
-	return next;
+	return word;
 }
 
-static u32 chain_keys(const struct pace_pool *p, u32 word)
+/* Returns true if all keys of a chain have one clock and came by id. */
+static bool chain_coincides(const struct pace_pool *p, u32 word)
 {
-	return word ? chunk_of(p, word)->depth * CHUNK_KEYS + word % 32 : 0;
-}
+	const u64 *last = last_chunk(p, word);
 
-/* Puts an empty chunk in front of a chain and returns the word of that. */
-static u32 chain_grow(struct pace_pool *p, u32 word)
-{
-	u32 b = chunk_alloc(p);
-	struct pace_chunk *chunk = &p->chunk[b];
-
-	chunk->next = word;
-	chunk->depth = word ? chunk_of(p, word)->depth + 1 : 0;
-	return b << 5;
-}
-
-/* Prefetches the keys of the first chunk of a chain. */
-static inline void fetch_chunk(const struct pace_pool *p, u32 word)
-{
-	const u8 *chunk = (const u8 *)chunk_of(p, word);
-	u32 i;
-
-	for (i = 0; i <= word % 32 / 8; i++)
-		pace_prefetch(chunk + 64 * i);
+	return *last & CHAIN_SORTED &&
+	       !((first_chunk(p, word)[1] ^ p->key[word - 1]) >> PACE_ID_BITS) &&
+	       is_sorted(last + 1, (word - 1) % CHUNK);
 }

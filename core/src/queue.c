@@ -27,7 +27,7 @@ static u32 queue_limit(u32 capacity)
 static size_t pace_queue_bytes(u32 capacity)
 {
 	return queue_limit(capacity) * sizeof(u64) +
-	       (pool_chunks(capacity) ? pace_wheel_bytes(capacity) : 0);
+	       (pool_chunks(capacity) ? sizeof(struct pace_wheel) : 0);
 }
 
 static inline bool pace_queue_empty(const struct pace_queue *q)
@@ -160,7 +160,7 @@ static void pace_queue_resize(struct pace_queue *q, struct pace_pool *pool,
 	q->heap = memory;
 	q->limit = queue_limit(capacity);
 	q->pool = pool;
-	q->wheel = pool ? pace_wheel_init(q->heap + q->limit, capacity) : NULL;
+	q->wheel = pool ? pace_wheel_init(q->heap + q->limit) : NULL;
 	q->has_wheel = false;
 	pace_queue_wheel_from(q, q->wheel_from);
 	for (i = 0; i < keys; i++)

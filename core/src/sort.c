@@ -8,8 +8,6 @@
 
 /* Keys that pace_sort() writes behind the others. */
 #define PACE_SORT_EXTRA	3u
-/* Most keys that it sorts if they are not sorted already. */
-#define PACE_SORT_KEYS	32u
 
 /* Counts, for two keys of which `a` came first, which one the other is behind. */
 static inline void rank_pair(u64 a, u64 b, size_t *rank_a, size_t *rank_b)
@@ -21,11 +19,14 @@ static inline void rank_pair(u64 a, u64 b, size_t *rank_a, size_t *rank_b)
 }
 
 /*
- * Ranks each key: its index in the result is the number of keys before it, of
+ * Writes n keys to `out`, ascending as unsigned numbers.  Both arrays have room
+ * for PACE_SORT_EXTRA more keys, which it overwrites.
+ *
+ * The index of a key in the result is its rank: the number of keys before it, of
  * equal ones those that came first.  Four keys are ranked at a time; keys larger
  * than all others fill up the last four.
  */
-static void rank_sort(u64 *key, u64 *out, u32 n)
+static void pace_sort(u64 *key, u64 *out, u32 n)
 {
 	u32 i, j;
 
@@ -65,7 +66,7 @@ static void rank_sort(u64 *key, u64 *out, u32 n)
 	}
 }
 
-/* Returns true if the keys are sorted: clocks that coincide come by id. */
+/* Returns true if the keys are sorted: those of one clock often come by id. */
 static bool is_sorted(const u64 *key, u32 n)
 {
 	u32 i;
@@ -73,22 +74,5 @@ static bool is_sorted(const u64 *key, u32 n)
 	for (i = 1; i < n; i++)
 		if (key[i] < key[i - 1])
 			return false;
-	return true;
-}
-
-/*
- * Writes n keys to `out`, ascending as unsigned numbers, unless they are more
- * than PACE_SORT_KEYS and not sorted: then it returns false.  Both arrays have
- * room for PACE_SORT_EXTRA more keys, which it overwrites.
- */
-static bool pace_sort(u64 *key, u64 *out, u32 n)
-{
-	if (n > PACE_SORT_KEYS) {
-		if (!is_sorted(key, n))
-			return false;
-		pace_memmove(out, key, n * sizeof(*key));
-		return true;
-	}
-	rank_sort(key, out, n);
 	return true;
 }

@@ -1,71 +1,71 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The wheel: a hierarchical timing wheel (Varghese and Lauck, "Hashed and
- * hierarchical timing wheels", 1987) with exact order.
- *
- * A window is 2^22 bytes of clock.  Keys of the window that is being emptied and
- * of the next one are in buckets; their width is chosen when the window is
- * opened, by the number of keys.  Keys farther away are in slots of a window, of
- * 2^8 and of 2^16 windows.  Of each level the slot after the present one is being
- * moved to the levels below while the present one lasts, so that each key moves
- * at most once a level, and few at a time.
+ * The wheel: a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, "Faster algorithms
+ * for the shortest path problem", 1990), whose levels are digits of a key.
  *
  * The smallest keys are in front: the run, which is sorted, and the heap, which
- * takes every key before `edge`, the end of the last bucket that was opened.  All
- * keys of buckets and slots are at or after `edge`.
+ * takes every key up to `last`, the last key that has entered the run.  A later
+ * key enters the level of the highest digit in which it differs from `last`, in
+ * the slot that this digit names.  So all keys of a level come before those of the
+ * levels above, and the first slot of the lowest level comes next.
  *
- * What does not fit goes to the heap, which is slower and has the same order:
- * keys for which the pool has no chunk, and a bucket too full to sort at once.
+ * A slot of a few keys is sorted into the run; a longer one moves to the level
+ * below, a chunk at a time.  Of each level the slot after the present one moves
+ * while the present one lasts, so that little is left when it comes next.  That is
+ * why a ring has slots for two slots of the level above.
+ *
+ * Keys of one clock differ in their ids only.  If they came by id, as they do once
+ * they have been served, their chain is a run already.
+ *
+ * Keys for which the pool has no chunk go to the heap, which is slower and has the
+ * same order.
  */
 #include <pace/pace_sched.h>
 
-#define WINDOW_SHIFT	(PACE_ID_BITS + 22u)
-#define WINDOW_MASK	((1u << (64 - WINDOW_SHIFT)) - 1)
-/* A ring has slots for the present and for the next slot of the level above. */
-#define RING_BITS	8u
-#define RING_SLOTS	(2u << RING_BITS)
-#define LEVELS		3u
-#define TOP_SLOTS	(1u << (64 - WINDOW_SHIFT - 2 * RING_BITS))
-#define SLOTS_ABOVE	(2 * RING_SLOTS + TOP_SLOTS)
-/* log2 of the number of buckets of a window, at least and at most. */
-#define BUCKET_BITS_MIN	6u
-#define BUCKET_BITS_MAX	13u
-/* Half as many keys are in a bucket on average, or more. */
-#define BUCKET_KEYS	12u
+/*
+ * log2 of the units of clock in which a line at its full rate sends about ten of its
+ * largest frames: the width of the slots that most keys leave from.  Three digits
+ * below are fine, because smaller frames fill such slots; those above are coarse,
+ * because keys are far away there and each move costs.  In units of 64 ps, 22 suits
+ * lines of 1 to 100 Gbit/s.
+ */
+#define WHEEL_WIDTH	14u
+#define FINE_BITS	4u
+#define COARSE_BITS	8u
+#define FINE_TO		(PACE_ID_BITS + WHEEL_WIDTH)
+#define FINE_FROM	(FINE_TO - 3 * FINE_BITS)
+#define DIGITS(from, to, bits)	(((to) - (from) + (bits) - 1) / (bits))
+#define LEVELS		(DIGITS(0, FINE_FROM, COARSE_BITS) + \
+			 DIGITS(FINE_FROM, FINE_TO, FINE_BITS) + \
+			 DIGITS(FINE_TO, 64, COARSE_BITS))
+#define RING_SLOTS	(2u << COARSE_BITS)
 
 /*
- * The run is refilled when it has fewer keys than this.  pace_coming() knows as
- * many classes in advance.
+ * The run is refilled to RUN_HIGH when it has fewer keys than RUN_LOW.
+ * pace_coming() knows as many classes in advance.
  */
 #define RUN_LOW		32u
-/* Most keys that are moved to the run at once. */
-#define OPENED_KEYS	(8 * CHUNK_KEYS)
-#define RUN_KEYS	(RUN_LOW + OPENED_KEYS)
-
-/* Keys on their way to lower levels. */
-struct pace_chain {
-	u32 word;		/* of its first chunk; 0: none */
-	u32 keys;
-	u32 left;		/* of those */
-};
+#define RUN_HIGH	48u
+#define RUN_KEYS	256u
+/* Most keys that are sorted at once: what is written behind them fits the chunk. */
+#define SORT_KEYS	(CHUNK_KEYS - PACE_SORT_EXTRA)
+/* Chunks of the next slot that one operation moves while the front has a key. */
+#define MOVES		2u
 
 struct pace_wheel {
-	u64 edge;
-	u32 keys;		/* of the run, buckets, slots and `moving` */
+	u64 last;		/* all keys of slots are after it */
+	u32 keys;		/* of the run, `rest` and slots */
 	u32 head;		/* the run: run[head] .. run[tail - 1] */
 	u32 tail;
-	u32 window;		/* number of the window that is being emptied */
-	u32 bits;		/* log2 of the most buckets of a window */
-	u32 shift[2];		/* log2 of a bucket's width, in even and odd windows */
-	u32 next;		/* buckets before this one are empty */
-	u32 opened;		/* keys opened in the window */
+	u32 rest;		/* a sorted chain: from the run on up to `last` */
 	bool open;		/* new keys enter; else they only leave */
-	bool over;		/* no bucket of the window has a key: `edge` is its end */
-	u32 *slot;		/* buckets of even and of odd windows, then LEVELS rings */
-	u32 *used;		/* a bit for each: not 0 */
-	struct pace_chain moving[LEVELS];
+	u32 levels;		/* a bit for each level that has a key */
+	u32 words[LEVELS];	/* a bit for each word of `used` that is not 0 */
+	u32 used[LEVELS][RING_SLOTS / 32];	/* a bit for each slot with a key */
+	u32 slot[LEVELS][RING_SLOTS];	/* words of chains */
+	u8 shift[LEVELS];	/* lowest bit of each level's digit */
+	u8 level_of[64];	/* level of each bit */
 	u64 run[RUN_KEYS + PACE_SORT_EXTRA];
-	u64 fresh[OPENED_KEYS + PACE_SORT_EXTRA];	/* opened, not sorted yet */
 };
 
 static inline u32 run_keys(const struct pace_wheel *w)
@@ -73,257 +73,101 @@ static inline u32 run_keys(const struct pace_wheel *w)
 	return w->tail - w->head;
 }
 
-static inline u32 ring_of(const struct pace_wheel *w, u32 level)
+static inline u32 slot_of(const struct pace_wheel *w, u32 level, u64 key)
 {
-	return (2u << w->bits) + level * RING_SLOTS;
+	return key >> w->shift[level] & (RING_SLOTS - 1);
 }
 
-/* Returns the slot of a level that the window `x` belongs to. */
-static inline u32 slot_above(const struct pace_wheel *w, u32 level, u32 x)
-{
-	u32 slots = level == LEVELS - 1 ? TOP_SLOTS : RING_SLOTS;
-
-	return ring_of(w, level) + (x >> level * RING_BITS & (slots - 1));
-}
-
-/* Returns true if `x` is the present slot of a level, or the one after it. */
-static inline bool is_near(const struct pace_wheel *w, u32 level, u32 x)
-{
-	u32 mask = WINDOW_MASK >> level * RING_BITS;
-
-	return (((x >> level * RING_BITS) - (w->window >> level * RING_BITS)) &
-		mask) <= 1;
-}
-
-/* Returns where a key belongs that is not before `edge`; no branch guesses it. */
-static inline u32 slot_of(const struct pace_wheel *w, u64 key)
-{
-	u32 x = key >> WINDOW_SHIFT, odd = x & 1;
-	u32 bucket = odd << w->bits |
-		     (u32)((key & ((1ull << WINDOW_SHIFT) - 1)) >> w->shift[odd]);
-	u32 slot = slot_above(w, 2, x), near1 = slot_above(w, 1, x),
-	    near0 = slot_above(w, 0, x);
-
-	slot = is_near(w, 2, x) ? near1 : slot;
-	slot = is_near(w, 1, x) ? near0 : slot;
-	return is_near(w, 0, x) ? bucket : slot;
-}
-
-/* Inserts a key that is not before `edge`.  Returns false if no chunk is free. */
-static inline bool wheel_put(struct pace_queue *q, u64 key)
+/* Inserts a key into a slot.  Returns false if no chunk is free. */
+static inline bool wheel_put(struct pace_queue *q, u32 level, u64 key)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 slot = slot_of(w, key), word = w->slot[slot];
+	u32 slot = slot_of(w, level, key), word = w->slot[level][slot];
 
-	/* Of 0 keys in the first chunk, and of 31, one more is 0 or 32. */
-	if (!((word + 1) & 30)) {
+	if (!(word % CHUNK)) {
 		if (!q->pool->free_count)
 			return false;
-		word = chain_grow(q->pool, word);
-		w->used[slot / 32] |= 1u << slot % 32;
+		word = chain_grow(q->pool, word, key);
+		w->used[level][slot / 32] |= 1u << slot % 32;
+		w->words[level] |= 1u << slot / 32;
+		w->levels |= 1u << level;
 	}
-	chunk_of(q->pool, word)->key[word % 32] = key;
-	w->slot[slot] = word + 1;
+	q->pool->key[word] = key;
+	w->slot[level][slot] = word + 1;
 	return true;
 }
 
-/* Takes the chain out of a slot. */
-static u32 chain_take(struct pace_wheel *w, u32 slot)
+/* Sets the chain of a slot to what is left of it. */
+static inline void set_slot(struct pace_wheel *w, u32 level, u32 slot, u32 word)
 {
-	u32 word = w->slot[slot];
+	u32 *used = &w->used[level][slot / 32];
 
-	w->slot[slot] = 0;
-	w->used[slot / 32] &= ~(1u << slot % 32);
-	return word;
+	w->slot[level][slot] = word;
+	if (word)
+		return;
+	*used &= ~(1u << slot % 32);
+	if (!*used)
+		w->words[level] &= ~(1u << slot / 32);
+	if (!w->words[level])
+		w->levels &= ~(1u << level);
+}
+
+/* Returns the smallest key that may be in the first slot of a level with keys. */
+static inline u64 first_begin(const struct pace_wheel *w, u32 level)
+{
+	u32 from = slot_of(w, level, w->last), i = from / 32;
+	u32 bits = w->used[level][i] & ~0u << from % 32;
+	u32 words = w->words[level], behind = words & ~1u << i;
+
+	if (!bits) {
+		i = pace_lowest_bit(behind ? behind : words);
+		bits = w->used[level][i];
+	}
+	i = i * 32 + pace_lowest_bit(bits);
+	return ((w->last >> w->shift[level]) + (i - from) % RING_SLOTS)
+	       << w->shift[level];
 }
 
 /*
- * Returns the first of `slots` slots, a power of two, that has a key, counted from
- * `from` around, or PACE_ID_NONE.
+ * Moves the first chunk of a slot to the level below.  The slot is the one after that
+ * of `last`: the ring below has no place for those of others.  A slot of the lowest level
+ * has equal keys only, which never move.
  */
-static u32 first_used(const struct pace_wheel *w, u32 base, u32 slots, u32 from)
+static void move_chunk(struct pace_queue *q, u32 level, u32 slot)
 {
-	const u32 *used = w->used + base / 32;
-	u32 words = slots / 32, i = from / 32, n;
-	u32 bits = used[i] & ~0u << from % 32;
+	u32 word = q->wheel->slot[level][slot], n = first_keys(q->pool, word), i;
+	const u64 *chunk = first_chunk(q->pool, word);
 
-	for (n = 0; !bits; n++) {
-		if (n == words)
-			return PACE_ID_NONE;
-		i = (i + 1) % words;
-		bits = used[i];
-	}
-	return i * 32 + pace_lowest_bit(bits);
-}
-
-/* Moves the keys of the first chunk of a chain to where they belong by now. */
-static void move_chunk(struct pace_queue *q, struct pace_chain *chain)
-{
-	const struct pace_chunk *chunk = chunk_of(q->pool, chain->word);
-	u32 n = chain->word % 32, i;
-
-	if (chunk->next)
-		fetch_chunk(q->pool, chunk->next);
-	for (i = 0; i < n; i++)
-		if (!wheel_put(q, chunk->key[i])) {
-			pace_heap_push(q, chunk->key[i]);
+	for (i = 1; i <= n; i++)
+		if (!wheel_put(q, level - 1, chunk[i])) {
+			pace_heap_push(q, chunk[i]);
 			q->wheel->keys--;
 		}
-	chain->left -= n;
-	chain->word = chunk_free(q->pool, chain->word);
+	set_slot(q->wheel, level, slot, chain_shrink(q->pool, word));
 }
 
-static void move_all(struct pace_queue *q, struct pace_chain *chain)
-{
-	while (chain->word)
-		move_chunk(q, chain);
-}
-
-static struct pace_chain chain_at(const struct pace_queue *q, u32 slot)
-{
-	u32 word = chain_take(q->wheel, slot);
-	u32 keys = chain_keys(q->pool, word);
-
-	return (struct pace_chain){ .word = word, .keys = keys, .left = keys };
-}
-
-/*
- * Moves keys in proportion to what has gone by of the present slot of each level:
- * all of them by its half.
- */
-static void move_some(struct pace_queue *q)
+/* Moves a chunk of the next slot of each level but the lowest, if it has several. */
+static void move_ahead(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 level;
+	u32 levels = w->levels & (w->levels - 1);
 
-	for (level = 0; level < LEVELS; level++) {
-		struct pace_chain *chain = &w->moving[level];
-		u32 shift = WINDOW_SHIFT + level * RING_BITS;
-		/* In 2^-16 of the half. */
-		u64 gone = (w->edge & ((1ull << shift) - 1)) >> (shift - 17);
+	for (; levels; levels &= levels - 1) {
+		u32 level = pace_lowest_bit(levels);
+		u32 slot = slot_of(w, level, w->last + (1ull << w->shift[level]));
+		u32 word = w->slot[level][slot];
 
-		while (chain->word &&
-		       (u64)(chain->keys - chain->left) << 16 < chain->keys * gone)
-			move_chunk(q, chain);
+		if (word && !has_one_chunk(q->pool, word))
+			move_chunk(q, level, slot);
 	}
 }
 
-/* Returns about how many keys a window will have that is not open yet. */
-static u32 expected_keys(const struct pace_queue *q, u32 x)
-{
-	u32 keys = 0, level;
-
-	for (level = 0; level < LEVELS; level++)
-		keys += chain_keys(q->pool, q->wheel->slot[slot_above(q->wheel,
-								      level, x)]) >>
-			level * RING_BITS;
-	return keys;
-}
-
-/* Sets the width of a window's buckets, which are empty. */
-static void set_width(struct pace_wheel *w, u32 x, u32 keys)
-{
-	u32 bits = BUCKET_BITS_MIN;
-
-	while (bits < w->bits && keys >> bits > BUCKET_KEYS)
-		bits++;
-	w->shift[x & 1] = WINDOW_SHIFT - bits;
-}
-
-static void begin_window(struct pace_wheel *w, u32 x)
-{
-	w->window = x;
-	w->edge = (u64)x << WINDOW_SHIFT;
-	w->next = 0;
-	w->opened = 0;
-	w->over = false;
-}
-
-/* Returns how many slots of a level `to` is after `from`. */
-static u32 slots_between(u32 level, u32 from, u32 to)
-{
-	return ((to >> level * RING_BITS) - (from >> level * RING_BITS)) &
-	       WINDOW_MASK >> level * RING_BITS;
-}
-
-/*
- * Goes on to a later window; those before it are empty.  Where it leaves the
- * present slot of a level all of the next one has been moved by then.
- */
-static void enter_window(struct pace_queue *q, u32 to)
+/* Appends the first chunk of a chain to the run and returns the rest of the chain. */
+static u32 take_chunk(struct pace_queue *q, u32 word)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 from = w->window, opened = w->opened, keys, level;
-	struct pace_chain present;
-
-	to &= WINDOW_MASK;
-	for (level = LEVELS; level--;)
-		if (slots_between(level, from, to))
-			move_all(q, &w->moving[level]);
-	begin_window(w, to);
-	if (slots_between(0, from, to) > 1)
-		set_width(w, to, expected_keys(q, to));
-	keys = expected_keys(q, to + 1);
-	set_width(w, to + 1, keys > opened ? keys : opened);
-	for (level = LEVELS; level--;) {
-		if (!slots_between(level, from, to))
-			continue;
-		if (slots_between(level, from, to) > 1) {
-			present = chain_at(q, slot_above(w, level, to));
-			move_all(q, &present);
-		}
-		w->moving[level] = chain_at(q, slot_above(w, level, to +
-						  (1u << level * RING_BITS)));
-	}
-}
-
-/* Returns the first bucket from `from` on of a window that has a key. */
-static u32 first_bucket(const struct pace_wheel *w, u32 x, u32 from)
-{
-	u32 buckets = 1u << (WINDOW_SHIFT - w->shift[x & 1]);
-
-	return from == buckets ? PACE_ID_NONE :
-	       first_used(w, (x & 1) << w->bits, buckets, from);
-}
-
-/*
- * Finds the next window that has a key and enters it, or moves keys that may be in
- * an earlier one and leaves the rest to the next call.
- */
-static void seek_window(struct pace_queue *q)
-{
-	struct pace_wheel *w = q->wheel;
-	u32 level, from, slots, at, to;
-
-	for (level = 0; level < LEVELS; level++) {
-		if (w->moving[level].word) {
-			move_all(q, &w->moving[level]);
-			return;
-		}
-		if (!level && first_bucket(w, w->window + 1, 0) != PACE_ID_NONE) {
-			enter_window(q, w->window + 1);
-			return;
-		}
-		from = (w->window >> level * RING_BITS) + 2;
-		slots = level == LEVELS - 1 ? TOP_SLOTS : RING_SLOTS;
-		at = first_used(w, ring_of(w, level), slots, from & (slots - 1));
-		if (at == PACE_ID_NONE)
-			continue;
-		to = (from + ((at - from) & (slots - 1))) << level * RING_BITS;
-		if (level + 1 < LEVELS && w->moving[level + 1].word &&
-		    slots_between(level + 1, w->window, to))
-			move_all(q, &w->moving[level + 1]);
-		else
-			enter_window(q, to);
-		return;
-	}
-}
-
-/* Moves n keys, `fresh`, to the run, or to the heap if they cannot be sorted. */
-static void take_fresh(struct pace_queue *q, u32 n)
-{
-	struct pace_wheel *w = q->wheel;
-	u32 i;
+	u64 *key = first_chunk(q->pool, word) + 1;
+	u32 n = first_keys(q->pool, word);
 
 	if (w->tail + n > RUN_KEYS) {
 		pace_memmove(w->run, w->run + w->head,
@@ -331,80 +175,78 @@ static void take_fresh(struct pace_queue *q, u32 n)
 		w->tail -= w->head;
 		w->head = 0;
 	}
-	if (pace_sort(w->fresh, w->run + w->tail, n)) {
-		w->tail += n;
-		return;
-	}
-	for (i = 0; i < n; i++)
-		pace_heap_push(q, w->fresh[i]);
-	w->keys -= n;
-}
-
-/* Moves the keys of a bucket to the run, or to the heap if they are many. */
-static void open_bucket(struct pace_queue *q, u32 bucket)
-{
-	struct pace_wheel *w = q->wheel;
-	u32 odd = w->window & 1;
-	u32 word = chain_take(w, odd << w->bits | bucket);
-	u32 keys = chain_keys(q->pool, word), i;
-
-	w->next = bucket + 1;
-	w->edge = ((u64)w->window << WINDOW_SHIFT) +
-		  ((u64)w->next << w->shift[odd]);
-	w->opened += keys;
-	for (; word; word = chunk_free(q->pool, word)) {
-		const struct pace_chunk *chunk = chunk_of(q->pool, word);
-
-		/* In order of arrival, which often is the order of the keys. */
-		for (i = 0; i < word % 32; i++) {
-			if (keys <= OPENED_KEYS)
-				w->fresh[chunk->depth * CHUNK_KEYS + i] =
-					chunk->key[i];
-			else
-				pace_heap_push(q, chunk->key[i]);
-		}
-	}
-	if (keys <= OPENED_KEYS)
-		take_fresh(q, keys);
+	if (n <= SORT_KEYS)
+		pace_sort(key, w->run + w->tail, n);
 	else
-		w->keys -= keys;
+		pace_memmove(w->run + w->tail, key, n * sizeof(*key));
+	w->tail += n;
+	return chain_shrink(q->pool, word);
 }
 
-/* Opens the next bucket of the window, or finds that it has none. */
-static void open_next(struct pace_queue *q)
+/*
+ * Moves the next slot to the run and returns true, or moves a chunk of it to the level
+ * below.  Before, it moves chunks of the slots above that the same keys belong to.
+ */
+static bool take_slot(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 bucket = first_bucket(w, w->window, w->next);
+	u32 lowest = pace_lowest_bit(w->levels), slot, word, level;
+	u64 begin = first_begin(w, lowest);
 
-	if (bucket == PACE_ID_NONE) {
-		w->over = true;
-		w->edge = (u64)(w->window + 1) << WINDOW_SHIFT;
-		return;
+	for (level = w->level_of[pace_highest_bit(begin ^ w->last)];; level--) {
+		slot = slot_of(w, level, begin);
+		word = w->slot[level][slot];
+		if (word)
+			break;
 	}
-	open_bucket(q, bucket);
-	move_some(q);
-	bucket = first_bucket(w, w->window, w->next);
-	if (bucket != PACE_ID_NONE)
-		fetch_chunk(q->pool, w->slot[(w->window & 1) << w->bits | bucket]);
+	if (level > lowest) {
+		move_chunk(q, level, slot);
+		return false;
+	}
+	if (first_keys(q->pool, word) <= SORT_KEYS) {
+		set_slot(w, level, slot, take_chunk(q, word));
+		w->last = w->run[w->tail - 1];
+		return true;
+	}
+	if (chain_coincides(q->pool, word)) {
+		set_slot(w, level, slot, 0);
+		w->rest = word;
+		w->last = q->pool->key[word - 1];
+		return true;
+	}
+	w->last = begin - 1;
+	move_chunk(q, level, slot);
+	return false;
+}
+
+/* Returns true if the smallest key is in front. */
+static inline bool front_has_min(const struct pace_queue *q)
+{
+	return run_keys(q->wheel) ||
+	       (q->heap_keys && !pace_key_before(q->wheel->last, q->heap[0]));
+}
+
+static void refill_run(struct pace_queue *q)
+{
+	struct pace_wheel *w = q->wheel;
+	u32 moves = 0;
+
+	move_ahead(q);
+	while (run_keys(w) < RUN_HIGH && run_keys(w) < w->keys) {
+		if (w->rest)
+			w->rest = take_chunk(q, w->rest);
+		else if (!take_slot(q) && ++moves >= MOVES && front_has_min(q))
+			break;
+	}
 }
 
 /* Restores what holds between operations: the smallest key is in front. */
-static void wheel_settle(struct pace_queue *q)
+static inline void wheel_settle(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
 
-	while (w->keys > run_keys(w)) {
-		bool needed = !run_keys(w) &&
-			      (!q->heap_keys ||
-			       !pace_key_before(q->heap[0], w->edge));
-
-		if (!needed && (w->over || run_keys(w) >= RUN_LOW))
-			break;
-		if (w->over)
-			seek_window(q);
-		else
-			open_next(q);
-	}
+	if (run_keys(w) < RUN_LOW && run_keys(w) < w->keys)
+		refill_run(q);
 	if (!q->heap_keys)
 		q->min = w->run[w->head];
 	else if (run_keys(w) && pace_key_before(w->run[w->head], q->heap[0]))
@@ -412,22 +254,6 @@ static void wheel_settle(struct pace_queue *q)
 	else
 		q->min = q->heap[0];
 	q->has_wheel = w->open || w->keys;
-}
-
-/* Begins anew, with no key in the wheel, where `key` is. */
-static void wheel_begin(struct pace_queue *q, u64 key)
-{
-	struct pace_wheel *w = q->wheel;
-	u32 x = key >> WINDOW_SHIFT;
-
-	begin_window(w, x);
-	set_width(w, x, q->count);
-	set_width(w, x + 1, q->count);
-	w->next = 1 + (u32)((key & ((1ull << WINDOW_SHIFT) - 1)) >>
-			    w->shift[x & 1]);
-	w->edge += (u64)w->next << w->shift[x & 1];
-	w->head = 0;
-	w->tail = 0;
 }
 
 /* Lets new keys enter the wheel.  The heap keeps its keys. */
@@ -450,8 +276,9 @@ static inline void wheel_add(struct pace_queue *q, u64 key)
 	struct pace_wheel *w = q->wheel;
 
 	if (!w->keys)
-		wheel_begin(q, q->heap_keys ? q->heap[0] : key);
-	if (w->open && !pace_key_before(key, w->edge) && wheel_put(q, key))
+		w->last = q->heap_keys ? q->heap[0] : key;
+	if (w->open && pace_key_before(w->last, key) &&
+	    wheel_put(q, w->level_of[pace_highest_bit(key ^ w->last)], key))
 		w->keys++;
 	else
 		pace_heap_push(q, key);
@@ -472,13 +299,13 @@ static inline void wheel_take(struct pace_queue *q)
 
 /*
  * Returns a key that none is before but the smallest; there are two keys or more.
- * `edge` says something only while a bucket or a slot has a key.
+ * `last` says something only while a slot has a key.
  */
 static u64 pace_wheel_second(const struct pace_queue *q)
 {
 	const struct pace_wheel *w = q->wheel;
 	bool of_run = run_keys(w) && w->run[w->head] == q->min;
-	u64 second = w->keys > run_keys(w) ? w->edge : q->min + (~0ull >> 1);
+	u64 second = w->levels ? w->last : q->min + (~0ull >> 1);
 
 	if (run_keys(w) > of_run)
 		second = w->run[w->head + of_run];
@@ -518,55 +345,53 @@ static void gather_chain(struct pace_queue *q, u32 word)
 {
 	u32 i;
 
-	for (; word; word = chunk_free(q->pool, word))
-		for (i = 0; i < word % 32; i++)
-			q->heap[q->heap_keys++] = chunk_of(q->pool, word)->key[i];
+	for (; word; word = chain_shrink(q->pool, word))
+		for (i = 1; i <= first_keys(q->pool, word); i++)
+			q->heap[q->heap_keys++] = first_chunk(q->pool, word)[i];
 }
 
 /* Moves all keys of the wheel to the heap's array, in no order. */
 static void pace_wheel_gather(struct pace_queue *q)
 {
 	struct pace_wheel *w = q->wheel;
-	u32 slots = ring_of(w, 0) + SLOTS_ABOVE, i;
+	u32 level, slot;
 
 	while (w->head < w->tail)
 		q->heap[q->heap_keys++] = w->run[w->head++];
-	for (i = 0; i < slots; i++)
-		gather_chain(q, chain_take(w, i));
-	for (i = 0; i < LEVELS; i++) {
-		gather_chain(q, w->moving[i].word);
-		w->moving[i].word = 0;
+	gather_chain(q, w->rest);
+	w->rest = 0;
+	while (w->levels) {
+		level = pace_lowest_bit(w->levels);
+		slot = slot_of(w, level, first_begin(w, level));
+		gather_chain(q, w->slot[level][slot]);
+		set_slot(w, level, slot, 0);
 	}
 	w->keys = 0;
 }
 
-/* log2 of the most buckets of a window that queues of `capacity` ids need. */
-static u32 bucket_bits(u32 capacity)
+/* Makes levels of the bits up to `end`, of so many each; the last may have fewer. */
+static u32 make_levels(struct pace_wheel *w, u32 level, u32 bit, u32 end,
+		       u32 bits)
 {
-	u32 bits = BUCKET_BITS_MIN;
+	for (; bit < end; level++) {
+		u32 next = end - bit < bits ? end : bit + bits;
 
-	while (bits < BUCKET_BITS_MAX && capacity >> bits > BUCKET_KEYS / 2)
-		bits++;
-	return bits;
+		w->shift[level] = bit;
+		while (bit < next)
+			w->level_of[bit++] = level;
+	}
+	return level;
 }
 
-/* Returns the bytes of a wheel for a queue of `capacity` ids, a multiple of 8. */
-static size_t pace_wheel_bytes(u32 capacity)
-{
-	size_t slots = (2u << bucket_bits(capacity)) + SLOTS_ABOVE;
-
-	return sizeof(struct pace_wheel) + slots * sizeof(u32) +
-	       slots / 32 * sizeof(u32);
-}
-
-/* Makes a wheel without a key in memory of that size. */
-static struct pace_wheel *pace_wheel_init(void *memory, u32 capacity)
+/* Makes a wheel without a key in memory of its size. */
+static struct pace_wheel *pace_wheel_init(void *memory)
 {
 	struct pace_wheel *w = memory;
+	u32 level;
 
-	pace_memset(w, 0, pace_wheel_bytes(capacity));
-	w->bits = bucket_bits(capacity);
-	w->slot = (u32 *)(w + 1);
-	w->used = w->slot + ring_of(w, 0) + SLOTS_ABOVE;
+	pace_memset(w, 0, sizeof(*w));
+	level = make_levels(w, 0, 0, FINE_FROM, COARSE_BITS);
+	level = make_levels(w, level, FINE_FROM, FINE_TO, FINE_BITS);
+	make_levels(w, level, FINE_TO, 64, COARSE_BITS);
 	return w;
 }

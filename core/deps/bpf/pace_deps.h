@@ -68,6 +68,19 @@ static inline u32 pace_lowest_bit(u32 word)
 	return number + !(word & 1);
 }
 
+/* The number of the highest bit set in a u64 that is not 0. */
+static inline u32 pace_highest_bit(u64 word)
+{
+	u32 number = 0, step;
+
+	for (step = 32; step; step /= 2)
+		if (word >> step) {
+			number += step;
+			word >>= step;
+		}
+	return number;
+}
+
 /* BPF has no hint for the cache. */
 #define pace_prefetch(line)		((void)(line))
 

@@ -34,6 +34,9 @@ static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 /* The number of the lowest bit set in a u32 that is not 0. */
 #define pace_lowest_bit(word)		((u32)__builtin_ctz(word))
 
+/* The number of the highest bit set in a u64 that is not 0. */
+#define pace_highest_bit(word)		(63 - (u32)__builtin_clzll(word))
+
 /* A hint: the cache line there is about to be used. */
 #define pace_prefetch(line)		__builtin_prefetch(line)
 

@@ -42,6 +42,9 @@ static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 /* The number of the lowest bit set in a u32 that is not 0. */
 #define pace_lowest_bit(word)		((u32)__ffs(word))
 
+/* The number of the highest bit set in a u64 that is not 0. */
+#define pace_highest_bit(word)		((u32)fls64(word) - 1)
+
 /* A hint: the cache line there is about to be used. */
 #define pace_prefetch(line)		prefetch(line)
 

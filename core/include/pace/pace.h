@@ -351,7 +351,7 @@ struct pace_stats {
 };
 
 /*
- * Storage: five queues, a pool that four of them share from 2048 classes on, and the
+ * Storage: five queues, a pool that four of them share from 512 classes on, and the
  * table of classes by id, in one block of memory that the host owns.
  * pace_storage_bytes(n) returns what n classes need, a multiple of 8 aligned as
  * u64.  To grow, the host allocates a larger block, calls pace_set_storage()

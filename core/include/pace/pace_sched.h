@@ -149,7 +149,7 @@ PACE_API void pace_set_global(struct pace_sched *s, u64 global_ps);
  * Queues of fewer classes have no wheel.  From here on it is faster than a heap
  * (measured: docs/decisions/core.md, "A wheel for many classes").
  */
-#define PACE_WHEEL_FROM	2048u
+#define PACE_WHEEL_FROM	512u
 
 /*
  * Sets from how many classes on the wheel orders them instead of a heap: 0 is

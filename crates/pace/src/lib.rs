@@ -224,7 +224,7 @@ impl Scheduler {
     }
 
     /// Sets the number of classes from which on a wheel orders them instead of a heap, if the
-    /// capacity is 2048 or more: 0 is always, [`u32::MAX`] never. Both give the same order.
+    /// capacity is 512 or more: 0 is always, [`u32::MAX`] never. Both give the same order.
     /// For tests and measurements.
     pub fn use_wheel_from(&mut self, classes: u32) {
         self.port.wheel_from(classes);

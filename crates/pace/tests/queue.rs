@@ -190,6 +190,57 @@ fn without_a_free_block_the_order_is_kept() {
     model.assert_all_given_back();
 }
 
+/// Two neighbours of thousands at one value are exchanged: at the end of a chunk of
+/// 31 keys, across two chunks, or anywhere.
+#[test]
+fn ids_of_one_value_are_in_order_whichever_way_they_come() {
+    for seed in 0..80 {
+        let mut random = Random::new(seed);
+        let mut ids: Vec<u32> = (0..2000).collect();
+        let chunk = random.below(63) as usize * 31;
+        match seed % 4 {
+            0 => {}
+            1 => ids.swap(chunk + 29, chunk + 30),
+            2 => ids.swap(chunk + 30, chunk + 31),
+            _ => ids.swap(random.below(2000) as usize, random.below(2000) as usize),
+        }
+        let mut model = Model::new(2048);
+        model.wheel_from(0);
+        // The wheel begins here, so that all others are in one slot.
+        model.insert(2047, 1 << 32);
+        for &id in &ids {
+            model.insert(id, (1 << 32) + 5_000_000);
+        }
+        if seed % 3 == 0 {
+            (0..500).for_each(|_| model.remove_min());
+            model.grow(4096);
+        }
+        while model.min_value().is_some() {
+            model.remove_min();
+        }
+        model.assert_all_given_back();
+    }
+}
+
+/// A class that leaves and comes back at the same clock leaves the same key each time.
+#[test]
+fn one_key_many_times_comes_out_once() {
+    let mut model = Model::new(2048);
+    model.wheel_from(0);
+    model.insert(0, 1 << 32);
+    for _ in 0..300 {
+        model.insert(1, (1 << 32) + 5_000_000);
+        model.remove(1);
+    }
+    model.insert(1, (1 << 32) + 5_000_000);
+    model.insert(2, (1 << 32) + 5_000_000);
+    for id in 0..3 {
+        assert_eq!(model.min_id(), Some(id));
+        model.remove_min();
+    }
+    model.assert_all_given_back();
+}
+
 /// The next ids are known in the wheel, so that their classes can be fetched.
 #[test]
 fn who_comes_is_known_in_the_wheel() {

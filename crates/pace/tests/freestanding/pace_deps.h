@@ -20,6 +20,7 @@ u64 pace_div_rem(u64 a, u64 b, u64 *rem);
 u64 pace_mul_div(u64 a, u64 b, u64 c);
 
 #define pace_lowest_bit(word)		((u32)__builtin_ctz(word))
+#define pace_highest_bit(word)		(63 - (u32)__builtin_clzll(word))
 #define pace_prefetch(line)		__builtin_prefetch(line)
 #define pace_memset(dst, byte, n)	__builtin_memset((dst), (byte), (n))
 #define pace_memmove(dst, src, n)	__builtin_memmove((dst), (src), (n))
