@@ -37,9 +37,9 @@ static int psp_extack_port(struct netlink_ext_ack *extack, enum pace_error err,
 			       cl ? cl->opt.rate_bps ?: cl->opt.ceil_bps : 0);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
-		psp_set_extack(extack, "class %x:%x: rate %llubit too low, line %llubit",
+		psp_set_extack(extack, "class %x:%x: rate %llubit: expected at least %llubit",
 			       TC_H_MAJ(id) >> 16, TC_H_MIN(id),
-			       cl ? cl->opt.rate_bps : 0, cfg->line_rate_bps);
+			       cl ? cl->opt.rate_bps : 0, pace_least_rate_bps(cfg));
 		return -ERANGE;
 	case PACE_ERR_PERIOD:
 		psp_set_extack(extack, "period %lluns: expected time for %u bytes at %llubit",
@@ -76,8 +76,8 @@ static int psp_extack_class(struct netlink_ext_ack *extack, enum pace_error err,
 			       opt->rate_bps, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
-		psp_set_extack(extack, "rate %llubit: expected more on a line of %llubit",
-			       opt->rate_bps, cfg->line_rate_bps);
+		psp_set_extack(extack, "rate %llubit: expected at least %llubit",
+			       opt->rate_bps, pace_least_rate_bps(cfg));
 		return -ERANGE;
 	case PACE_ERR_CEIL:
 		if (opt->ceil_bps < opt->rate_bps)

@@ -29,7 +29,7 @@
  * because keys are far away there and each move costs.  In units of 64 ps, 22 suits
  * lines of 1 to 100 Gbit/s.
  */
-#define WHEEL_WIDTH	14u
+#define WHEEL_WIDTH	22u
 #define FINE_BITS	4u
 #define COARSE_BITS	8u
 #define FINE_TO		(PACE_ID_BITS + WHEEL_WIDTH)

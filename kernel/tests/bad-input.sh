@@ -207,7 +207,7 @@ flow_stop
 check "every frame is sent or counted as dropped" drained w1a
 check "frames longer than the MTU are dropped by cause" \
 	at_least 1 "$(stat_of w1a drop_long)"
-tc class add dev w1a parent 1: classid 1:9 psp rate 1bit
+tc class add dev w1a parent 1: classid 1:9 psp rate 60bit
 refuse "an MTU that a class's rate forbids" 'RTNETLINK' \
 	ip link set w1a mtu 9000
 check "the refused MTU is not in force" same 1514 "$(stat_of w1a max_frame)"
