@@ -8,10 +8,10 @@
 
 #define NONE		(~0u)
 /*
- * log2 of a bucket's width in byte times; doubled if the slowest class needs
+ * log2 of a bucket's width in ps, some 16 KB of line; doubled if the slowest class needs
  * too many.
  */
-#define WIDTH_SHIFT	14
+#define WIDTH_SHIFT	20
 #define BUCKETS_MAX	(1u << 22)
 #define LEVELS		4
 
@@ -102,7 +102,7 @@ static inline u32 queue_min(struct world *w)
 static void queue_insert(struct world *w, u32 id)
 {
 	struct calendar *c = w->queue;
-	u32 n = bucket_of(c, w->flow[id].clock.bytes);
+	u32 n = bucket_of(c, w->flow[id].clock.ps);
 	struct bucket *b = &c->bucket[n];
 
 	w->flow[id].u.next = NONE;

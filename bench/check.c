@@ -31,8 +31,8 @@ static u32 search(const struct world *w, bool last_of_equals)
 			best = id;
 			continue;
 		}
-		apart = (s64)(w->flow[id].clock.bytes -
-			      w->flow[best].clock.bytes);
+		apart = (s64)(clock_key(w->flow[id].clock.ps, 0) -
+			      clock_key(w->flow[best].clock.ps, 0));
 		if (apart < 0 || (apart == 0 && last_of_equals))
 			best = id;
 	}

@@ -117,8 +117,8 @@ static inline struct pace_class *next_frame(struct world *w, struct path *p)
 		struct pace_decision d = pace_next(&p->sched, 0);
 
 		if (d.verdict == PACE_SEND) {
-			w->port.sum = checksum(w->port.sum, p->sched.global
-						  << PACE_ID_BITS | d.cls->id);
+			w->port.sum = checksum(w->port.sum, clock_key(p->sched.global_ps,
+								  d.cls->id));
 			return d.cls;
 		}
 		if (d.verdict != PACE_GAP)
@@ -196,7 +196,7 @@ static void path_run(struct world *w, enum traffic traffic, u64 decisions)
 				swap_rates(w, p);
 		}
 	}
-	w->port.global = p->sched.global;
+	w->port.global = p->sched.global_ps;
 }
 
 const struct rival rival_core_clock_heap = {

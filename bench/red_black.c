@@ -14,7 +14,7 @@ static inline struct flow *flow_of(struct tree_node *n)
  */
 static inline bool goes_before(const struct flow *a, const struct flow *b)
 {
-	s64 apart = (s64)(a->clock.bytes - b->clock.bytes);
+	s64 apart = (s64)(clock_key(a->clock.ps, 0) - clock_key(b->clock.ps, 0));
 
 	return apart < 0 || (apart == 0 && a < b);
 }

@@ -59,7 +59,7 @@ void workload_rates(const struct workload *load, u64 *rate_bps)
 static void set_rate(struct world *w, struct flow *f, u64 rate_bps)
 {
 	f->rate_bps = rate_bps;
-	f->quot = pace_div_rem(w->wire_bytes * LINE_BPS, rate_bps, &f->rem);
+	f->quot = pace_div_rem(w->wire_bytes * PACE_BYTE_PS, rate_bps, &f->rem);
 	if (f->quot > w->period_max)
 		w->period_max = f->quot;
 }
@@ -97,13 +97,13 @@ static bool set_flows(struct world *w)
 		struct flow *f = &w->flow[id];
 
 		fits = rate_bps[id] &&
-		       w->wire_bytes * LINE_BPS / rate_bps[id] < PACE_LEAD_MAX;
+		       w->wire_bytes * PACE_BYTE_PS / rate_bps[id] < PACE_LEAD_MAX_PS;
 		if (!fits) {
 			/*
 			 * Tells this error from a lack of memory: see
 			 * world_open().
 			 */
-			w->period_max = PACE_LEAD_MAX;
+			w->period_max = PACE_LEAD_MAX_PS;
 			break;
 		}
 		set_rate(w, f, rate_bps[id]);
@@ -131,7 +131,7 @@ bool world_open(struct world *w, const struct workload *load, bool huge)
 	/*
 	 * The keys of a queue wrap early in the run: that is part of the work.
 	 */
-	w->port.global = (1ull << 44) - (1ull << 32);
+	w->port.global = (1ull << 50) - (1ull << 38);
 	w->random = load->seed ^ 0x9e3779b97f4a7c15ull;
 	w->flow = take_memory(&w->memory, w->classes * sizeof(*w->flow));
 	w->away = take_memory(&w->memory, w->classes * sizeof(*w->away));

@@ -13,11 +13,12 @@
 #include <pace/pace.h>
 
 /* The core's clock; core_queue.c includes the whole core. */
-#ifndef PACE_LEAD_WINDOW
-#include "src/byte_clock.c"
+#ifndef PACE_LEAD_WINDOW_PS
+#include "src/clock.c"
 #endif
 
 #define LINE_BPS	100000000000ull	/* 100 Gbit/s */
+#define LINE_BYTE_PS	(PACE_BYTE_PS / LINE_BPS)
 #define CACHE_LINE	64
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -61,7 +62,7 @@ struct workload {
 
 /* The port's state, which loops keep in registers. */
 struct port {
-	u64 global;		/* its clock, in byte times */
+	u64 global;		/* its clock, in ps */
 	u64 idle_bytes;		/* part of that without a frame */
 	u64 sum;		/* checksum of all decisions */
 };
@@ -111,9 +112,15 @@ static inline u64 checksum(u64 sum, u64 value)
 	return (sum << 5 | sum >> 59) ^ value;
 }
 
+/* A clock in a key counts units of 64 ps: core/src/key.c. */
+static inline u64 clock_key(u64 ps, u32 id)
+{
+	return ps >> 6 << PACE_ID_BITS | id;
+}
+
 static inline u64 flow_key(const struct world *w, u32 id)
 {
-	return w->flow[id].clock.bytes << PACE_ID_BITS | id;
+	return clock_key(w->flow[id].clock.ps, id);
 }
 
 /*
@@ -123,13 +130,13 @@ static inline u64 flow_key(const struct world *w, u32 id)
  */
 static inline void flow_advance(struct flow *f)
 {
-	u64 whole = f->clock.bytes - (f->clock.frac != 0) + f->quot;
+	u64 whole = f->clock.ps - (f->clock.frac != 0) + f->quot;
 	u64 frac = f->clock.frac + f->rem;
 	u64 carry = frac >= f->rate_bps;
 
 	frac -= f->rate_bps & -carry;
 	f->clock.frac = frac;
-	f->clock.bytes = whole + carry + (frac != 0);
+	f->clock.ps = whole + carry + (frac != 0);
 }
 
 /*
@@ -139,12 +146,12 @@ static inline void flow_advance(struct flow *f)
 static inline void world_send(const struct world *w, struct port *p, u32 id)
 {
 	struct flow *f = &w->flow[id];
-	u64 clock = f->clock.bytes;
+	u64 clock = f->clock.ps;
 	u64 gap = (clock - p->global) & -(u64)pace_clock_ahead(clock, p->global);
 
-	p->idle_bytes += gap;
-	p->global += gap + w->wire_bytes;
-	p->sum = checksum(p->sum, clock << PACE_ID_BITS | id);
+	p->idle_bytes += gap / LINE_BYTE_PS;
+	p->global += gap + w->wire_bytes * LINE_BYTE_PS;
+	p->sum = checksum(p->sum, clock_key(clock, id));
 	flow_advance(f);
 }
 
