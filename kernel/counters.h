@@ -15,20 +15,6 @@
 #include "../uapi/sch_psp.h"
 #include "pace/pace.h"
 
-#define PSP_SECOND_NS		1000000000ull
-/*
- * At most a day of silence counts: the time stays below 2^48 ns, the limit of
- * pace_mul_div().
- */
-#define PSP_WINDOW_NS_MAX	(86400ull * PSP_SECOND_NS)
-
-/* Bytes that a class sends in the current second: psp_window_add(). */
-struct psp_window {
-	u64 start_ns;		/* 0: nothing has been sent */
-	u64 last_ns;		/* when the latest frame was sent */
-	u64 bytes;		/* as the layer counts */
-};
-
 /* Frames dropped, by cause: of a class, and of the port. */
 struct psp_drops {
 	u64 drop_child;
@@ -50,8 +36,6 @@ struct psp_class_counters {
 	u64 borrowed_frames;
 	u64 throttled;
 	struct psp_drops drops;
-	u64 achieved_bps;	/* over the last whole second, as the layer counts */
-	struct psp_window window;
 };
 
 /* Of the port. */
@@ -71,47 +55,6 @@ struct psp_lateness {
 	u64 frames[TC_PSP_LATE_BUCKETS];
 };
 
-/* A frame or a burst that was handed to the device. */
-struct psp_departure {
-	const struct pace_burst *burst;
-	u32 counted_bytes;	/* as the layer counts */
-	/*
-	 * By how much the clock of the class is behind, in bytes of the line; not
-	 * above 0: on time or early.
-	 */
-	s64 late_bytes;
-	u64 now_ns;
-};
-
-/*
- * Adds bytes sent now to the current second.  The second ends with the first
- * frame that is sent a second or more after it began; that frame belongs to
- * the next one.  If the class fell silent meanwhile, the rate of the previous
- * second stays.
- */
-static inline void psp_window_add(struct psp_class_counters *count, u32 bytes,
-				  u64 now_ns)
-{
-	struct psp_window *w = &count->window;
-	u64 elapsed_ns = now_ns - w->start_ns;
-
-	if (!w->start_ns || elapsed_ns >= PSP_SECOND_NS) {
-		bool silent = now_ns - w->last_ns >= PSP_SECOND_NS &&
-			      w->last_ns != w->start_ns;
-
-		if (elapsed_ns > PSP_WINDOW_NS_MAX)
-			elapsed_ns = PSP_WINDOW_NS_MAX;
-		if (w->start_ns && !silent)
-			count->achieved_bps = pace_mul_div(w->bytes,
-							   8ull * PSP_SECOND_NS,
-							   elapsed_ns);
-		w->start_ns = now_ns;
-		w->bytes = 0;
-	}
-	w->bytes += bytes;
-	w->last_ns = now_ns;
-}
-
 /*
  * Adds frames to the histogram of lateness.  Early frames, late_bytes < 0,
  * are in the first bucket with those on time.  Buckets: struct
@@ -127,23 +70,26 @@ static inline void psp_lateness_add(struct psp_lateness *lateness, u32 frames,
 	lateness->frames[bucket] += frames;
 }
 
-/* Counts a departure for its class.  `lateness` is NULL if it is not paced. */
+/*
+ * Counts for its class a frame or a burst that was handed to the device.  `lateness` is
+ * NULL if the class is not paced.  Not above 0: on time or early.
+ */
 static inline void psp_class_count_sent(struct psp_class_counters *count,
 					struct psp_lateness *lateness,
-					const struct psp_departure *d)
+					const struct pace_burst *burst,
+					s64 late_bytes)
 {
-	count->sent_frames += d->burst->frames;
-	count->sent_wire_bytes += d->burst->wire_bytes;
-	psp_window_add(count, d->counted_bytes, d->now_ns);
+	count->sent_frames += burst->frames;
+	count->sent_wire_bytes += burst->wire_bytes;
 	if (lateness)
-		psp_lateness_add(lateness, d->burst->frames, d->late_bytes);
+		psp_lateness_add(lateness, burst->frames, late_bytes);
 }
 
-/* Counts a departure for the port, beside core/, which counts frames and bytes. */
+/* The same for the port, beside core/, which counts frames and bytes. */
 static inline void psp_port_count_sent(struct psp_counters *count,
-				       const struct psp_departure *d)
+				       const struct pace_burst *burst)
 {
-	if (d->burst->frames > 1)
+	if (burst->frames > 1)
 		count->bursts_whole++;
 }
 

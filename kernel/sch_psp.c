@@ -716,19 +716,14 @@ static bool psp_burst_stays_whole(const struct psp_qdisc *q, const struct psp_cl
 
 /* Counts a frame or a burst that was handed to the device: counters.h. */
 static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
-			   const struct psp_packet_info *info, s64 late_ps,
-			   u64 now_ns)
+			   const struct psp_packet_info *info, s64 late_ps)
 {
 	bool is_paced = cl->pace.type == PACE_TYPE_PACED;
-	struct psp_departure d = {
-		.burst = &info->burst,
-		.counted_bytes = pace_counted_bytes(&q->pace.cfg, &info->burst),
-		.late_bytes = late_ps > 0 ? psp_line_bytes(q, late_ps) : 0,
-		.now_ns = now_ns,
-	};
+	s64 late_bytes = late_ps > 0 ? psp_line_bytes(q, late_ps) : 0;
 
-	psp_class_count_sent(&cl->count, is_paced ? cl->lateness : NULL, &d);
-	psp_port_count_sent(&q->count, &d);
+	psp_class_count_sent(&cl->count, is_paced ? cl->lateness : NULL,
+			     &info->burst, late_bytes);
+	psp_port_count_sent(&q->count, &info->burst);
 }
 
 /*
@@ -1426,7 +1421,7 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 	}
 
 	psp_sent(q, e, &info, now_ns);
-	psp_count_sent(q, cl, &info, late_ps, now_ns);
+	psp_count_sent(q, cl, &info, late_ps);
 	if (cl->opt.deadline_ns)
 		psp_clear_arrival(skb, now_ns);
 	if (cl->opt.txtime)

@@ -257,7 +257,6 @@ struct tc_psp_class_stats {
 	__u64 rate_bps;
 	__u64 sent_frames;
 	__u64 sent_wire_bytes;
-	__u64 achieved_bps;
 	__u64 ceil_bps;
 	__u64 borrowed_frames;
 	__u64 throttled;

@@ -197,9 +197,6 @@ PSP_CLASS_STAT(rate_bps, "rate_in_force", RATE, gauge, nonzero, other,
 	"The rate of the class: at most the line's.")
 PSP_CLASS_STAT(ceil_bps, "ceil_in_force", RATE, gauge, nonzero, other,
 	"The ceil of the class: at most the line's rate.")
-PSP_CLASS_STAT(achieved_bps, "achieved", RATE, gauge, nonzero, count,
-	"The rate over the last whole second of sending, as `layer` counts. Absent until there\n"
-	"was one.")
 PSP_CLASS_LINE(always)
 PSP_CLASS_STAT(sent_frames, "sent_frames", FRAMES, counter, always, count, "")
 PSP_CLASS_STAT(sent_wire_bytes, "sent_wire_bytes", BYTES, counter, always, count, "")

@@ -91,15 +91,10 @@ check "a class without a ceil does not borrow" same "$before" \
 # --- statistics of a class ----------------------------------------------------
 
 fresh_pair rate 10mbit
-check "a new class has no achieved rate" same "" "$(class_stat_of c1a 1:1 achieved)"
 # Frames come a little faster than the class sends.
 flow c1a "count 950" "delay 1100000"
 flow_done
 drained c1a
-achieved=$(class_stat_of c1a 1:1 achieved)
-check "the achieved rate is the rate, to a frame in a second" \
-	at_least 9985000 "${achieved%bit}"
-check "the achieved rate is not above the rate, to a frame in a second" at_most 10015000 "${achieved%bit}"
 check "the class waited for its clock" at_least 500 \
 	"$(class_stat_of c1a 1:1 throttled)"
 check "the class counts its bytes on the wire" same $((950 * 1424)) \
