@@ -6,7 +6,7 @@
 #ifndef ABOVE_QUEUE_H
 #define ABOVE_QUEUE_H
 
-#include "byte_clock.c"
+#include "clock.c"
 #include "heap.c"
 #include "queue_model.h"
 #include "storage.c"

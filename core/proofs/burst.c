@@ -9,6 +9,7 @@
 
 #define STEPS	24
 #define LINE	1000000000ull
+#define LINE_BYTE_PS	8000
 #define CLASSES	3
 
 static struct pace_sched s;
@@ -33,14 +34,14 @@ static void add(struct pace_class *c, u64 rate_bps)
 	pace_activate(&s, c, 0);
 }
 
-/* A frame of that class goes: it waits, in units of 1 / share of a byte. */
+/* A frame of that class goes: it waits, in units of 1 / share of a byte of the line. */
 static void arrive(struct bottleneck *b, u32 wire_bytes, u32 share)
 {
-	b->waits -= (s64)(s.global - b->since);
+	b->waits -= (s64)(s.global_ps - b->since) / LINE_BYTE_PS;
 	if (b->waits < 0)
 		b->waits = 0;
 	b->waits += (s64)wire_bytes * share;
-	b->since = s.global;
+	b->since = s.global_ps;
 	PROVE(b->waits <= (s64)share * (2 * 1538) + 84 + share,
 	      "2 MTU and the rounding");
 }

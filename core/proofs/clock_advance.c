@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * @proves a class clock advances exactly: whole bytes and fraction are quotient and remainder; it never goes back
+ * @proves a class clock advances exactly: whole ps and fraction are quotient and remainder; it never goes back
  * @bounds none: every clock, advance and rate below 2^40
  * @options
  */
-#include "byte_clock.c"
+#include "clock.c"
 #include "proof.h"
 
-/* The whole bytes below the exact clock. */
+/* The whole ps below the exact clock. */
 static u64 whole(const struct pace_clock *k)
 {
-	return k->bytes - (k->frac != 0);
+	return k->ps - (k->frac != 0);
 }
 
 void proof(void)
 {
 	const u64 rate = any_within(1, PACE_LINE_RATE_MAX);
-	const u64 quot = any_below(PACE_LEAD_MAX), rem = any_below(rate);
+	const u64 quot = any_below(PACE_LEAD_MAX_PS), rem = any_below(rate);
 	const struct pace_clock from = {
-		.bytes = nondet_u64(), .frac = any_below(rate),
+		.ps = nondet_u64(), .frac = any_below(rate),
 	};
 	const bool carry = from.frac + rem >= rate;
 	struct pace_clock k = from, advanced;
@@ -28,15 +28,15 @@ void proof(void)
 	PROVE(k.frac == from.frac + rem - (carry ? rate : 0),
 	      "the fraction is exact");
 	PROVE(whole(&k) == whole(&from) + quot + carry,
-	      "the whole bytes are exact");
-	PROVE(k.bytes - from.bytes <= quot + 1, "rounded up by less than one");
-	PROVE(k.bytes - from.bytes >= quot, "never goes back");
+	      "the whole ps are exact");
+	PROVE(k.ps - from.ps <= quot + 1, "rounded up by less than one");
+	PROVE(k.ps - from.ps >= quot, "never goes back");
 
 
 	advanced = k;
 	pace_clock_round_up(&k);
-	PROVE(k.frac == 0 && k.bytes == advanced.bytes,
+	PROVE(k.frac == 0 && k.ps == advanced.ps,
 	      "forgetting the fraction moves no start");
-	PROVE(k.bytes - whole(&advanced) <= 1, "and costs less than one byte");
+	PROVE(k.ps - whole(&advanced) <= 1, "and costs less than a ps");
 	DONE();
 }

@@ -32,7 +32,7 @@ void proof(void)
 {
 	const s64 half = (any_scheduler(), s.min_gap_bytes / 2);
 	const struct pace_class *c, *other = any_of_paced();
-	const u64 global = s.global, offset = s.offset;
+	const u64 global = s.global_ps, offset = s.offset_ps;
 	const struct pace_clock clock = other->clock;
 	struct pace_decision d;
 #ifdef AGAIN
@@ -46,7 +46,7 @@ void proof(void)
 		PROVE(c && c->active, "who sends is active");
 		if (c->type == PACE_TYPE_PACED) {
 			PROVE(ahead(c) <= half, "not before its clock");
-			PROVE(d.late_bytes == -ahead(c), "late by so much");
+			PROVE(d.late_ps == -ahead(c), "late by so much");
 			if (other->active && other != c && ahead(c) <= 0 &&
 			    ahead(other) <= 0)
 				PROVE(before(c, other), "the order's first");
@@ -79,8 +79,8 @@ void proof(void)
 	PROVE(again.verdict == d.verdict && again.cls == d.cls &&
 	      again.gap_bytes == d.gap_bytes, "the same answer again");
 #endif
-	PROVE(s.global == global && s.offset == offset &&
-	      other->clock.bytes == clock.bytes &&
+	PROVE(s.global_ps == global && s.offset_ps == offset &&
+	      other->clock.ps == clock.ps &&
 	      other->clock.frac == clock.frac, "no clock has moved");
 	DONE();
 }

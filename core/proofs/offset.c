@@ -37,9 +37,9 @@ static struct seen look(const struct pace_class *c)
 
 	if (c->active)
 		key = (c->place == PACE_ELIGIBLE ? eligible_key_ : waiting_key)[c->id] +
-		      (s.offset << PACE_ID_BITS);
+		      (s.offset_ps << PACE_ID_BITS);
 	return (struct seen){
-		.clock = c->clock.bytes + s.offset,
+		.clock = c->clock.ps + s.offset_ps,
 		.frac = c->clock.frac,
 		.key = key,
 		.active = c->active,
@@ -58,9 +58,9 @@ static struct outcome step(bool more)
 		pace_deactivate(&s, who, 0);
 	else
 		o.d = pace_next(&s, 0);
-	o.global = s.global;
-	o.last_finish = s.last_finish + s.offset;
-	o.idled = s.idled + s.offset;
+	o.global = s.global_ps;
+	o.last_finish = s.last_finish_ps + s.offset_ps;
+	o.idled = s.idled_ps + s.offset_ps;
 	o.class0 = look(&class0);
 	o.class1 = look(&class1);
 	return o;
@@ -72,10 +72,10 @@ static bool same(const struct seen *a, const struct seen *b)
 	       a->active == b->active && a->place == b->place;
 }
 
-static void add(struct pace_class *c, const struct pace_class *from, u64 bytes)
+static void add(struct pace_class *c, const struct pace_class *from, u64 ps)
 {
 	*c = *from;
-	c->clock.bytes += bytes;
+	c->clock.ps += ps;
 	if (!c->active)
 		return;
 	pace_key_add(&s, c->place == PACE_ELIGIBLE ? &s.eligible : &s.waiting, c);
@@ -96,17 +96,13 @@ void proof(void)
 
 	/* The same state, its offset added to every clock. */
 	s = before;
-	s.offset = 0;
-	s.last_finish += before.offset;
-	s.idled += before.offset;
+	s.offset_ps = 0;
+	s.last_finish_ps += before.offset_ps;
+	s.idled_ps += before.offset_ps;
 	any_queue(&s.waiting, waiting_key);
 	any_queue(&s.eligible, eligible_key_);
-	add(&class0, &a0, before.offset);
-	add(&class1, &a1, before.offset);
-	if (s.sole) {
-		s.sole->place = PACE_SOLE;
-		s.sole_until += before.offset << PACE_ID_BITS;
-	}
+	add(&class0, &a0, before.offset_ps);
+	add(&class1, &a1, before.offset_ps);
 	all = step(more);
 
 	PROVE(once.d.verdict == all.d.verdict && once.d.cls == all.d.cls &&

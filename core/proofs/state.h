@@ -11,6 +11,7 @@
 #ifndef STATE_H
 #define STATE_H
 
+#define KEY_UNIT_SHIFT	0
 #include "proof.h"
 
 #ifndef CLASSES
@@ -63,13 +64,13 @@ static u64 any_position(void)
 static void any_config(void)
 {
 #ifdef ONE_CONFIG
-	s.cfg.line_rate_bps = PACE_LINE_RATE_MIN;
+	s.cfg.line_rate_bps = PACE_BYTE_PS;
 	s.cfg.overhead_bytes = 2;
 	s.cfg.max_frame_bytes = 20;
 	s.cfg.min_frame_bytes = 4;
 #else
 	/* As pace_check_config() lets through. */
-	s.cfg.line_rate_bps = PACE_LINE_RATE_MIN + (nondet_u64() & NEAR);
+	s.cfg.line_rate_bps = PACE_BYTE_PS;
 	s.cfg.overhead_bytes = nondet_u32() & 0x1f;
 	s.cfg.max_frame_bytes = 1 + (nondet_u32() & 0xff);
 	s.cfg.min_frame_bytes = 1 + (nondet_u32() & 0x3f);
@@ -86,9 +87,13 @@ static void any_config(void)
 #ifndef ONE_CONFIG
 	s.burst_wire_bytes += nondet_u32() & 0xff;
 #endif
-	s.slack_bytes = nondet_u64() & NEAR;
-	s.stall_bytes = nondet_u64() & NEAR;
-	s.timer_bytes = MODE == PACE_MODE_GAP ? 0 : s.stall_bytes;
+	/* A byte takes a ps: the line's rate is a factor of all else. */
+	s.byte_ps = 1;
+	s.max_wire_ps = s.max_wire_bytes;
+	s.burst_ps = s.burst_wire_bytes;
+	s.min_gap_ps = s.min_gap_bytes;
+	s.half_gap_ps = s.min_gap_bytes / 2;
+	s.timer_ps = MODE == PACE_MODE_GAP ? 0 : nondet_u64() & NEAR;
 }
 
 static void any_queue(struct pace_queue *q, u64 *key)
@@ -102,7 +107,7 @@ static void any_queue(struct pace_queue *q, u64 *key)
 static void any_prices(struct pace_class *c)
 {
 	c->rate_bps = 1 + (nondet_u64() & NEAR);
-	c->max_cost_bytes = 1 + (nondet_u64() & NEAR);
+	c->max_cost_ps = 1 + (nondet_u64() & NEAR);
 	c->rate_quot = nondet_u64() & NEAR;
 	c->rate_rem = nondet_u64() & NEAR;
 	c->offered_load_bps = 1 + (nondet_u64() & 0x3fff);
@@ -123,7 +128,7 @@ static void any_paced(struct pace_class *c)
 	c->clock.frac = nondet_u64() & NEAR;
 	GIVEN(c->clock.frac < c->rate_bps);
 	/* Behind, or ahead: a key apart from the others by less than 2 NEAR. */
-	c->clock.bytes = now - NEAR + (nondet_u64() & (2 * NEAR + 1));
+	c->clock.ps = now - NEAR + (nondet_u64() & (2 * NEAR + 1));
 	if (!c->active)
 		return;
 	s.offered_load_bps += c->offered_load_bps;
@@ -172,36 +177,13 @@ static struct pace_class *any_of_paced(void)
 	       PACED > 1 && nondet_bool() ? &class1 : &class0;
 }
 
-static void given_behind_sole(const struct pace_class *c)
-{
-	GIVEN(c->place != PACE_WAITING ||
-	      !pace_key_before(key_in(&s, &s.waiting, c), s.sole_until));
-}
-
-/* One class that waits may be the sole eligible one. */
-static void any_sole(void)
-{
-	struct pace_class *c = any_of_paced();
-
-	if (ORDER != PACE_ORDER_NEXT || s.eligible.count ||
-	    c->place != PACE_WAITING || nondet_bool())
-		return;
-	c->place = PACE_SOLE;
-	s.sole = c;
-	s.sole_until = nondet_u64();
-	given_behind_sole(&class0);
-	given_behind_sole(&class1);
-	if (CLASSES > 2)
-		given_behind_sole(&class2);
-}
-
 static void any_scheduler(void)
 {
 	any_config();
-	s.global = any_position();
-	s.offset = any_time();
-	s.last_finish = s.global - s.offset - (nondet_u64() & NEAR);
-	s.idled = s.global - s.offset - (nondet_u64() & NEAR);
+	s.global_ps = any_position();
+	s.offset_ps = any_time();
+	s.last_finish_ps = s.global_ps - s.offset_ps - (nondet_u64() & NEAR);
+	s.idled_ps = s.global_ps - s.offset_ps - (nondet_u64() & NEAR);
 	s.capacity = CLASSES;
 	s.id_end = CLASSES;
 	s.by_id = table;
@@ -213,7 +195,6 @@ static void any_scheduler(void)
 	any_class(&class1, 1);
 	if (CLASSES > 2)
 		any_class(&class2, 2);
-	any_sole();
 	if (s.ring && nondet_bool())
 		s.ring = s.ring->next;
 }

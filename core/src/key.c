@@ -26,7 +26,9 @@ static inline u64 pace_eligible_time(const struct pace_class *c)
  * A queue key: 44 bits of clock, in units of 64 ps, above 20 of id; heap.c has the
  * order.  Clocks within one unit are ordered by id.
  */
-#define KEY_UNIT_SHIFT	6
+#ifndef KEY_UNIT_SHIFT
+#define KEY_UNIT_SHIFT	6	/* proofs have small clocks, and 0 */
+#endif
 
 /* Returns the least key of a clock. */
 static inline u64 pace_key_of(u64 ps)

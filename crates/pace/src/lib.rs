@@ -461,9 +461,7 @@ impl Scheduler {
     /// [`Error::UnknownClass`].
     pub fn debt_ns(&self, class: ClassId, now_ns: u64) -> Result<u64, Error> {
         let slot = self.slot(class)?;
-        self.port
-            .debt_ns(slot, now_ns)
-            .ok_or(Error::UnknownClass)
+        self.port.debt_ns(slot, now_ns).ok_or(Error::UnknownClass)
     }
 
     /// Returns until when [`Scheduler::next`] is expected to wait after the frame for which it

@@ -57,11 +57,7 @@ fn what_a_layer_counts() {
         let (mut port, class) = port(&config(layer, Order::Next), GBIT / 10);
         port.sent_burst(class, burst, true, 0).unwrap();
         assert_eq!(port.global_bytes(), u64::from(burst.wire_bytes));
-        assert_eq!(
-            port.clock_bytes(class),
-            10 * counted,
-            "{layer:?}"
-        );
+        assert_eq!(port.clock_bytes(class), 10 * counted, "{layer:?}");
         let stats = port.stats();
         assert_eq!(stats.sent_frames, u64::from(burst.frames));
         assert_eq!(stats.sent_wire_bytes, u64::from(burst.wire_bytes));
@@ -179,7 +175,10 @@ fn a_decision_says_how_late_it_is() {
     };
     let (mut port, class) = port(&cfg, GBIT / 10);
     assert_eq!(port.next_and_lateness(0), (Decision::Send(class), 0));
-    assert_eq!(port.next_and_lateness(800), (Decision::Send(class), 800_000));
+    assert_eq!(
+        port.next_and_lateness(800),
+        (Decision::Send(class), 800_000)
+    );
     port.sent(class, 1514, true, 800).unwrap();
     let normal = port
         .add_class(&ClassConfig::Normal {

@@ -159,7 +159,10 @@ fn no_drift_in_ten_million_packets() {
                     let ideal = (counted * 8_000_000_000_000).div_ceil(u128::from(rate));
                     let off = i128::from(port.global_ps()) - ideal as i128;
                     let half = 42 * 8_000_000_000_000 / i128::from(line);
-                    assert!((-half..=half).contains(&off) || line == rate, "off by {off}");
+                    assert!(
+                        (-half..=half).contains(&off) || line == rate,
+                        "off by {off}"
+                    );
                     let len = LENGTHS[sent as usize % LENGTHS.len()];
                     counted += u128::from(len);
                     sent += 1;
@@ -316,10 +319,7 @@ fn normal_classes_share_the_rest() {
     assert!(paid[0].abs_diff(3 * paid[1]) <= 3000 + 1538, "{paid:?}");
     let fair = wire.port.global_bytes() / 4;
     assert!(wire.bytes_of(paced).abs_diff(fair) <= 1514 * 2);
-    assert!(
-        wire.port.late_bytes_max() <= 1538,
-        "one frame at most"
-    );
+    assert!(wire.port.late_bytes_max() <= 1538, "one frame at most");
 }
 
 /// A frame that no wire should carry does not upset the clocks.

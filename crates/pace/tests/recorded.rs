@@ -53,7 +53,13 @@ impl Recorder {
         let classes = (0..CLASSES)
             .map(|_| (port.add_class(&class(&mut random)).unwrap(), 0))
             .collect();
-        Recorder { port, classes, random, now_ns: 0, hash: 0xcbf2_9ce4_8422_2325 }
+        Recorder {
+            port,
+            classes,
+            random,
+            now_ns: 0,
+            hash: 0xcbf2_9ce4_8422_2325,
+        }
     }
 
     fn note(&mut self, number: u64) {
@@ -66,7 +72,9 @@ impl Recorder {
         let number = self.random.below(CLASSES as u64) as usize;
         let frames = 1 + self.random.below(8) as u32;
         self.classes[number].1 += frames;
-        self.port.activate(self.classes[number].0, self.now_ns).unwrap();
+        self.port
+            .activate(self.classes[number].0, self.now_ns)
+            .unwrap();
     }
 
     fn serve(&mut self) {
@@ -93,15 +101,22 @@ impl Recorder {
     fn change(&mut self) {
         let number = self.random.below(CLASSES as u64) as usize;
         let config = class(&mut self.random);
-        self.port.change_class(self.classes[number].0, &config).unwrap();
+        self.port
+            .change_class(self.classes[number].0, &config)
+            .unwrap();
     }
 }
 
 fn class(random: &mut Random) -> ClassConfig {
     let rate_bps = LINE_BPS / PARTS[random.below(PARTS.len() as u64) as usize];
     match random.below(6) {
-        0 => ClassConfig::Normal { quantum_bytes: None },
-        1 => ClassConfig::Borrowing { rate_bps: rate_bps / 2, ceil_bps: rate_bps },
+        0 => ClassConfig::Normal {
+            quantum_bytes: None,
+        },
+        1 => ClassConfig::Borrowing {
+            rate_bps: rate_bps / 2,
+            ceil_bps: rate_bps,
+        },
         _ => ClassConfig::Paced { rate_bps },
     }
 }
@@ -116,7 +131,10 @@ fn decisions(order: Order, guard_band: bool, wheel: bool) -> u64 {
         }
     }
     let stats = recorder.port.stats();
-    assert!(stats.sent_frames > 1000 && stats.gap_frames > 500, "{stats:?}");
+    assert!(
+        stats.sent_frames > 1000 && stats.gap_frames > 500,
+        "{stats:?}"
+    );
     recorder.note(stats.sent_wire_bytes);
     recorder.note(stats.borrowed_frames);
     recorder.note(stats.guard_band_held);
@@ -129,7 +147,12 @@ fn decisions_in_mode_gap_are_those_of_version_0_2_0() {
     for order in [Order::Clock, Order::Rate, Order::Next] {
         for guard_band in [false, true] {
             for wheel in [false, true] {
-                found.push((order, guard_band, wheel, decisions(order, guard_band, wheel)));
+                found.push((
+                    order,
+                    guard_band,
+                    wheel,
+                    decisions(order, guard_band, wheel),
+                ));
             }
         }
     }

@@ -2,7 +2,7 @@
 //! What is refused, and that nothing has changed then. `PACE_ERR_FULL` and
 //! `PACE_ERR_BUSY` of the core are tested beside the binding (src/ffi.rs).
 
-use pace::{Burst, ClassConfig, Config, Decision, Error, Layer, Scheduler, LEAD_MAX_PS};
+use pace::{Burst, ClassConfig, Config, Decision, Error, LEAD_MAX_PS, Layer, Scheduler};
 
 const GBIT: u64 = 1_000_000_000;
 

@@ -44,7 +44,11 @@ fn a_debt_is_paid_when_the_clock_is_reached() {
             one_packet(&mut port, ids[0], 0);
             let clock = (1514 * 8 * GBIT).div_ceil(rate);
             // Bytes handed out are the clock where gaps fill the wire.
-            let behind = if mode == Mode::Timer { 0 } else { 1538 * BYTE_NS };
+            let behind = if mode == Mode::Timer {
+                0
+            } else {
+                1538 * BYTE_NS
+            };
             let at = |ns: u64| port.debt_ns(ids[0], ns).unwrap();
             assert_eq!(at(0), clock.saturating_sub(behind), "{mode:?} {rate}");
             assert_eq!(at(clock), 0, "{mode:?} {rate}");

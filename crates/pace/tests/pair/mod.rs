@@ -6,9 +6,7 @@ mod bytes;
 mod reservation;
 
 use crate::reference::{Choice, Reference, Type, wrapped};
-use pace::{
-    Burst, ClassConfig, ClassId, Config, Decision, LEAD_MAX_PS, Mode, Order, Scheduler,
-};
+use pace::{Burst, ClassConfig, ClassId, Config, Decision, LEAD_MAX_PS, Mode, Order, Scheduler};
 use std::collections::{BTreeMap, VecDeque};
 
 pub use bytes::replay;
@@ -254,11 +252,7 @@ impl Pair {
 
     /// Compares what depends on time, once the core has advanced its clock.
     fn check_what_follows_time(&self) {
-        assert_eq!(
-            self.core.global_ps(),
-            wrapped(&self.plain.global),
-            "global"
-        );
+        assert_eq!(self.core.global_ps(), wrapped(&self.plain.global), "global");
         assert_eq!(
             self.core.stats().rebased_ps,
             wrapped(&self.plain.shifted),

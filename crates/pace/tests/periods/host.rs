@@ -78,7 +78,8 @@ impl Host {
                 let queued = self.queued.get_mut(&class).unwrap();
                 *queued -= 1;
                 let more = *queued > 0;
-                self.sent.push((line_bytes(self.port.global_ps(), LINE), class));
+                self.sent
+                    .push((line_bytes(self.port.global_ps(), LINE), class));
                 self.port.sent(class, FRAME, more, self.now_ns).unwrap();
             }
             Decision::Gap { wire_bytes } => self.port.gap_sent(wire_bytes),

@@ -14,8 +14,8 @@ mod reservation;
 
 use lead::Lead;
 use num_bigint::{BigInt, BigUint};
-use num_rational::BigRational;
 use num_integer::Integer;
+use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 use pace::{Burst, Config, Layer, Mode, Order};
 use periods::{Periods, Reservation};
@@ -243,7 +243,11 @@ impl Reference {
 
     /// What both clocks, rounded, may be farther apart than they are.
     fn rounding_ps(&self) -> u64 {
-        if BYTE_PS % self.cfg.line_rate_bps == 0 { 0 } else { 2 }
+        if BYTE_PS % self.cfg.line_rate_bps == 0 {
+            0
+        } else {
+            2
+        }
     }
 
     /// How early a frame may leave because no gap is shorter.
@@ -254,7 +258,10 @@ impl Reference {
 
     /// What a queue orders by: the unit of a clock, and then the id.
     fn key(&self, clock: &BigInt, id: u32) -> (BigInt, u32) {
-        ((clock - &self.shifted).div_floor(&BigInt::from(UNIT_PS)), id)
+        (
+            (clock - &self.shifted).div_floor(&BigInt::from(UNIT_PS)),
+            id,
+        )
     }
 
     fn is_active_paced(class: &Class) -> bool {
