@@ -74,21 +74,21 @@ commit() {
 put core/include/pace/pace.h core/include/pace/pace_sched.h $psp/core/include/pace
 put core/deps/mul_div.h $psp/core/deps
 put core/deps/kernel/pace_deps.h $psp/core/deps/kernel
-core byte_clock
-commit "add the byte clock" <<'END'
-psp paces packets by counting bytes: the port's clock is the number of bytes
-that the wire could have carried, and a class may send when its own clock is
-not ahead of it. No timer is asked when a frame is due, so a late interrupt
-does not move frames as long as the transmit ring holds some.
+core clock
+commit "add the clocks" <<'END'
+psp paces packets by what was sent: the port's clock is the time that the sent
+bytes took on the wire, and a class may send when its own clock is not ahead of
+it. No timer is asked when a frame is due, so a late interrupt does not move
+frames as long as the transmit ring holds some.
 
-Add the clocks: exact fractions, comparison across a wrap, and real time on a
-wire that is idle. The API and its memory come along. Nothing is compiled yet.
+Add the clocks: picoseconds with exact fractions, comparison across a wrap, and
+real time on a wire that is idle. The API and its memory come along. Nothing is compiled yet.
 END
 
 core heap sort chunk wheel queue storage class key stale
 commit "add the queue of class clocks" <<'END'
 A port looks up the class with the lowest clock for each frame. Add the queue:
-a heap for few classes, and beyond 2048 keys a wheel whose cost does not grow
+a heap for few classes, and beyond 512 keys a wheel whose cost does not grow
 with their number. Classes have packed keys in it, which may be stale.
 END
 
