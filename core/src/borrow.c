@@ -46,7 +46,8 @@ static u64 ceil_slack(const struct pace_sched *s, const struct pace_class *c)
 static bool is_below_ceil(const struct pace_sched *s,
 			  const struct pace_class *c)
 {
-	return !pace_clock_ahead(c->ceil_clock.ps, pace_schedule_clock(s));
+	return !pace_clock_ahead(pace_key_clock(c->ceil_clock.ps),
+				 pace_schedule_clock(s));
 }
 
 /* Returns the class with the smallest ceil clock not reached yet, or NULL. */

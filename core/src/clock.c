@@ -121,6 +121,11 @@ static inline u64 pace_later(u64 a, u64 b)
 	return (s64)(a - b) < 0 ? b : a;
 }
 
+static inline u64 pace_earlier(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0 ? a : b;
+}
+
 /* Returns how long the line takes for so many bytes, at most 2^23, rounded up. */
 static inline u64 pace_line_takes_ps(const struct pace_sched *s, u64 bytes)
 {

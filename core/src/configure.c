@@ -17,6 +17,13 @@ enum pace_error pace_class_check(const struct pace_sched *s,
 	return err;
 }
 
+static void set_max_cost(struct pace_sched *s, struct pace_class *c)
+{
+	c->max_cost_ps = class_max_cost(s, c);
+	if (c->max_cost_ps < s->least_cost_ps)
+		s->least_cost_ps = c->max_cost_ps;
+}
+
 static void configure_class(struct pace_sched *s, struct pace_class *c,
 			    const struct pace_class_config *cfg)
 {
@@ -52,7 +59,7 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 	c->rate_bps = cfg->rate_bps;
 	c->ceil_bps = ceil_bps;
 	c->has_ceil = ceil_bps != 0;
-	c->max_cost_ps = class_max_cost(s, c);
+	set_max_cost(s, c);
 	pace_class_set_frame_cost(s, c, &last);
 	pace_eligible_update(c);
 }
@@ -174,6 +181,7 @@ enum pace_error pace_init(struct pace_sched *s, const struct pace_config *cfg,
 	pace_set_storage(s, storage, capacity);
 	s->line.ns = now_ns;
 	s->asked_ns = now_ns;
+	s->least_cost_ps = PACE_LEAD_MAX_PS;
 	return PACE_OK;
 }
 
@@ -222,6 +230,7 @@ static void set_all_frame_costs(struct pace_sched *s)
 	u32 id;
 
 	s->offered_load_bps = 0;
+	s->least_cost_ps = PACE_LEAD_MAX_PS;
 	for (id = 0; id < s->id_end; id++) {
 		struct pace_class *c = s->by_id[id];
 
@@ -236,7 +245,7 @@ static void set_all_frame_costs(struct pace_sched *s)
 		c->last = t;
 		if (c->type != PACE_TYPE_PACED)
 			continue;
-		c->max_cost_ps = class_max_cost(s, c);
+		set_max_cost(s, c);
 		pace_class_set_frame_cost(s, c, &t);
 		if (c->active && !pace_is_launching(c))
 			pace_load_add(s, c);

@@ -24,7 +24,7 @@ static inline u64 pace_eligible_time(const struct pace_class *c)
 
 /*
  * A queue key: 44 bits of clock, in units of 64 ps, above 20 of id; heap.c has the
- * order.  Clocks within one unit are ordered by id.
+ * order.  Clocks within one unit are one: they are ordered by id, and reached together.
  */
 #ifndef KEY_UNIT_SHIFT
 #define KEY_UNIT_SHIFT	6	/* proofs have small clocks, and 0 */
@@ -36,16 +36,26 @@ static inline u64 pace_key_of(u64 ps)
 	return ps >> KEY_UNIT_SHIFT << PACE_ID_BITS;
 }
 
+/* Returns the earliest clock that is one to a queue with this. */
+static inline u64 pace_key_clock(u64 ps)
+{
+	return ps >> KEY_UNIT_SHIFT << KEY_UNIT_SHIFT;
+}
+
 static inline u64 pace_clock_key(u64 ps, const struct pace_class *c)
 {
 	return pace_key_of(ps) | c->id;
 }
 
-/* Returns true if the class may send at its rate now. */
+/*
+ * Returns true if the class may send at its rate now: less than 64 ps before its clock
+ * is at its clock, as for a queue.
+ */
 static inline bool pace_is_eligible(const struct pace_sched *s,
 				    const struct pace_class *c)
 {
-	return !pace_clock_ahead(pace_eligible_time(c), pace_schedule_clock(s));
+	return !pace_clock_ahead(pace_key_clock(pace_eligible_time(c)),
+				 pace_schedule_clock(s));
 }
 
 /*

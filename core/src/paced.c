@@ -92,22 +92,30 @@ static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
 		fetch_coming(s, q);
 }
 
-/* Returns true if of the classes that wait the first alone is due at global_ps. */
-static inline bool is_before_second(const struct pace_sched *s, u64 global_ps)
-{
-	return s->waiting.count == 1 ||
-	       pace_key_before(pace_key_of(global_ps - s->offset_ps) |
-			       PACE_KEY_ID_MASK, pace_queue_second(&s->waiting));
-}
-
 /*
- * The same now.  Such a class needs no order, so it is served from among the waiting
- * ones.  In ORDER_RATE it might be behind without bound, and has to leave them.
+ * Returns true if of the classes that wait the first goes first, which is due at
+ * global_ps; none is in the queue of eligible ones.  No second one is due; or in
+ * ORDER_NEXT no other's virtual finish time can be as early: that is at least the
+ * second clock and what the cheapest burst of a class costs.  Such a class needs no
+ * other queue, so it is served from among the waiting ones: one path for one due class.
+ * In ORDER_RATE a class might be behind without bound, and has to leave them.
  */
-static inline bool is_due_alone(const struct pace_sched *s)
+static inline bool is_first_in_order(const struct pace_sched *s,
+				     const struct pace_class *c, u64 global_ps)
 {
-	return s->cfg.order == PACE_ORDER_RATE ? s->waiting.count == 1 :
-						 is_before_second(s, s->global_ps);
+	u64 second, least;
+
+	if (s->cfg.order == PACE_ORDER_CLOCK || s->waiting.count == 1)
+		return true;
+	if (s->cfg.order == PACE_ORDER_RATE)
+		return false;
+	second = pace_queue_second(&s->waiting);
+	if (pace_key_before(pace_key_of(global_ps - s->offset_ps) | PACE_KEY_ID_MASK,
+			    second))
+		return true;
+	least = (second & ~PACE_KEY_ID_MASK) + pace_key_of(s->least_cost_ps);
+	return pace_key_before(pace_key_of(pace_virtual_finish(s, c)) |
+			       PACE_KEY_ID_MASK, least);
 }
 
 /* Returns true if the first waiting class is to move to the eligible ones. */
@@ -116,7 +124,8 @@ static inline bool has_to_promote(const struct pace_sched *s)
 	const struct pace_class *c = pace_first_waiting(s);
 
 	return c && pace_is_eligible(s, c) &&
-	       (!pace_queue_empty(&s->eligible) || !is_due_alone(s));
+	       (!pace_queue_empty(&s->eligible) ||
+		!is_first_in_order(s, c, s->global_ps));
 }
 
 /* Moves the first waiting class to the eligible ones: has_to_promote(). */
@@ -128,7 +137,7 @@ static void promote_first(struct pace_sched *s)
 	insert_eligible(s, c);
 }
 
-/* Moves all classes whose time has come to the eligible ones, but one alone. */
+/* Moves all classes whose time has come to the eligible ones, if the first needs it. */
 static inline void promote_eligible(struct pace_sched *s)
 {
 	while (has_to_promote(s))
@@ -160,13 +169,11 @@ static inline struct pace_class *pace_first_eligible(struct pace_sched *s)
 	struct pace_class *c = pace_first_waiting(s);
 	bool due = c && pace_is_eligible(s, c);
 
-	if (s->cfg.order == PACE_ORDER_CLOCK)
-		return due ? c : NULL;
 	for (;;) {
 		if (pace_queue_empty(&s->eligible)) {
 			if (!due)
 				return NULL;
-			if (is_due_alone(s))
+			if (is_first_in_order(s, c, s->global_ps))
 				return c;
 		}
 		promote_eligible(s);
@@ -286,6 +293,16 @@ static inline u64 lag_of(const struct pace_sched *s, u64 clock)
 }
 
 /*
+ * Returns how far the virtual finish time of a class is behind, as a queue orders it:
+ * those that are one to the queue have one lag.
+ */
+static inline u64 lag_in_order(const struct pace_sched *s,
+			       const struct pace_class *c)
+{
+	return lag_of(s, pace_key_clock(pace_virtual_finish(s, c)));
+}
+
+/*
  * Forgets the common lag if the offered load exceeded the line and no longer
  * does.  `left`, if not NULL, is the class that has just left: its virtual
  * finish time counts, or it would return ahead of it.
@@ -301,9 +318,9 @@ static void pace_lag_settle(struct pace_sched *s, bool was_over,
 		return;
 	first = pace_first_eligible(s);
 	if (first)
-		lag = lag_of(s, pace_virtual_finish(s, first));
-	if (left && lag_of(s, pace_virtual_finish(s, left)) > lag)
-		lag = lag_of(s, pace_virtual_finish(s, left));
+		lag = lag_in_order(s, first);
+	if (left && lag_in_order(s, left) > lag)
+		lag = lag_in_order(s, left);
 	if (lag)
 		rebase(s, lag);
 }
@@ -330,7 +347,7 @@ static inline void pace_lag_bound(struct pace_sched *s)
 
 	if (!last)
 		return;
-	lag = lag_of(s, pace_virtual_finish(s, last));
+	lag = lag_in_order(s, last);
 	if (!lag)
 		return;
 	max = pace_lag_max(s);

@@ -165,7 +165,7 @@ static u32 gap_frame(const struct pace_sched *s, u64 gap_bytes)
 static inline bool at_rate(const struct pace_sched *s, const struct pace_class *c)
 {
 	return !c->has_ceil ||
-	       !pace_clock_ahead(pace_eligible_time(c),
+	       !pace_clock_ahead(pace_key_clock(pace_eligible_time(c)),
 				 pace_schedule_clock(s) + early_limit_ps(s));
 }
 
@@ -246,8 +246,8 @@ static struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
 
 /*
  * One path for one due class: TIMER, nothing active but paced classes without a ceil,
- * none eligible, of those that wait at most the first is due, and it is late by no
- * more than a stall.  Returns false, and has changed nothing, if that is not so.
+ * and the first that waits is due before the others or not at all, and late by no more
+ * than a stall.  Returns false, and has changed nothing, if that is not so.
  */
 static inline bool next_alone(struct pace_sched *s, u64 now_ns,
 			      struct pace_decision *d)
@@ -257,20 +257,20 @@ static inline bool next_alone(struct pace_sched *s, u64 now_ns,
 	struct pace_class *c;
 	s64 late;
 
-	if (!s->is_plain || s->others || !s->waiting.count || s->eligible.count ||
-	    ns > PACE_STEP_NS_MAX)
+	if (!s->is_plain || s->others || s->period.classes || !s->waiting.count ||
+	    s->eligible.count || ns > PACE_STEP_NS_MAX)
 		return false;
 	c = pace_first_waiting(s);
-	clock = c->clock.ps + s->offset_ps;
+	clock = pace_key_clock(c->clock.ps) + s->offset_ps;
 	global = s->line.ps + ns * PACE_PS_PER_NS;
 	free_ps = s->busy_until_ps;
 	late = (s64)(global - clock);
 	if (late >= 0 && (late > (s64)PACE_STALL_PS || (s64)(global - free_ps) < 0 ||
-			  !is_before_second(s, global)))
+			  !is_first_in_order(s, c, global)))
 		return false;
 	if (ns && (s64)(clock - s->global_ps) > 0) {
 		/* pace_note_idle() */
-		until = late < 0 ? global : clock;
+		until = pace_earlier(global, c->clock.ps + s->offset_ps);
 		if ((s64)(until - free_ps) > 0)
 			s->idled_ps = until - s->offset_ps;
 	}
@@ -281,10 +281,10 @@ static inline bool next_alone(struct pace_sched *s, u64 now_ns,
 		*d = (struct pace_decision){
 			.verdict = PACE_SEND,
 			.cls = c,
-			.late_ps = late,
+			.late_ps = (s64)(global - s->offset_ps - c->clock.ps),
 		};
 	else
-		*d = wait_decision(s, pace_later(clock, free_ps));
+		*d = wait_decision(s, pace_later(c->clock.ps + s->offset_ps, free_ps));
 	return true;
 }
 
@@ -349,7 +349,7 @@ bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
 	u64 clock = c->ceil_bps ? c->ceil_clock.ps : c->clock.ps;
 
 	return c->active && c->type == PACE_TYPE_PACED &&
-	       pace_clock_ahead(clock, pace_schedule_clock(s));
+	       pace_clock_ahead(pace_key_clock(clock), pace_schedule_clock(s));
 }
 
 /*
@@ -537,6 +537,37 @@ static void sent_paced(struct pace_sched *s, struct pace_class *c,
 	pace_paced_update(s, c);
 }
 
+/*
+ * The same path for the frame of that class, which waits again.  What pace_next() would
+ * answer now, at the same instant, is worked out here, mostly that it waits.  Returns
+ * false, and has changed nothing, if pace_next() did not go by this path.
+ */
+static inline bool sent_alone(struct pace_sched *s, struct pace_class *c,
+			      const struct pace_burst *t, u64 now_ns)
+{
+	u64 now, due;
+
+	if (!s->advanced || !s->is_plain || s->others || s->period.classes ||
+	    now_ns != s->asked_ns || s->waiting.stale || c->place != PACE_WAITING ||
+	    pace_queue_min(&s->waiting) != c->id || !is_same_burst(&c->last, t) ||
+	    s->cfg.order == PACE_ORDER_RATE)
+		return false;
+	s->advanced = false;
+	now = pace_schedule_clock(s);
+	note_lateness(s, c);
+	s->last_finish_ps = pace_virtual_finish(s, c);
+	pace_clock_advance(&c->clock, c->rate_quot, c->rate_rem, c->rate_bps);
+	occupy_line(s, t);
+	pace_queue_replace_min(&s->waiting, pace_clock_key(c->clock.ps, c));
+	if (pace_queue_has_wheel(&s->waiting))
+		fetch_coming(s, &s->waiting);
+	due = pace_first_waiting(s)->clock.ps;
+	if (pace_clock_ahead(pace_key_clock(due), now))
+		s->quiet_until_ns = pace_line_reaches_ns(&s->line,
+				pace_later(due + s->offset_ps, s->busy_until_ps));
+	return true;
+}
+
 void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns)
 {
@@ -549,6 +580,8 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	if (!PACE_ASSERT(c->active && len_bytes && frames &&
 			 len_bytes <= PACE_FRAME_MAX && wire_bytes &&
 			 wire_bytes <= PACE_BURST_WIRE_MAX))
+		return;
+	if (more && sent_alone(s, c, &t, now_ns))
 		return;
 	pace_invalidate(s);
 	/* pace_next() has done so, mostly; a short period may end twice. */
@@ -566,14 +599,9 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		sent_reserved(s, c, &t, more);
 	else
 		sent_paced(s, c, &t, more);
-	/*
-	 * A frame from before frames became shorter may pass classes that wait by
-	 * more than lag may be.  In TIMER frames do not move the clock.
-	 */
-	if (t.wire_bytes > s->burst_wire_bytes)
+	/* In TIMER frames do not move the clock. */
+	if (s->cfg.mode != PACE_MODE_TIMER)
 		pace_paced_advance(s);
-	else if (s->cfg.mode != PACE_MODE_TIMER)
-		pace_lag_bound(s);
 }
 
 void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,

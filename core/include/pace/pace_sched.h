@@ -79,6 +79,7 @@ struct pace_sched {
 	u32 others;		/* active, and not paced, with a ceil or before its launch */
 	u32 active_normal;
 	u64 offered_load_bps;		/* of all active paced classes, on the wire */
+	u64 least_cost_ps;	/* no class has a lower max_cost_ps */
 
 	struct pace_queue waiting;	/* active paced classes by clock */
 	struct pace_queue eligible;	/* those that may send, in cfg.order */

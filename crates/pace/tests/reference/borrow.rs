@@ -17,7 +17,7 @@ impl Reference {
             Mode::Timer => BigInt::ZERO,
             Mode::Gap | Mode::Hybrid => self.half_gap_ps(),
         };
-        class.ceil_bps == 0 || class.due() <= &self.global + early
+        class.ceil_bps == 0 || self.ordered(&class.due()) <= &self.global + early
     }
 
     /// Raises the ceil clock of a class that could have sent and did not.
@@ -31,7 +31,7 @@ impl Reference {
 
     /// Moves classes below their ceil to those that borrow, at the others' time.
     fn promote(&mut self) {
-        let ready = |class: &Class| !class.borrowing && class.ceil_due() <= self.global;
+        let ready = |class: &Class| !class.borrowing && self.is_reached(&class.ceil_due());
         let ids: Vec<u32> = self
             .sharing()
             .filter(|(_, class)| ready(class))
@@ -64,7 +64,7 @@ impl Reference {
                 .sharing()
                 .filter(|(_, class)| class.borrowing)
                 .min_by_key(|(id, class)| (key(class), **id))?;
-            if class.ceil_due() <= self.global {
+            if self.is_reached(&class.ceil_due()) {
                 return Some(id);
             }
             self.class_mut(id).borrowing = false;

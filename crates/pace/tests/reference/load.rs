@@ -26,11 +26,11 @@ impl Reference {
         }
     }
 
+    /// As a queue orders them.
     fn smallest_finish(&self) -> Option<BigInt> {
         self.paced()
-            .map(|(&id, class)| (self.virtual_finish(class), id))
-            .min_by_key(|(finish, id)| self.key(finish, *id))
-            .map(|(finish, _)| finish)
+            .map(|(_, class)| self.ordered(&self.virtual_finish(class)))
+            .min()
     }
 
     /// The eligible time of the class that is first by it, and that class.
@@ -60,6 +60,7 @@ impl Reference {
         if !was_over || self.over_subscribed() || self.cfg.order == Order::Rate {
             return;
         }
+        let left = left.map(|left| self.ordered(&left));
         let smallest = self.smallest_finish().into_iter().chain(left).min();
         if let Some(smallest) = smallest.filter(|smallest| *smallest < self.global) {
             let by = &self.global - smallest;

@@ -256,6 +256,16 @@ impl Reference {
         self.takes(half).floor().to_integer() + self.rounding_ps()
     }
 
+    /// The earliest clock that is one to a queue with this.
+    fn ordered(&self, clock: &BigInt) -> BigInt {
+        self.key(clock, 0).0 * UNIT_PS + &self.shifted
+    }
+
+    /// Clocks that are one to a queue are reached together.
+    fn is_reached(&self, clock: &BigInt) -> bool {
+        self.ordered(clock) <= self.global
+    }
+
     /// What a queue orders by: the unit of a clock, and then the id.
     fn key(&self, clock: &BigInt, id: u32) -> (BigInt, u32) {
         (
@@ -462,11 +472,7 @@ impl Reference {
     }
 
     fn first_eligible(&self) -> Option<u32> {
-        let mut due: Vec<_> = self.paced().collect();
-        due.sort_by_key(|(id, class)| self.key(&class.due(), **id));
-        let due = due
-            .into_iter()
-            .take_while(|(_, class)| class.due() <= self.global);
+        let due = self.paced().filter(|(_, class)| self.is_reached(&class.due()));
         match self.cfg.order {
             Order::Clock => due.min_by_key(|(id, class)| self.key(&class.due(), **id)),
             Order::Rate => due.min_by_key(|(id, class)| (u64::MAX - class.rate_bps, **id)),
@@ -492,7 +498,7 @@ impl Reference {
             0 => class.rate_due(),
             _ => class.ceil_due(),
         };
-        Self::is_active_paced(class) && at > self.global
+        Self::is_active_paced(class) && !self.is_reached(&at)
     }
 
     pub fn set_head(&mut self, id: u32, wire_bytes: u32) {
