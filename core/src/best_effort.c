@@ -8,14 +8,24 @@
  *
  * Deficits count wire bytes.  Error bound: over any time in which two classes
  * stay active, their service divided by their quanta differs by less than one
- * quantum and one largest frame.  Cost per frame: one visit, or as many as
- * quanta make up one frame when quanta are smaller than frames.
+ * quantum and one largest frame.  Cost per frame: one visit, or, when quanta are smaller
+ * than frames, at most four rounds: after one in vain, those that nobody can use are
+ * added at once.
  */
 #include <pace/pace_sched.h>
 
 static u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c)
 {
 	return c->quantum_bytes ? c->quantum_bytes : s->cfg.max_frame_bytes;
+}
+
+/* Returns after how many more quanta a class that owes still has no surplus. */
+static u64 vain_rounds(const struct pace_sched *s, const struct pace_class *c)
+{
+	u64 rem;
+
+	return c->deficit_bytes > 0 ? 0 :
+	       pace_div_rem((u64)-c->deficit_bytes, pace_quantum(s, c), &rem);
 }
 
 /*
@@ -25,12 +35,23 @@ static u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c)
 static struct pace_class *pace_best_effort_next(struct pace_sched *s)
 {
 	struct pace_class *c = s->ring;
+	u32 left = s->active_normal;
+	u64 rounds = ~0ull;
 
 	while (c->deficit_bytes <= 0) {
 		c->deficit_bytes += pace_quantum(s, c);
 		if (c->deficit_bytes > 0)
 			break;
+		if (rounds > vain_rounds(s, c))
+			rounds = vain_rounds(s, c);
 		c = c->next;
+		if (--left)
+			continue;
+		/* A round in vain: so are these. */
+		for (left = s->active_normal; left; left--, c = c->next)
+			c->deficit_bytes += (s64)(rounds * pace_quantum(s, c));
+		left = s->active_normal;
+		rounds = ~0ull;
 	}
 	s->ring = c;
 	return c;
@@ -123,12 +144,13 @@ static void begin_visit(const struct pace_sched *s, struct pace_class *c)
 	c->passed = false;
 }
 
-/* Ends the visit of a class before it has sent what it might. */
-static void pass_over(const struct pace_sched *s, struct pace_class *c)
+/* Ends so many visits of a class before it has sent what it might. */
+static void pass_over(const struct pace_sched *s, struct pace_class *c, u64 visits)
 {
 	s64 most = SAVED_QUANTA * (s64)pace_quantum(s, c);
 
 	begin_visit(s, c);
+	c->deficit_bytes += (s64)((visits - 1) * pace_quantum(s, c));
 	if (c->deficit_bytes > most)
 		c->deficit_bytes = most;
 	c->passed = true;
@@ -142,6 +164,8 @@ static void pass_over(const struct pace_sched *s, struct pace_class *c)
 static struct pace_class *pace_guarded_next(struct pace_sched *s)
 {
 	struct pace_class *c = s->ring;
+	u32 left = s->active_normal;
+	u64 rounds = ~0ull;
 
 	if (!any_fits(s)) {
 		s->stats.guard_band_held++;
@@ -149,14 +173,30 @@ static struct pace_class *pace_guarded_next(struct pace_sched *s)
 	}
 	if (!pace_head_fits(s, c))
 		s->stats.guard_band_held++;
-	for (;; c = c->next) {
+	for (;;) {
 		if (!pace_head_fits(s, c)) {
-			pass_over(s, c);
-			continue;
+			pass_over(s, c, 1);
+		} else {
+			begin_visit(s, c);
+			if (c->deficit_bytes > 0)
+				break;
+			if (rounds > vain_rounds(s, c))
+				rounds = vain_rounds(s, c);
 		}
-		begin_visit(s, c);
-		if (c->deficit_bytes > 0)
-			break;
+		c = c->next;
+		if (--left)
+			continue;
+		/* A round in vain, in which some fit: so are these. */
+		for (left = s->active_normal; left; left--, c = c->next) {
+			if (!rounds)
+				break;
+			if (pace_head_fits(s, c))
+				c->deficit_bytes += (s64)(rounds * pace_quantum(s, c));
+			else
+				pass_over(s, c, rounds);
+		}
+		left = s->active_normal;
+		rounds = ~0ull;
 	}
 	s->ring = c;
 	return c;

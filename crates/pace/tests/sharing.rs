@@ -3,7 +3,7 @@
 //! that come and go.
 
 use crate::wire::{Gigabit, Random, Wire};
-use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
+use pace::{Burst, ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
 
 const GBIT: u64 = 1_000_000_000;
 
@@ -374,4 +374,48 @@ fn who_comes_to_one_that_is_alone_is_seen() {
     port.activate(fast, 1_202_000).unwrap();
     assert_eq!(port.next(1_203_000), Decision::Send(slow));
     assert_eq!(port.next(1_210_000), Decision::Send(fast));
+}
+
+/// Classes that owe long bursts, by quanta far smaller: who is next is whoever a round after
+/// the other gives a surplus first, although the rounds in vain are added at once.
+#[test]
+fn rounds_in_vain_change_nobody_s_place() {
+    let cfg = Config {
+        max_burst_bytes: 60_000,
+        ..Config::ethernet(GBIT, 1514)
+    };
+    let mut port = Scheduler::new(&cfg, 0).unwrap();
+    let quanta = [256u32, 300, 1000, 257, 5000];
+    let ids = quanta.map(|quantum_bytes| {
+        let quantum_bytes = Some(quantum_bytes);
+        let id = port
+            .add_class(&ClassConfig::Normal { quantum_bytes })
+            .unwrap();
+        port.activate(id, 0).unwrap();
+        id
+    });
+    let mut owed = [0i64; 5];
+    let mut at = 0;
+    for step in 0..2000u32 {
+        while owed[at] <= 0 {
+            owed[at] += i64::from(quanta[at]);
+            if owed[at] <= 0 {
+                at = (at + 1) % 5;
+            }
+        }
+        assert_eq!(port.next(0), Decision::Send(ids[at]), "step {step}");
+        let len_bytes = 60 + step * 7919 % 59_000;
+        let frames = len_bytes.div_ceil(1514);
+        let wire_bytes = len_bytes + frames * 24;
+        let burst = Burst {
+            len_bytes,
+            wire_bytes,
+            frames,
+        };
+        port.sent_burst(ids[at], burst, true, 0).unwrap();
+        owed[at] -= i64::from(wire_bytes);
+        if owed[at] <= 0 {
+            at = (at + 1) % 5;
+        }
+    }
 }

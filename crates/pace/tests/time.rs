@@ -502,3 +502,47 @@ fn only_a_timer_knows_what_comes_after() {
     assert!(matches!(port.next(0), Decision::Wait { .. }));
     assert_eq!(port.after_ns(), None);
 }
+
+/// A line that becomes slower or faster changes no rate: the next frame leaves when the class's
+/// rate says, to the nanosecond.
+#[test]
+fn a_line_that_changes_changes_no_rate() {
+    let lines = [GBIT / 10, GBIT, 10 * GBIT, 1000 * GBIT];
+    for mode in [Mode::Timer, Mode::Hybrid] {
+        for order in [Order::Clock, Order::Rate, Order::Next] {
+            for (from, to) in lines.iter().flat_map(|from| lines.map(|to| (*from, to))) {
+                let on = |line| Config {
+                    mode,
+                    order,
+                    ..Config::ethernet(line, 1514)
+                };
+                let mut port = Scheduler::new(&on(from), 0).unwrap();
+                let rate_bps = 100_000;
+                let class = port.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
+                port.activate(class, 0).unwrap();
+                port.sent(class, 1514, true, 0).unwrap();
+                port.reconfigure(&on(to), 1000).unwrap();
+                let mut now_ps = 1_000_000;
+                let at_ps = loop {
+                    match port.next(now_ps / 1000) {
+                        Decision::Wait { until_ns } => now_ps = until_ns * 1000,
+                        Decision::Gap { wire_bytes } => {
+                            port.gap_sent(wire_bytes);
+                            now_ps += u64::from(wire_bytes) * 8_000 * GBIT / to;
+                        }
+                        Decision::Send(_) => break now_ps,
+                        Decision::Idle => panic!("a class has a packet"),
+                    }
+                };
+                let due_ps = 1514 * 8_000 * GBIT / rate_bps;
+                // Half a smallest gap of the new line, and the nanosecond of a timer.
+                let gap_ps = match mode {
+                    Mode::Timer => 0,
+                    _ => 42 * 8_000 * GBIT / to,
+                };
+                let case = format!("{mode:?} {order:?} {from} {to}: {at_ps}");
+                assert!(at_ps.abs_diff(due_ps) <= gap_ps + 1000, "{case}");
+            }
+        }
+    }
+}

@@ -50,3 +50,33 @@ fn a_class_left_behind_by_more_than_half_the_circle_sends_at_once() {
         }
     }
 }
+
+/// After 213 days a clock left behind is as if it were ahead: within what a class may owe, to
+/// the nanosecond. The class has been silent for too long to owe anything.
+#[test]
+fn a_class_left_behind_by_all_of_the_circle_sends_at_once() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    const CIRCLE_NS: u64 = ((1u128 << 64) / 1000) as u64;
+    for mode in [Mode::Gap, Mode::Timer, Mode::Hybrid] {
+        for before_ns in [1, 100_000_000_000, 479_000_000_000] {
+            let config = Config {
+                mode,
+                order: Order::Next,
+                ..Config::ethernet(TBIT, 1514)
+            };
+            let mut port = Scheduler::new(&config, 0).unwrap();
+            let class = ClassConfig::Paced { rate_bps: TBIT / 4 };
+            let silent = port.add_class(&class).unwrap();
+            let other = port.add_class(&class).unwrap();
+            one_packet(&mut port, silent, 0);
+            let end = CIRCLE_NS - before_ns;
+            for now in (HOUR_NS..end).step_by(HOUR_NS as usize).chain([end - 1]) {
+                one_packet(&mut port, other, now);
+            }
+            assert_eq!(port.debt_ns(silent, end), Ok(0), "{mode:?}, {before_ns} ns");
+            port.activate(silent, end).unwrap();
+            let next = port.next(end);
+            assert_eq!(next, Decision::Send(silent), "{mode:?}, {before_ns} ns");
+        }
+    }
+}

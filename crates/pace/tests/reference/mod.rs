@@ -472,7 +472,9 @@ impl Reference {
     }
 
     fn first_eligible(&self) -> Option<u32> {
-        let due = self.paced().filter(|(_, class)| self.is_reached(&class.due()));
+        let due = self
+            .paced()
+            .filter(|(_, class)| self.is_reached(&class.due()));
         match self.cfg.order {
             Order::Clock => due.min_by_key(|(id, class)| self.key(&class.due(), **id)),
             Order::Rate => due.min_by_key(|(id, class)| (u64::MAX - class.rate_bps, **id)),
