@@ -698,9 +698,8 @@ static void psp_watch_check(struct psp_qdisc *q)
 }
 
 /*
- * Notifications of the device: link speed, MTU, address, number of queues.  A
- * byte clock at the old line rate would pace all classes wrongly by the
- * ratio.
+ * Notifications of the device: link speed, MTU, address, number of queues.  Sent
+ * bytes at the old line rate would be a clock wrong by the ratio.
  */
 
 static void psp_list_add(struct psp_qdisc *q)

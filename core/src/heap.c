@@ -9,7 +9,7 @@
  * ordered by id.  Values are on a circle of 2^44: of two keys the smaller is
  * the one from which the other is less than half the circle away.  All values
  * in a heap lie within 2^43 of each other; that is the caller's duty
- * (PACE_LEAD_MAX and pace_lag_bound() ensure it).
+ * (PACE_LEAD_MAX_PS and pace_lag_bound() ensure it).
  */
 #include <pace/pace_sched.h>
 
