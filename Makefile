@@ -20,7 +20,7 @@ help:
 	@echo "make check              format, clippy, tests inside the crates; for each edit"
 	@echo "make fresh              runs demo and test on an empty Debian: SUITE=bookworm (root)"
 	@echo "make test-debug         tests psp on a kernel with KASAN, lockdep and the like; takes hours"
-	@echo "make cross              tests the core's decisions on arm64 and s390x, under qemu-user"
+	@echo "make cross              tests the core's decisions on arm64, i686 and s390x, under qemu-user"
 	@echo "make prove              checks the core's proofs: docs/proofs.md"
 	@echo "make calculus           compares the bounds of predict with another library's"
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
@@ -55,7 +55,7 @@ demo:
 
 test test-all: setup
 	@tools/setup.sh libelf nm perl pkg-config sparse tc xz
-	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
+	@tools/setup.sh aarch64-linux-gnu-gcc i686-linux-gnu-gcc qemu-aarch64 qemu-i386 qemu-s390x s390x-linux-gnu-gcc
 	@tools/test.sh $(@:test-%=%)
 
 # Checks an edit: compiles and tests what was changed, and boots no guest.
@@ -68,7 +68,7 @@ fresh:
 
 # Takes a quarter of a minute; the first time apt fetches 200 MB of packages.
 cross: setup
-	@tools/setup.sh aarch64-linux-gnu-gcc qemu-aarch64 qemu-s390x s390x-linux-gnu-gcc
+	@tools/setup.sh aarch64-linux-gnu-gcc i686-linux-gnu-gcc qemu-aarch64 qemu-i386 qemu-s390x s390x-linux-gnu-gcc
 	@core/tests/run.sh build/cross
 
 # Fetches CBMC into the cache if it is not installed.

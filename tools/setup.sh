@@ -26,6 +26,7 @@ dpkg-buildpackage dpkg-dev
 dpkg-deb dpkg
 flex flex
 git git
+i686-linux-gnu-gcc gcc-i686-linux-gnu
 java default-jdk-headless
 libelf libelf-dev
 lintian lintian
@@ -35,6 +36,7 @@ nm binutils
 perl perl
 pkg-config pkg-config
 qemu-aarch64 qemu-user
+qemu-i386 qemu-user
 qemu-s390x qemu-user
 rpmbuild rpm
 s390x-linux-gnu-gcc gcc-s390x-linux-gnu
@@ -105,6 +107,7 @@ c_library /usr libc6-dev
 for program in "$@"; do
 	case $program in
 	aarch64-linux-gnu-gcc) c_library /usr/aarch64-linux-gnu libc6-dev-arm64-cross ;;
+	i686-linux-gnu-gcc) c_library /usr/i686-linux-gnu libc6-dev-i386-cross ;;
 	s390x-linux-gnu-gcc) c_library /usr/s390x-linux-gnu libc6-dev-s390x-cross ;;
 	esac
 done

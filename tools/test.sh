@@ -103,7 +103,7 @@ test | all)
 	part "format" cargo fmt --all --check
 	part "setup" tests/fresh/toolchain.sh
 	part "programs in C" programs_in_c
-	part "core on arm64 and s390x" core/tests/run.sh build/cross
+	part "core on arm64, i686 and s390x" core/tests/run.sh build/cross
 	part "clippy, as declared" declared
 	part "compiling the tests" cargo test --quiet --workspace --locked --no-run
 	part "checkpatch and sparse" "$built/debug/xtask" lint

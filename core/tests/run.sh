@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The core on other architectures: arm64, and s390x, which is big endian. The same
-# operations (decisions.c) have the same decisions there as here, with each of the
+# The core on other architectures: arm64, i686, which has 32 bits, and s390x, which is
+# big endian. The same operations (decisions.c) have the same decisions there as here, with each of the
 # two hosts' divisions: deps/host, and deps/kernel with linux/ beside this in the
 # place of the kernel's headers. Programs of other architectures run under
 # qemu-user.
@@ -40,4 +40,5 @@ decide() {
 
 decide "$(uname -m)" cc env
 decide arm64 aarch64-linux-gnu-gcc qemu-aarch64
+decide i686 i686-linux-gnu-gcc qemu-i386
 decide s390x s390x-linux-gnu-gcc qemu-s390x

@@ -5,4 +5,6 @@
 
 #define __ffs(word)	((unsigned long)__builtin_ctzl(word))
 
+#define fls64(word)	((word) ? 64 - __builtin_clzll(word) : 0)
+
 #endif /* TEST_LINUX_BITOPS_H */
