@@ -30,9 +30,9 @@ struct Host {
     /// What is handed out reaches the wire so much later, and whether the host measures that.
     handover_ns: u64,
     measures: bool,
-    /// What it measures is so much too late, and is corrected after a frame.
-    measured_late_ns: u64,
-    corrects: bool,
+    /// When the driver got the last frame, and whether that is to be reported.
+    got_ns: u64,
+    handed: bool,
 }
 
 impl Host {
@@ -52,8 +52,8 @@ impl Host {
             frames: Vec::new(),
             handover_ns: 0,
             measures: false,
-            measured_late_ns: 0,
-            corrects: false,
+            got_ns: 0,
+            handed: false,
         }
     }
 
@@ -73,9 +73,11 @@ impl Host {
     }
 
     fn transmit(&mut self, bytes: u32) -> u64 {
-        let start = self.wire_free.max(self.now + self.handover_ns);
+        self.got_ns = self.now + self.handover_ns;
+        let start = self.wire_free.max(self.got_ns);
         self.wire_free = start + u64::from(bytes) * BYTE_NS;
         self.ring.push_back(self.wire_free);
+        self.handed = true;
         start
     }
 
@@ -102,20 +104,15 @@ impl Host {
                 self.now = self.ring[0];
                 continue;
             }
-            if self.corrects {
-                self.port.started_earlier(self.measured_late_ns);
-                self.corrects = false;
+            if self.measures && self.handed {
+                self.handed = false;
+                self.port.started(self.got_ns, self.got_ns);
             }
             match self.port.next(now) {
                 Decision::Send(id) => self.send(id),
                 Decision::Gap { wire_bytes } => {
-                    let free = self.measures && self.port.wire_is_free(now);
-                    let start = self.transmit(wire_bytes);
+                    self.transmit(wire_bytes);
                     self.port.gap_sent(wire_bytes);
-                    if free {
-                        self.port.started(start + self.measured_late_ns);
-                        self.corrects = true;
-                    }
                 }
                 Decision::Wait { until_ns } => {
                     assert!(until_ns > now, "waits for the past");
@@ -203,23 +200,6 @@ fn the_time_that_handing_over_takes_is_corrected() {
             let count = starts.iter().zip(&at).filter(is_late).count();
             assert!(count > 250, "{what}: {count}");
         }
-    }
-}
-
-/// The same if the host measures too much at first, and notices.
-#[test]
-fn a_measured_time_is_corrected() {
-    for mode in [Mode::Gap, Mode::Hybrid] {
-        let mut random = Random(24);
-        let at = instants(&mut random, 300);
-        let mut host = Host::new(mode, Order::Next, false);
-        host.handover_ns = 5 * US;
-        host.measures = true;
-        host.measured_late_ns = 3 * US;
-        let class = host.launching(GBIT, at.iter().copied());
-        host.run_until(200 * MS, || random.below(5 * US));
-        let what = format!("{mode:?}");
-        assert_close(&host.starts(class), &at, HALF_GAP_NS, HALF_GAP_NS, &what);
     }
 }
 
