@@ -291,16 +291,15 @@ static void psp_launch_purge(struct psp_class *cl)
  * it did in the best case, which grows slowly, and that half of that is before the
  * driver has the frame: pace_started().
  *
- * The stack asks again late if it has stopped the queue meanwhile, and this says nothing
- * of the frame: then the driver has completed frames.  If it has not, the host was held
- * up.  If the wire may have waited for that frame, nobody knows for how long.  In mode gap all
- * launch times after it would be missed by as long, until the port is idle.  So
- * psp hands out nothing until all has left for certain, if frames wait for their launch
- * times, and measures again.
+ * The stack asks again later if the host was held up, or if the queue was stopped: then
+ * the driver has completed frames meanwhile.  If the wire may have waited for that frame,
+ * nobody knows for how long.  In mode gap all launch times after it would be missed by
+ * as long, until the port is idle.  So psp hands out nothing until all has left for
+ * certain, if frames wait for their launch times, and measures again.
  */
 
-/* The least time, until it is measured. */
-#define PSP_HANDOVER_NS		(2 * NSEC_PER_USEC)
+/* The least time at first: less than it takes, because what is too early stays so. */
+#define PSP_HANDOVER_NS		(1 * NSEC_PER_USEC)
 /*
  * The least time grows by this part each time.  An interrupt that comes within it a
  * hundred times in a row, because the sender's timer keeps step with the launch
@@ -309,14 +308,14 @@ static void psp_launch_purge(struct psp_class *cl)
 #define PSP_HANDOVER_GROWTH	256
 /* The first frames take longer.  So many go alone, and say how long the least time is. */
 #define PSP_HANDOVERS_FIRST	4
+/* So often at most psp lets the wire run dry: a host may take longer each time. */
+#define PSP_DRAINS_APART_NS	(1 * NSEC_PER_MSEC)
 /*
- * So often at most psp lets the wire run dry until a measurement succeeds, or as much
- * time has passed: a host may take longer each time.
+ * So long before a launch time it does not, because an interrupt may come then, unless it
+ * has waited for so long.
  */
-#define PSP_DRAINS		8
-#define PSP_DRAINS_NS		(10 * NSEC_PER_MSEC)
-/* If the driver has not completed all, psp looks again after so long. */
-#define PSP_DRAIN_LOOK_NS	(10 * NSEC_PER_USEC)
+#define PSP_DRAIN_BEFORE_NS	(100 * NSEC_PER_USEC)
+#define PSP_DRAIN_WAIT_NS	(10 * NSEC_PER_MSEC)
 
 /* Return the bytes that the driver was ever given and has completed, if it counts them. */
 static unsigned int psp_driver_bytes(const struct psp_qdisc *q)
@@ -345,52 +344,66 @@ static noinline void psp_handed_over(struct psp_qdisc *q)
 	q->batch_handed_ns = ktime_get_ns();
 }
 
+/* Returns the least of what was measured, which grows slowly. */
+static u64 psp_handover_least(u64 least_ns, u64 ns)
+{
+	return min(ns, least_ns + least_ns / PSP_HANDOVER_GROWTH + 1);
+}
+
 /* The driver has the batch. */
 static void psp_batch_ends(struct psp_qdisc *q, u64 now_ns)
 {
-	bool stopped = psp_completed_bytes(q) != q->batch_completed;
-	u64 took_ns = now_ns - q->batch_handed_ns, least_ns;
+	bool alone = q->batch_frames == 1 && psp_completed_bytes(q) == q->batch_completed;
+	u64 took_ns = now_ns - q->batch_handed_ns;
 
-	if (q->batch_frames == 1 && !stopped) {
-		least_ns = q->handover_ns + q->handover_ns / PSP_HANDOVER_GROWTH + 1;
-		if (!q->handover_ns || took_ns < least_ns)
-			least_ns = took_ns;
-		q->handover_ns = least_ns;
+	if (alone) {
+		q->handover_ns = psp_handover_least(q->handover_ns, took_ns);
 		q->handovers += q->handovers < PSP_HANDOVERS_FIRST;
 	}
-	least_ns = q->handover_ns ?: PSP_HANDOVER_NS;
-	if (pace_started(&q->pace, q->batch_handed_ns + min(took_ns, least_ns) / 2, now_ns))
-		q->doubt_ns = stopped ? 0 : took_ns;
+	if (!pace_started(&q->pace, q->batch_handed_ns + min(took_ns, q->handover_ns) / 2, now_ns))
+		return;
+	q->doubt_ns = took_ns;
+	q->doubt_since_ns = now_ns;
+	if (alone)
+		q->handover_dry_ns = q->handover_dry_ns ?
+				     psp_handover_least(q->handover_dry_ns, took_ns) : took_ns;
 }
 
 /*
  * Should the wire run dry, because nobody knows how far it is?  Frames wait for
- * their launch times.
+ * their launch times, and none of these comes meanwhile.
  */
 static void psp_drain(struct psp_qdisc *q, u64 now_ns)
 {
-	if (q->drained_ns || q->doubt_ns <= q->handover_ns + q->handover_ns / 4)
+	u64 drained_ns;
+
+	if (q->drained_ns || q->doubt_ns <= q->handover_dry_ns + q->handover_dry_ns / 4)
 		return;
-	if (now_ns - q->drained_first_ns > PSP_DRAINS_NS) {
-		q->drained_first_ns = now_ns;
-		q->drains = 0;
-	}
-	if (q->drains == PSP_DRAINS)
+	drained_ns = pace_departure_ns(&q->pace, now_ns) + q->doubt_ns;
+	if (drained_ns + PSP_DRAIN_BEFORE_NS > pace_launch_ns(&q->pace) &&
+	    now_ns - q->doubt_since_ns < PSP_DRAIN_WAIT_NS)
 		return;
-	q->drains++;
-	q->drained_ns = pace_departure_ns(&q->pace, now_ns) + q->doubt_ns;
+	if (now_ns - q->drained_last_ns < PSP_DRAINS_APART_NS)
+		return;
+	q->drained_last_ns = now_ns;
+	q->drained_ns = drained_ns;
 }
 
-/* Another mode or line: what was handed out before takes another time. */
+/*
+ * Another mode or line: what the driver has takes another time, at most half more than its
+ * bytes do, because they do not count what is between frames.
+ */
 static void psp_launch_line(struct psp_qdisc *q)
 {
 	const struct pace_config *cfg = &q->pace.cfg;
+	u32 held = psp_driver_bytes(q) - psp_completed_bytes(q);
 
 	if (q->batch_mode == cfg->mode && q->batch_line_bps == cfg->line_rate_bps)
 		return;
 	q->batch_mode = cfg->mode;
 	q->batch_line_bps = cfg->line_rate_bps;
-	q->doubt_ns = NSEC_PER_MSEC;
+	q->doubt_since_ns = 0;
+	q->doubt_ns = div64_u64(held * 12ull * NSEC_PER_SEC, cfg->line_rate_bps);
 }
 
 /* Returns true if the stack is to get nothing for now. */
@@ -413,15 +426,15 @@ static noinline bool psp_handover(struct psp_qdisc *q)
 		if (now_ns < q->batch_until_ns || q->batch_ended)
 			return false;
 		q->batch_ended = true;
-		q->batch_handed_ns = now_ns;
 		__netif_schedule(q->sch);
+		q->batch_handed_ns = ktime_get_ns();
 		return true;
 	}
 	if (q->pace.cfg.mode == PACE_MODE_GAP && q->pace.launching.count)
 		psp_drain(q, now_ns);
 	if (q->drained_ns) {
-		if (now_ns < q->drained_ns || queued != psp_completed_bytes(q)) {
-			psp_timer_set(q, max(q->drained_ns, now_ns + PSP_DRAIN_LOOK_NS));
+		if (now_ns < q->drained_ns) {
+			psp_timer_set(q, q->drained_ns);
 			return true;
 		}
 		q->drained_ns = 0;
@@ -441,5 +454,4 @@ static void psp_launch_reset(struct psp_qdisc *q)
 	q->batch_frames = 0;
 	q->doubt_ns = 0;
 	q->drained_ns = 0;
-	q->drains = 0;
 }

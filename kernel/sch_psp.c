@@ -308,16 +308,17 @@ struct psp_qdisc {
 	bool batch_ended;		/* the stack gets nothing more */
 	u8 batch_mode;			/* of which handover_ns is known */
 	u8 handovers;			/* at most PSP_HANDOVERS_FIRST */
-	u8 drains;			/* at most PSP_DRAINS */
 	unsigned int batch_queued;	/* psp_driver_bytes() before it */
 	unsigned int batch_completed;	/* psp_completed_bytes() then */
 	u64 batch_line_bps;
 	u64 batch_until_ns;		/* it ends after this */
 	u64 batch_handed_ns;		/* the driver gets it after this */
 	u64 handover_ns;		/* the least time from then until the stack asks again */
+	u64 handover_dry_ns;		/* the same if the wire waits */
 	u64 doubt_ns;			/* the wire may have waited for so much longer; 0: none */
+	u64 doubt_since_ns;
 	u64 drained_ns;			/* nothing goes before this; 0: psp does not wait */
-	u64 drained_first_ns;		/* the first of these drains */
+	u64 drained_last_ns;		/* when it began to wait last */
 	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;
 	struct hrtimer timer;		/* runs the root: psp_timer() */
@@ -1648,6 +1649,8 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	INIT_LIST_HEAD(&q->link);
 	psp_ask_init(q);
 	psp_timer_init(q);
+
+	q->handover_ns = PSP_HANDOVER_NS;
 
 	err = psp_check_parent(sch, extack);
 	if (err)

@@ -397,6 +397,13 @@ bool pace_started(struct pace_sched *s, u64 got_ns, u64 latest_ns)
 	return behind > (s64)s->handover_ps;
 }
 
+u64 pace_launch_ns(const struct pace_sched *s)
+{
+	const struct pace_class *c = queue_head(s, &s->launching);
+
+	return c ? c->launch_ns : ~0ull;
+}
+
 u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns)
 {
 	struct pace_line line = s->line;
