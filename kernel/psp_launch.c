@@ -287,9 +287,7 @@ static void psp_launch_purge(struct psp_class *cl)
  * the time is over that the driver's frames last, so that the wire does not run dry
  * meanwhile; if it is dry already, each frame goes alone.  The driver gets the first
  * frame of a batch between two instants that psp knows: psp hands out the last frame,
- * or nothing more, and the stack asks again.  psp takes it that this lasts no longer than
- * it did in the best case, which grows slowly, and that half of that is before the
- * driver has the frame: pace_started().
+ * or nothing more, and the stack asks again: pace_started().
  *
  * The stack asks again later if the host was held up, or if the queue was stopped: then
  * the driver has completed frames meanwhile.  If the wire may have waited for that frame,
@@ -298,16 +296,16 @@ static void psp_launch_purge(struct psp_class *cl)
  * certain, if frames wait for their launch times, and measures again.
  */
 
-/* The least time at first: less than it takes, because what is too early stays so. */
-#define PSP_HANDOVER_NS		(1 * NSEC_PER_USEC)
 /*
- * The least time grows by this part each time.  An interrupt that comes within it a
- * hundred times in a row, because the sender's timer keeps step with the launch
- * times, shifts it by less than half.
+ * The driver has the frame after half of the time, but no later than this, because all
+ * that is later in it comes after the frame: the driver's records and timers.
+ */
+#define PSP_HANDOVER_HALF_NS	400ull
+/*
+ * The least time, where the wire waits, grows by this part each time, so that it follows
+ * the host.
  */
 #define PSP_HANDOVER_GROWTH	256
-/* The first frames take longer.  So many go alone, and say how long the least time is. */
-#define PSP_HANDOVERS_FIRST	4
 /* So often at most psp lets the wire run dry: a host may take longer each time. */
 #define PSP_DRAINS_APART_NS	(1 * NSEC_PER_MSEC)
 /*
@@ -344,29 +342,20 @@ static noinline void psp_handed_over(struct psp_qdisc *q)
 	q->batch_handed_ns = ktime_get_ns();
 }
 
-/* Returns the least of what was measured, which grows slowly. */
-static u64 psp_handover_least(u64 least_ns, u64 ns)
-{
-	return min(ns, least_ns + least_ns / PSP_HANDOVER_GROWTH + 1);
-}
-
 /* The driver has the batch. */
 static void psp_batch_ends(struct psp_qdisc *q, u64 now_ns)
 {
 	bool alone = q->batch_frames == 1 && psp_completed_bytes(q) == q->batch_completed;
 	u64 took_ns = now_ns - q->batch_handed_ns;
+	u64 least_ns = q->handover_ns + q->handover_ns / PSP_HANDOVER_GROWTH + 1;
+	u64 got_ns = q->batch_handed_ns + min(took_ns / 2, PSP_HANDOVER_HALF_NS);
 
-	if (alone) {
-		q->handover_ns = psp_handover_least(q->handover_ns, took_ns);
-		q->handovers += q->handovers < PSP_HANDOVERS_FIRST;
-	}
-	if (!pace_started(&q->pace, q->batch_handed_ns + min(took_ns, q->handover_ns) / 2, now_ns))
+	if (!pace_started(&q->pace, got_ns, now_ns))
 		return;
 	q->doubt_ns = took_ns;
 	q->doubt_since_ns = now_ns;
 	if (alone)
-		q->handover_dry_ns = q->handover_dry_ns ?
-				     psp_handover_least(q->handover_dry_ns, took_ns) : took_ns;
+		q->handover_ns = q->handover_ns ? min(took_ns, least_ns) : took_ns;
 }
 
 /*
@@ -377,7 +366,7 @@ static void psp_drain(struct psp_qdisc *q, u64 now_ns)
 {
 	u64 drained_ns;
 
-	if (q->drained_ns || q->doubt_ns <= q->handover_dry_ns + q->handover_dry_ns / 4)
+	if (q->drained_ns || q->doubt_ns <= 2 * q->handover_ns)
 		return;
 	drained_ns = pace_departure_ns(&q->pace, now_ns) + q->doubt_ns;
 	if (drained_ns + PSP_DRAIN_BEFORE_NS > pace_launch_ns(&q->pace) &&
@@ -442,9 +431,7 @@ static noinline bool psp_handover(struct psp_qdisc *q)
 	}
 	q->batch_queued = queued;
 	q->batch_ended = false;
-	q->batch_until_ns = now_ns;
-	if (q->handovers == PSP_HANDOVERS_FIRST)
-		q->batch_until_ns += (pace_departure_ns(&q->pace, now_ns) - now_ns) / 2;
+	q->batch_until_ns = now_ns + (pace_departure_ns(&q->pace, now_ns) - now_ns) / 2;
 	return false;
 }
 

@@ -306,15 +306,14 @@ struct psp_qdisc {
 	/* What the stack got since the driver got anything: psp_handover(). */
 	u32 batch_frames;
 	bool batch_ended;		/* the stack gets nothing more */
-	u8 batch_mode;			/* of which handover_ns is known */
-	u8 handovers;			/* at most PSP_HANDOVERS_FIRST */
+	u8 batch_mode;
 	unsigned int batch_queued;	/* psp_driver_bytes() before it */
 	unsigned int batch_completed;	/* psp_completed_bytes() then */
 	u64 batch_line_bps;
 	u64 batch_until_ns;		/* it ends after this */
 	u64 batch_handed_ns;		/* the driver gets it after this */
-	u64 handover_ns;		/* the least time from then until the stack asks again */
-	u64 handover_dry_ns;		/* the same if the wire waits */
+	/* The least time from then until the stack asks again, if the wire waits. */
+	u64 handover_ns;
 	u64 doubt_ns;			/* the wire may have waited for so much longer; 0: none */
 	u64 doubt_since_ns;
 	u64 drained_ns;			/* nothing goes before this; 0: psp does not wait */
@@ -1650,7 +1649,6 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	psp_ask_init(q);
 	psp_timer_init(q);
 
-	q->handover_ns = PSP_HANDOVER_NS;
 
 	err = psp_check_parent(sch, extack);
 	if (err)
