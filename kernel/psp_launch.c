@@ -283,9 +283,10 @@ static void psp_launch_purge(struct psp_class *cl)
  * read the clock, and later still if the stack collects more frames for the driver
  * first.  That takes microseconds, by which launch times would be missed.
  *
- * A batch is what the driver gets at once.  psp gives the stack nothing more when half of
- * the time is over that the driver's frames last, so that the wire does not run dry
- * meanwhile; if it is dry already, each frame goes alone.  The driver gets the first
+ * A batch is what the driver gets at once.  psp gives the stack nothing more when a quarter
+ * of the time is over that the driver's frames last, because the driver takes each
+ * frame for as long again: so the wire does not run dry meanwhile, and psp knows that it
+ * has not.  If the wire is dry already, each frame goes alone.  The driver gets the first
  * frame of a batch between two instants that psp knows: psp hands out the last frame,
  * or nothing more, and the stack asks again: pace_started().
  *
@@ -431,7 +432,7 @@ static noinline bool psp_handover(struct psp_qdisc *q)
 	}
 	q->batch_queued = queued;
 	q->batch_ended = false;
-	q->batch_until_ns = now_ns + (pace_departure_ns(&q->pace, now_ns) - now_ns) / 2;
+	q->batch_until_ns = now_ns + (pace_departure_ns(&q->pace, now_ns) - now_ns) / 4;
 	return false;
 }
 
