@@ -439,6 +439,7 @@ static noinline bool psp_handover(struct psp_qdisc *q)
 /* The frames that the driver had are gone, so what was noted of them says nothing more. */
 static void psp_launch_reset(struct psp_qdisc *q)
 {
+	pace_handover_forget(&q->pace);
 	q->batch_frames = 0;
 	q->doubt_ns = 0;
 	q->drained_ns = 0;

@@ -71,8 +71,7 @@ static u64 launch_position(struct pace_sched *s, u64 launch_ns, u64 now_ns)
 	return position + (u64)ns * PACE_PS_PER_NS;
 }
 
-/* What is known of the wire was measured in another mode or on another line. */
-static void pace_handover_forget(struct pace_sched *s)
+void pace_handover_forget(struct pace_sched *s)
 {
 	s->handover_ps = 0;
 	s->handover_least_ps = 0;

@@ -444,6 +444,11 @@ PACE_API u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns);
  * that reports this meets launch times better.  O(1).
  */
 PACE_API bool pace_started(struct pace_sched *s, u64 got_ns, u64 latest_ns);
+/*
+ * Forgets what pace_started() said: the driver has lost what it had, or takes another time
+ * for it.  O(1).
+ */
+PACE_API void pace_handover_forget(struct pace_sched *s);
 /* Returns the first instant for which a class waits, or 2^64 - 1.  O(1). */
 PACE_API u64 pace_launch_ns(const struct pace_sched *s);
 /* Removes a class whose packets were dropped.  No effect if it is inactive. */
