@@ -9,6 +9,10 @@
 # The cable records when each frame left; psp-launched compares that with the launch
 # time in the frame.
 #
+# Never early by more than half a smallest gap. Late by the frame on the wire at most; where rates
+# and launch times fill the line, by one more that was due before. With the kernel's own byte
+# queue limit the wire runs dry when a stream begins, and while an interrupt is held up: later by as long.
+#
 # NOISES, LIMITS, LOADS, WHENS, GUARDS: what to try of each; by default what is below.
 
 . "$(dirname "$0")/lib.sh"
@@ -20,6 +24,8 @@ STREAM="payload=1200,rate=46647887"
 HALF_GAP=344
 # The longest frame of the line.
 FRAME=12304
+# The wire is dry for so long while the kernel's own byte queue limit is small.
+DRY=3000
 LEAD=2900000
 
 # beside LOAD_BPS WHEN GUARD: the launch stream lasts from 70 to 170 ms; the other class sends at
@@ -51,7 +57,7 @@ launched() {
 	errors | tr ',{}' '\n\n\n' | sed -n "s/^\"$1\"://p"
 }
 
-for limit in ${LIMITS:-65536 0}; do
+for limit in ${LIMITS:-65536 default}; do
 	case $limit in
 	default) cable c1 1000000000 sink=1 snap=$SNAP ;;
 	*) cable c1 1000000000 sink=1 snap=$SNAP bql_min="$limit" ;;
@@ -63,15 +69,19 @@ for limit in ${LIMITS:-65536 0}; do
 		for load in ${LOADS:-50000000 140000000 500000000 850000000}; do
 			for when in ${WHENS:-before with after}; do
 				for guard in ${GUARDS:-off on}; do
+					[ "$guard-$when" = on-before ] || [ "$guard" = off ] || continue
 					what="limit_min $limit, noise $noise ns, $load bit/s $when, guard $guard"
+					late=$((FRAME + HALF_GAP))
+					[ "$load" -lt 800000000 ] || late=$((late + FRAME))
+					[ "$limit" = 65536 ] || late=$((late + DRY + noise))
 					beside "$load" "$when" "$guard"
 					echo "# $what: $(errors)"
 					check "$what: every frame leaves" same "$(sent datagrams) 0 0" \
 						"$(launched frames) $(sent missed) $(sent refused)"
 					check "$what: none is half a gap early" \
 						at_least -$HALF_GAP "$(launched least_ns)"
-					check "$what: none waits for more than the frame on the wire" \
-						at_most $((FRAME + HALF_GAP)) "$(launched most_ns)"
+					check "$what: none is later than $late ns" \
+						at_most $late "$(launched most_ns)"
 				done
 			done
 		done
