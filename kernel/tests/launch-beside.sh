@@ -11,7 +11,8 @@
 #
 # Never early by more than half a smallest gap. Late by the frame on the wire at most; where rates
 # and launch times fill the line, by one more that was due before. With the kernel's own byte
-# queue limit the wire runs dry when a stream begins, and while an interrupt is held up: later by as long.
+# queue limit the wire runs dry when a stream begins, and while an interrupt is held up: then no
+# frame is early either, but only 99 % of them are as punctual.
 #
 # NOISES, LIMITS, LOADS, WHENS, GUARDS: what to try of each; by default what is below.
 
@@ -73,15 +74,18 @@ for limit in ${LIMITS:-65536 default}; do
 					what="limit_min $limit, noise $noise ns, $load bit/s $when, guard $guard"
 					late=$((FRAME + HALF_GAP))
 					[ "$load" -lt 800000000 ] || late=$((late + FRAME))
-					[ "$limit" = 65536 ] || late=$((late + DRY + noise))
+					[ "$limit" = 65536 ] || late=$((late + DRY))
+					case $limit-$noise in
+					65536-* | *-0) key=most_ns ;;
+					*) key=p99_ns ;;
+					esac
 					beside "$load" "$when" "$guard"
 					echo "# $what: $(errors)"
 					check "$what: every frame leaves" same "$(sent datagrams) 0 0" \
 						"$(launched frames) $(sent missed) $(sent refused)"
 					check "$what: none is half a gap early" \
 						at_least -$HALF_GAP "$(launched least_ns)"
-					check "$what: none is later than $late ns" \
-						at_most $late "$(launched most_ns)"
+					check "$what: $key is at most $late" at_most $late "$(launched $key)"
 				done
 			done
 		done
