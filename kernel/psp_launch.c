@@ -278,35 +278,45 @@ static void psp_launch_purge(struct psp_class *cl)
 }
 
 /*
- * When does a frame that is handed out begin to leave?  The driver gets it after
- * psp has read the clock, and later still if the stack collects more frames for the
- * driver first.  That takes microseconds, by which a launch time would be missed.  So
- * psp hands over the first gap frame that finds the wire free alone: it gives the
- * stack nothing when that asks for more, and notes when it is asked again.  The frame
- * began to leave between these two calls.
+ * When does a frame that is handed out begin to leave?  When the driver gets it, or when
+ * the wire has carried what was handed out before.  The driver gets it after psp has
+ * read the clock, and later still if the stack collects more frames for the driver
+ * first.  That takes microseconds, by which launch times would be missed.
  *
- * The second one may come late, because the driver's queue is full: half of the least
- * time between both is taken, which grows slowly.  If the stack
- * collects no frames, because the byte queue limit allows none, the driver has the
- * frame at the first call: the same is done with that, but the time is at most what
- * it took before.
+ * A batch is what the driver gets at once.  psp gives the stack nothing more when a quarter
+ * of the time is over that the driver's frames last, because the driver takes each
+ * frame for as long again: so the wire does not run dry meanwhile, and psp knows that it
+ * has not.  If the wire is dry already, each frame goes alone.  The driver gets the first
+ * frame of a batch between two instants that psp knows: psp hands out the last frame,
+ * or nothing more, and the stack asks again: pace_started().
  *
- * The first frames take longer.  So the first ones go alone even if they find the wire
- * busy, only to measure the time, and what was noted before is corrected.
+ * The stack asks again later if the host was held up, or if the queue was stopped: then
+ * the driver has completed frames meanwhile.  If the wire may have waited for that frame,
+ * nobody knows for how long.  In mode gap all launch times after it would be missed by
+ * as long, until the port is idle.  So psp hands out nothing until all has left for
+ * certain, if frames wait for their launch times, and measures again.
  */
 
-/* Half of the time, until it is measured. */
-#define PSP_PROBE_HALF_NS	NSEC_PER_USEC
 /*
- * The least time grows by this part each time.  An interrupt that comes between the two
- * calls a hundred times in a row, because the sender's timer keeps step with the launch
- * times, shifts it by less than half.
+ * The driver has the frame after half of the time, but no later than this, because all
+ * that is later in it comes after the frame: the driver's records and timers.
  */
-#define PSP_PROBE_GROWTH	256
-/* So many gap frames go alone, whether or not they find the wire free. */
-#define PSP_PROBES		4
+#define PSP_HANDOVER_HALF_NS	400ull
+/*
+ * The least time, where the wire waits, grows by this part each time, so that it follows
+ * the host.
+ */
+#define PSP_HANDOVER_GROWTH	256
+/* So often at most psp lets the wire run dry: a host may take longer each time. */
+#define PSP_DRAINS_APART_NS	(1 * NSEC_PER_MSEC)
+/*
+ * So long before a launch time it does not, because an interrupt may come then, unless it
+ * has waited for so long.
+ */
+#define PSP_DRAIN_BEFORE_NS	(100 * NSEC_PER_USEC)
+#define PSP_DRAIN_WAIT_NS	(10 * NSEC_PER_MSEC)
 
-/* Returns the bytes that the driver was ever given, if it counts them. */
+/* Return the bytes that the driver was ever given and has completed, if it counts them. */
 static unsigned int psp_driver_bytes(const struct psp_qdisc *q)
 {
 #ifdef CONFIG_BQL
@@ -316,165 +326,121 @@ static unsigned int psp_driver_bytes(const struct psp_qdisc *q)
 #endif
 }
 
-/*
- * Mode gap: the wire must not run dry unseen, because all launch times after it would be
- * missed by as long.
- *
- * The stack collects frames as long as the byte queue limit allows before the driver
- * gets the first of them, and that may be longer than what the driver has lasts.  So psp
- * gives it nothing more after half of that time.
- *
- * A host that is held up between psp and the driver lets the wire run dry nevertheless.
- * When the stack asks again the driver has the frames; if what it had before has
- * left by then, nobody knows when they began to leave.  Then psp hands out nothing until
- * all has left for certain, and measures again, with a gap frame that goes alone.
- */
-
-/*
- * So often at most until a measurement succeeds, or as much time has passed: a host may
- * take longer each time.
- */
-#define PSP_DRAINS		8
-#define PSP_DRAINS_NS		(10 * NSEC_PER_MSEC)
-
-/*
- * What psp thinks began to leave at since_ns, or later, did so by now_ns.  Hands out
- * nothing until all has left for certain.
- */
-static void psp_drain(struct psp_qdisc *q, u64 since_ns, u64 now_ns)
+static unsigned int psp_completed_bytes(const struct psp_qdisc *q)
 {
-	if (q->pace.cfg.mode != PACE_MODE_GAP)
+#ifdef CONFIG_BQL
+	return READ_ONCE(q->sch->dev_queue->dql.num_completed);
+#else
+	return 0;
+#endif
+}
+
+/* A frame is on its way to the driver. */
+static noinline void psp_handed_over(struct psp_qdisc *q)
+{
+	q->batch_frames++;
+	q->batch_completed = psp_completed_bytes(q);
+	q->batch_handed_ns = ktime_get_ns();
+}
+
+/* The driver has the batch. */
+static void psp_batch_ends(struct psp_qdisc *q, u64 now_ns)
+{
+	bool alone = q->batch_frames == 1 && psp_completed_bytes(q) == q->batch_completed;
+	u64 took_ns = now_ns - q->batch_handed_ns;
+	u64 least_ns = q->handover_ns + q->handover_ns / PSP_HANDOVER_GROWTH + 1;
+	u64 got_ns = q->batch_handed_ns + min(took_ns / 2, PSP_HANDOVER_HALF_NS);
+
+	if (!pace_started(&q->pace, got_ns, now_ns))
 		return;
-	if (now_ns - q->drained_first_ns > PSP_DRAINS_NS) {
-		q->drained_first_ns = now_ns;
-		q->drains = 0;
-	}
-	if (q->drains == PSP_DRAINS)
+	q->doubt_ns = took_ns;
+	q->doubt_since_ns = now_ns;
+	if (alone)
+		q->handover_ns = q->handover_ns ? min(took_ns, least_ns) : took_ns;
+}
+
+/*
+ * Should the wire run dry, because nobody knows how far it is?  Frames wait for
+ * their launch times, and none of these comes meanwhile.
+ */
+static void psp_drain(struct psp_qdisc *q, u64 now_ns)
+{
+	u64 drained_ns;
+
+	if (q->drained_ns || q->doubt_ns <= 2 * q->handover_ns)
 		return;
-	q->drains++;
-	q->drained_ns = now_ns + pace_departure_ns(&q->pace, now_ns) - since_ns;
+	drained_ns = pace_departure_ns(&q->pace, now_ns) + q->doubt_ns;
+	if (drained_ns + PSP_DRAIN_BEFORE_NS > pace_launch_ns(&q->pace) &&
+	    now_ns - q->doubt_since_ns < PSP_DRAIN_WAIT_NS)
+		return;
+	if (now_ns - q->drained_last_ns < PSP_DRAINS_APART_NS)
+		return;
+	q->drained_last_ns = now_ns;
+	q->drained_ns = drained_ns;
+}
+
+/*
+ * Another mode or line: what the driver has takes another time, at most half more than its
+ * bytes do, because they do not count what is between frames.
+ */
+static void psp_launch_line(struct psp_qdisc *q)
+{
+	const struct pace_config *cfg = &q->pace.cfg;
+	u32 held = psp_driver_bytes(q) - psp_completed_bytes(q);
+
+	if (q->batch_mode == cfg->mode && q->batch_line_bps == cfg->line_rate_bps)
+		return;
+	q->batch_mode = cfg->mode;
+	q->batch_line_bps = cfg->line_rate_bps;
+	q->doubt_since_ns = 0;
+	q->doubt_ns = div64_u64(held * 12ull * NSEC_PER_SEC, cfg->line_rate_bps);
 }
 
 /* Returns true if the stack is to get nothing for now. */
-static noinline bool psp_bulk_ends(struct psp_qdisc *q)
+static noinline bool psp_handover(struct psp_qdisc *q)
 {
-	unsigned int queued;
-	u64 handed, now_ns;
-	bool collects;
+	unsigned int queued = psp_driver_bytes(q);
+	u64 now_ns;
 
-	if (q->pace.cfg.mode != PACE_MODE_GAP)
+	psp_launch_line(q);
+	if (q->pace.cfg.mode == PACE_MODE_TIMER)
 		return false;
-	handed = psp_handed_bytes(q);
-	queued = psp_driver_bytes(q);
-	collects = handed != q->bulk_handed && queued == q->bulk_queued;
 	now_ns = ktime_get_ns();
-	if (!collects && handed != q->bulk_handed && now_ns > q->bulk_dry_ns &&
-	    q->bulk_dry_ns && !q->drained_ns)
-		psp_drain(q, q->bulk_dry_ns, now_ns);
-	if (q->drained_ns > now_ns) {
-		psp_timer_set(q, q->drained_ns);
+	if (q->batch_frames && (queued != q->batch_queued || (q->batch_ended && !queued))) {
+		psp_batch_ends(q, now_ns);
+		q->batch_frames = 0;
+	}
+	if (!q->sch->q.qlen)
+		return false;
+	if (q->batch_frames) {
+		if (now_ns < q->batch_until_ns || q->batch_ended)
+			return false;
+		q->batch_ended = true;
+		__netif_schedule(q->sch);
+		q->batch_handed_ns = ktime_get_ns();
 		return true;
 	}
-	if (collects && now_ns < q->bulk_until_ns)
-		return false;
-	q->drained_ns = 0;
-	q->bulk_queued = queued;
-	q->bulk_handed = handed;
-	q->bulk_dry_ns = pace_departure_ns(&q->pace, now_ns);
-	q->bulk_until_ns = now_ns + (q->bulk_dry_ns - now_ns) / 2;
-	/* What finds the wire free is measured: psp_probe(). */
-	if (q->bulk_dry_ns <= now_ns)
-		q->bulk_dry_ns = 0;
-	if (collects)
-		__netif_schedule(q->sch);
-	return collects;
-}
-
-static void psp_probe(struct psp_qdisc *q, u64 now_ns)
-{
-	q->probe_is_free = pace_wire_is_free(&q->pace, now_ns);
-	q->probe_ends_bulk = q->probe_is_free || q->probes < PSP_PROBES;
-	q->probe_queued = psp_driver_bytes(q);
-	q->probe_asked_ns = now_ns;
-	q->probe_ns = 0;
-}
-
-/*
- * Returns true if the host was held up while a frame went alone: before that began to
- * leave, or after it.
- */
-static bool psp_probe_doubt(struct psp_qdisc *q, u64 started_ns, u64 now_ns)
-{
-	u64 took_ns = now_ns - q->probe_asked_ns;
-
-	if (took_ns <= q->probe_least_ns + q->probe_least_ns / 4) {
-		q->drains = 0;
-		return false;
+	if (q->pace.cfg.mode == PACE_MODE_GAP && q->pace.launching.count)
+		psp_drain(q, now_ns);
+	if (q->drained_ns) {
+		if (now_ns < q->drained_ns) {
+			psp_timer_set(q, q->drained_ns);
+			return true;
+		}
+		q->drained_ns = 0;
+		q->doubt_ns = 0;
 	}
-	if (q->probe_is_free)
-		psp_drain(q, started_ns, now_ns);
-	return true;
-}
-
-/*
- * Returns true if the stack is to get nothing more for now.  It asks again at once if
- * it was collecting frames, and only then.
- */
-static noinline bool psp_probe_end_bulk(struct psp_qdisc *q)
-{
-	u64 now_ns = ktime_get_ns(), started_ns;
-
-	q->probe_ends_bulk = false;
-	if (psp_driver_bytes(q) != q->probe_queued) {
-		if (!q->probe_is_free)
-			return false;
-		started_ns = q->probe_asked_ns +
-			     min((now_ns - q->probe_asked_ns) / 2, q->probe_took_ns);
-		if (!psp_probe_doubt(q, started_ns, now_ns))
-			started_ns = max(started_ns, now_ns - q->probe_half_ns);
-		pace_started(&q->pace, started_ns);
-		q->probe_used_ns = 0;
-		return false;
-	}
-	q->probe_ns = now_ns;
-	__netif_schedule(q->sch);
-	return true;
-}
-
-/* Returns the least of what was measured, which grows slowly. */
-static u64 psp_probe_least(u64 least_ns, u64 ns)
-{
-	return least_ns ? min(ns, least_ns + least_ns / PSP_PROBE_GROWTH + 1) : ns;
-}
-
-static void psp_probe_done(struct psp_qdisc *q, u64 now_ns)
-{
-	u64 started_ns;
-
-	q->probes += q->probes < PSP_PROBES;
-	q->probe_half_ns = psp_probe_least(q->probe_half_ns, (now_ns - q->probe_ns) / 2);
-	started_ns = q->probe_ns + q->probe_half_ns;
-	q->probe_took_ns = psp_probe_least(q->probe_took_ns,
-					   started_ns - q->probe_asked_ns);
-	q->probe_least_ns = psp_probe_least(q->probe_least_ns, now_ns - q->probe_asked_ns);
-	psp_probe_doubt(q, started_ns, now_ns);
-	q->probe_ns = 0;
-	if (q->probe_is_free)
-		pace_started(&q->pace, started_ns);
-	else if (q->probe_half_ns < q->probe_used_ns)
-		pace_started_earlier(&q->pace, q->probe_used_ns - q->probe_half_ns);
-	else
-		return;
-	q->probe_used_ns = q->probe_half_ns;
+	q->batch_queued = queued;
+	q->batch_ended = false;
+	q->batch_until_ns = now_ns + (pace_departure_ns(&q->pace, now_ns) - now_ns) / 4;
+	return false;
 }
 
 /* The frames that the driver had are gone, so what was noted of them says nothing more. */
 static void psp_launch_reset(struct psp_qdisc *q)
 {
-	q->probe_ends_bulk = false;
-	q->probe_ns = 0;
-	q->bulk_handed = psp_handed_bytes(q);
-	q->bulk_dry_ns = 0;
+	pace_handover_forget(&q->pace);
+	q->batch_frames = 0;
+	q->doubt_ns = 0;
 	q->drained_ns = 0;
-	q->drains = 0;
 }

@@ -303,25 +303,21 @@ struct psp_qdisc {
 	u32 tai_classes;	/* whose launch times are on CLOCK_TAI */
 	s64 tai_ns;		/* CLOCK_TAI less CLOCK_MONOTONIC */
 	u32 launch_classes;	/* with the option txtime */
-	/* When a gap frame goes to a wire that is free: psp_probe(). */
-	bool probe_is_free;
-	bool probe_ends_bulk;
-	u8 probes;		/* at most PSP_PROBES */
-	unsigned int probe_queued;	/* psp_driver_bytes() before it */
-	u64 probe_asked_ns;
-	u64 probe_ns;		/* the driver gets it after this; 0: no probe is on its way */
-	u64 probe_half_ns;	/* half of the time from then until the stack asks again */
-	u64 probe_used_ns;	/* probe_half_ns in the last pace_started() */
-	u64 probe_least_ns;	/* from asking until the stack asked again; 0: not measured */
-	u64 probe_took_ns;	/* from asking until it began to leave; 0: not measured */
-	/* In mode gap: psp_bulk_ends(). */
-	unsigned int bulk_queued;	/* psp_driver_bytes() when the bulk began */
-	u64 bulk_handed;		/* psp_handed_bytes() then */
-	u64 bulk_dry_ns;		/* what was handed out before has left; 0: it had */
-	u64 bulk_until_ns;		/* the bulk ends after this */
+	/* What the stack got since the driver got anything: psp_handover(). */
+	u32 batch_frames;
+	bool batch_ended;		/* the stack gets nothing more */
+	u8 batch_mode;
+	unsigned int batch_queued;	/* psp_driver_bytes() before it */
+	unsigned int batch_completed;	/* psp_completed_bytes() then */
+	u64 batch_line_bps;
+	u64 batch_until_ns;		/* it ends after this */
+	u64 batch_handed_ns;		/* the driver gets it after this */
+	/* The least time from then until the stack asks again, if the wire waits. */
+	u64 handover_ns;
+	u64 doubt_ns;			/* the wire may have waited for so much longer; 0: none */
+	u64 doubt_since_ns;
 	u64 drained_ns;			/* nothing goes before this; 0: psp does not wait */
-	u64 drained_first_ns;		/* the first of these drains */
-	u8 drains;			/* at most PSP_DRAINS */
+	u64 drained_last_ns;		/* when it began to wait last */
 	u32 ask_left;		/* throttled classes that ask_timer has yet to ask */
 	struct hrtimer ask_timer;
 	struct hrtimer timer;		/* runs the root: psp_timer() */
@@ -1436,8 +1432,6 @@ static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 {
 	struct sk_buff *skb = psp_gap_frame(q, gap_bytes);
 
-	if (unlikely(q->launch_classes))
-		psp_probe(q, now_ns);
 	if (unlikely(!skb)) {
 		/* The byte clock stands still meanwhile: only time is lost. */
 		q->count.gap_failed++;
@@ -1562,8 +1556,6 @@ static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 	if (q->pace.cfg.aligned && q->aligned_at != q->pace.stats.periods)
 		psp_port_align(q);
 	now_ns = ktime_get_ns();
-	if (unlikely(q->probe_ns))
-		psp_probe_done(q, now_ns);
 	if (unlikely(q->tai_classes))
 		psp_launch_follow(q, now_ns);
 	skb = psp_next_frame(sch, now_ns);
@@ -1579,17 +1571,19 @@ static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
+	struct sk_buff *skb;
 
 	/* The stack asks once more after the last frame of each run. */
-	if (unlikely(q->probe_ends_bulk) && psp_probe_end_bulk(q))
+	if (unlikely(q->launch_classes) && psp_handover(q))
 		return NULL;
 	if (!sch->q.qlen) {
 		psp_line_idle(&q->watch);
 		return NULL;
 	}
-	if (unlikely(q->launch_classes) && psp_bulk_ends(q))
-		return NULL;
-	return psp_waits(q) ? NULL : psp_decide(sch);
+	skb = psp_waits(q) ? NULL : psp_decide(sch);
+	if (unlikely(q->launch_classes) && skb)
+		psp_handed_over(q);
+	return skb;
 }
 
 /* The life of a qdisc and of the module. */
@@ -1649,7 +1643,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	INIT_LIST_HEAD(&q->link);
 	psp_ask_init(q);
 	psp_timer_init(q);
-	q->probe_half_ns = PSP_PROBE_HALF_NS;
+
 
 	err = psp_check_parent(sch, extack);
 	if (err)

@@ -275,7 +275,7 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 	if (cfg->mode != s->cfg.mode) {
 		s->line.ps = s->global_ps;
 		s->busy_until_ps = s->global_ps;
-		pace_handed_out(s);
+		pace_idle_end(s);
 	}
 	if (cfg->mode != s->cfg.mode || cfg->line_rate_bps != s->cfg.line_rate_bps)
 		pace_handover_forget(s);

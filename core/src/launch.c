@@ -9,10 +9,17 @@
  * common move of all clocks nor a new anchor of the line touches what waits.
  *
  * The position of an instant on the port's clock is what the wire will have carried
- * by then: line(instant), if what was handed out keeps the wire busy until now or
- * longer; else the clock now, and the time from now to the instant, because
- * nothing that is handed out now leaves earlier.  It is worked out anew for the
- * first class of the queue with each decision, so that it follows the wire.
+ * by then: line(instant) - handover, if what was handed out keeps the wire busy until
+ * what is handed out now has reached the driver; else the clock then, and the time from
+ * then to the instant, because nothing that is handed out now leaves earlier.  It is
+ * worked out anew for the first class of the queue with each decision, so that it
+ * follows the wire.
+ *
+ * By `handover` the wire is behind line(): by as long as it waited since the port was
+ * idle last.  The first frame of those that are handed out together begins to leave
+ * when the driver gets it, or when the wire has carried what was handed out before,
+ * whichever is later (pace_started()).  So handover is the largest distance that was
+ * ever seen; what the port idles is taken off.
  *
  * Error bound: as any paced frame's, half a smallest gap of that position, if no other
  * frame is on the wire then (guard band: src/best_effort.c) and no other paced class
@@ -34,6 +41,8 @@
 #define PACE_LAUNCH_LOOK_NS	(1ll << 32)
 /* Keys are compared on a circle of 2^44 ns: they lie within 2^43 of each other. */
 #define PACE_LAUNCH_PAST_NS	(1ull << 30)
+/* The least time that handing over takes grows by 1/256 with each that is measured. */
+#define HANDOVER_GROWTH_SHIFT	8
 
 /* Returns how early a frame may leave, because no gap is as short. */
 static inline u64 early_limit_ps(const struct pace_sched *s)
@@ -50,40 +59,39 @@ static inline bool pace_is_launching(const struct pace_class *c)
 static u64 launch_position(struct pace_sched *s, u64 launch_ns, u64 now_ns)
 {
 	s64 ns = (s64)(launch_ns - now_ns);
-	u64 base;
+	u64 position, latest;
 
 	pace_line_advance(&s->line, now_ns);
-	base = s->line.ps - s->handover_ps;
-	if ((s64)(base - s->global_ps) > 0)
-		base = s->global_ps;
+	position = s->line.ps - s->handover_ps;
+	latest = s->global_ps - s->handover_least_ps;
+	if ((s64)(position - latest) > 0)
+		position = latest;
 	if (ns > PACE_LAUNCH_LOOK_NS)
 		ns = PACE_LAUNCH_LOOK_NS;
-	return base + (u64)ns * PACE_PS_PER_NS;
+	return position + (u64)ns * PACE_PS_PER_NS;
 }
 
-/* What is known of the wire was measured in another mode or on another line. */
-static void pace_handover_forget(struct pace_sched *s)
+void pace_handover_forget(struct pace_sched *s)
 {
 	s->handover_ps = 0;
-	s->handover_first_ps = 0;
-	s->handover_measured = false;
-	s->probe_ps = s->global_ps;
-	s->probe_idle = false;
+	s->handover_least_ps = 0;
+	s->handed = false;
 }
 
 /*
- * A frame is handed out at now_ns.  If the wire has carried all that was handed out
- * before, it has waited, and carries this frame when it has been handed over, which
- * takes as long as it took at first.
+ * The wire waited until got_ns for what was handed out at handed_ns.  The least time
+ * counts, which grows slowly.
  */
-static void launch_wire_waited(struct pace_sched *s, u64 now_ns)
+static void handover_took(struct pace_sched *s, u64 got_ns)
 {
-	s64 free_ps;
+	u64 took_ps = (got_ns - s->handed_ns) * PACE_PS_PER_NS;
+	u64 least_ps = s->handover_least_ps;
 
-	pace_line_advance(&s->line, now_ns);
-	free_ps = (s64)(s->line.ps - s->handover_ps - s->global_ps);
-	if (free_ps >= 0)
-		s->handover_ps += (u64)free_ps + s->handover_first_ps;
+	if (least_ps)
+		least_ps += (least_ps >> HANDOVER_GROWTH_SHIFT) + 1;
+	if (!least_ps || took_ps < least_ps)
+		least_ps = took_ps;
+	s->handover_least_ps = least_ps;
 }
 
 /* Adds a class that waits for its instant; those that are due have begun. */

@@ -374,43 +374,34 @@ u64 pace_debt_ns(const struct pace_sched *s, const struct pace_class *c, u64 now
 			    &rem);
 }
 
-bool pace_wire_is_free(struct pace_sched *s, u64 now_ns)
+/* Returns the position of the host's clock at an instant that is not far away. */
+static u64 line_at(const struct pace_line *l, u64 ns)
 {
-	bool idle = s->idling || s->wire_idled;
-	struct pace_line line = s->line;
+	return l->ps + (u64)((s64)(ns - l->ns) * PACE_PS_PER_NS);
+}
 
-	pace_line_advance(&line, now_ns);
-	if (!idle && (s64)(line.ps - s->handover_ps - s->global_ps) < 0)
+bool pace_started(struct pace_sched *s, u64 got_ns, u64 latest_ns)
+{
+	s64 behind;
+
+	if (!s->handed)
 		return false;
-	s->probe_ps = s->global_ps;
-	s->probe_idle = idle;
-	return true;
+	behind = (s64)(line_at(&s->line, got_ns) - s->handed_ps);
+	if (behind > (s64)s->handover_ps) {
+		pace_invalidate(s);
+		s->handover_ps = behind;
+		handover_took(s, got_ns);
+	}
+	s->handed = false;
+	behind = (s64)(line_at(&s->line, latest_ns) - s->handed_ps);
+	return behind > (s64)s->handover_ps;
 }
 
-void pace_started(struct pace_sched *s, u64 started_ns)
+u64 pace_launch_ns(const struct pace_sched *s)
 {
-	struct pace_line line = s->line;
+	const struct pace_class *c = queue_head(s, &s->launching);
 
-	pace_invalidate(s);
-	pace_line_advance(&line, started_ns);
-	if ((s64)(line.ps - s->probe_ps) < 0)
-		return;
-	s->handover_measured = true;
-	s->handover_ps = line.ps - s->probe_ps;
-	if (s->probe_idle)
-		s->handover_first_ps = s->handover_ps;
-}
-
-void pace_started_earlier(struct pace_sched *s, u64 earlier_ns)
-{
-	u64 ps = earlier_ns * PACE_PS_PER_NS;
-
-	pace_invalidate(s);
-	if (ps > s->handover_ps)
-		ps = s->handover_ps;
-	s->handover_ps -= ps;
-	if (s->probe_idle)
-		s->handover_first_ps = s->handover_ps;
+	return c ? c->launch_ns : ~0ull;
 }
 
 u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns)
@@ -420,6 +411,7 @@ u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns)
 	if (s->cfg.mode == PACE_MODE_TIMER)
 		return now_ns;
 	pace_line_advance(&line, now_ns);
+	line.ps -= s->handover_ps;
 	if ((s64)(line.ps - s->global_ps) >= 0)
 		return now_ns;
 	return pace_line_reaches_ns(&line, s->global_ps);
@@ -445,8 +437,7 @@ static inline void occupy_line(struct pace_sched *s, const struct pace_burst *t)
 				   pace_line_charge(s, t->wire_bytes);
 		return;
 	}
-	s->global_ps += pace_line_charge(s, t->wire_bytes);
-	pace_handed_out(s);
+	pace_hand_out(s, t->wire_bytes);
 	if (s->gapped)
 		pace_lead_decay(s);
 }
@@ -588,8 +579,6 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 	if (!s->advanced || now_ns != s->asked_ns || s->period.classes)
 		pace_advance_clock(s, now_ns);
 	s->advanced = false;
-	if (s->handover_measured)
-		launch_wire_waited(s, now_ns);
 	c->head_wire_bytes = 0;
 	if (s->period.classes)
 		s->period.left_bytes -= pace_counted_bytes(&s->cfg, &t);
@@ -620,7 +609,6 @@ void pace_gap_sent(struct pace_sched *s, u32 gap_bytes)
 	s->stats.gap_wire_bytes += gap_bytes;
 	if (s->cfg.mode == PACE_MODE_TIMER)
 		return;
-	s->global_ps += pace_line_charge(s, gap_bytes);
-	pace_handed_out(s);
+	pace_hand_out(s, gap_bytes);
 	s->gapped = s->cfg.mode == PACE_MODE_HYBRID;
 }

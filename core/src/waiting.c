@@ -18,11 +18,38 @@
 #define PACE_LEAD_NS_MAX	250000u
 
 /* Makes bytes the clock again (HYBRID), and forgets the timer. */
-static inline void pace_handed_out(struct pace_sched *s)
+static inline void pace_idle_end(struct pace_sched *s)
 {
 	s->idling = false;
 	s->armed = false;
-	s->wire_idled = false;
+}
+
+/* GAP, HYBRID: accounts what goes to the wire. */
+static inline void pace_hand_out(struct pace_sched *s, u32 wire_bytes)
+{
+	if (!s->handed) {
+		s->handed = true;
+		s->handed_ns = s->asked_ns;
+		s->handed_ps = s->global_ps;
+	}
+	s->global_ps += pace_line_charge(s, wire_bytes);
+	pace_idle_end(s);
+}
+
+/* Takes off by how much line() is no longer ahead of the wire. */
+static void handover_sub(struct pace_sched *s, u64 ps)
+{
+	s->handover_ps -= ps < s->handover_ps ? ps : s->handover_ps;
+}
+
+/* Advances the port's clock to line(), and with it the positions of what was sent. */
+static void idle_to_line(struct pace_sched *s)
+{
+	u64 ahead = s->line.ps - s->global_ps;
+
+	handover_sub(s, ahead);
+	s->handed_ps += ahead;
+	s->global_ps = s->line.ps;
 }
 
 /*
@@ -143,7 +170,7 @@ static void pace_idle_advance(struct pace_sched *s, u64 now_ns)
 	if ((s64)(s->line.ps - s->global_ps) <= 0)
 		return;
 	idle = !pace_first_eligible(s);
-	s->global_ps = s->line.ps;
+	idle_to_line(s);
 	if (idle)
 		pace_note_idle(s, busy_until_ps);
 	pace_paced_advance(s);
@@ -165,13 +192,14 @@ static void pace_idle_begin(struct pace_sched *s, u64 now_ns)
 	u64 ring_ps = pace_ring_ps(s);
 	s64 ahead;
 
-	s->handover_ps = s->handover_first_ps;
 	pace_line_advance(&s->line, now_ns);
 	ahead = (s64)(s->line.ps - s->global_ps);
-	if (ahead > (s64)s->lead_ps)
+	if (ahead > (s64)s->lead_ps) {
+		handover_sub(s, (u64)ahead - s->lead_ps);
 		s->line.ps = s->global_ps + s->lead_ps;
-	else if (ahead < -(s64)ring_ps)
+	} else if (ahead < -(s64)ring_ps) {
 		s->line.ps = s->global_ps - ring_ps;
+	}
 	s->idling = true;
 	pace_idle_advance(s, now_ns);
 }
@@ -253,11 +281,7 @@ static void end_idle(struct pace_sched *s, u64 now_ns)
 	pace_line_advance(&s->line, now_ns);
 	ahead = (s64)(s->line.ps - s->global_ps);
 	if (ahead >= 0) {
-		/* The wire was silent for what line() is ahead of it, too. */
-		s->wire_idled = (u64)ahead >= s->handover_ps;
-		s->handover_ps = s->wire_idled ? s->handover_first_ps :
-						 s->handover_ps - (u64)ahead;
-		s->global_ps = s->line.ps;
+		idle_to_line(s);
 		s->idled_ps = pace_schedule_clock(s);
 		return;
 	}

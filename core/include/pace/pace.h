@@ -437,18 +437,20 @@ PACE_API void pace_activate_at(struct pace_sched *s, struct pace_class *c, u64 l
  */
 PACE_API u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns);
 /*
- * Returns true if what is handed out at now_ns leaves at once, but for the time that
- * handing it over takes.  A host that measures that time meets launch times better:
- * it asks before it reports what it hands out, and then reports when the first byte
- * of that began to leave.  It counts for the frames that follow.  O(1).
+ * Reports when the driver got the first frame of those that were handed out since the
+ * last report: at got_ns, at latest_ns at the latest.  The wire carries it from then
+ * on, or when it has carried what was handed out before.  Returns true if the wire may
+ * have waited for it until latest_ns; else nothing depends on when it came.  A host
+ * that reports this meets launch times better.  O(1).
  */
-PACE_API bool pace_wire_is_free(struct pace_sched *s, u64 now_ns);
-PACE_API void pace_started(struct pace_sched *s, u64 started_ns);
+PACE_API bool pace_started(struct pace_sched *s, u64 got_ns, u64 latest_ns);
 /*
- * Corrects the last pace_started(): it was so much earlier, at most 2^32 ns.  For a host
- * that learns later how long handing over takes.  O(1).
+ * Forgets what pace_started() said: the driver has lost what it had, or takes another time
+ * for it.  O(1).
  */
-PACE_API void pace_started_earlier(struct pace_sched *s, u64 earlier_ns);
+PACE_API void pace_handover_forget(struct pace_sched *s);
+/* Returns the first instant for which a class waits, or 2^64 - 1.  O(1). */
+PACE_API u64 pace_launch_ns(const struct pace_sched *s);
 /* Removes a class whose packets were dropped.  No effect if it is inactive. */
 PACE_API void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 now_ns);
 

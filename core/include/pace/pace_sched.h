@@ -88,11 +88,10 @@ struct pace_sched {
 	struct pace_queue launching;	/* active, before their launch time: by that */
 	u64 launch_at_ps;	/* position of the first of those, as global_ps counts */
 	u64 handover_ps;	/* the wire is so far behind line(): pace_started() */
-	u64 handover_first_ps;	/* that was so after the last idle spell */
-	u64 probe_ps;		/* global_ps when pace_wire_is_free() said so */
-	bool handover_measured;
-	bool probe_idle;	/* the wire had idled until then */
-	bool wire_idled;	/* and has got nothing since */
+	u64 handover_least_ps;	/* how long handing over takes, at the least */
+	u64 handed_ps;		/* global_ps before what pace_started() speaks of ... */
+	u64 handed_ns;		/* ... was handed out, and when */
+	bool handed;
 	u64 borrow_time_ps;	/* borrow clock of the last borrowed frame */
 	struct pace_class *ring;	/* active normal classes, the next one first */
 	struct pace_period period;	/* rt and nrt classes */

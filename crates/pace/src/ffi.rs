@@ -71,9 +71,7 @@ unsafe extern "C" {
     fn pace_activate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_activate_at(s: *mut RawSched, c: *mut RawClass, launch_ns: u64, now_ns: u64);
     fn pace_departure_ns(s: *const RawSched, now_ns: u64) -> u64;
-    fn pace_wire_is_free(s: *mut RawSched, now_ns: u64) -> bool;
-    fn pace_started(s: *mut RawSched, started_ns: u64);
-    fn pace_started_earlier(s: *mut RawSched, earlier_ns: u64);
+    fn pace_started(s: *mut RawSched, got_ns: u64, latest_ns: u64) -> bool;
     fn pace_deactivate(s: *mut RawSched, c: *mut RawClass, now_ns: u64);
     fn pace_next(s: *mut RawSched, now_ns: u64) -> RawDecision;
     fn pace_sent(s: *mut RawSched, c: *mut RawClass, len_bytes: u32, more: bool, now_ns: u64);
@@ -382,19 +380,9 @@ impl Port {
         Some(())
     }
 
-    pub fn wire_is_free(&mut self, now_ns: u64) -> bool {
+    pub fn started(&mut self, got_ns: u64, latest_ns: u64) -> bool {
         // SAFETY: the scheduler is alive.
-        unsafe { pace_wire_is_free(self.sched(), now_ns) }
-    }
-
-    pub fn started(&mut self, started_ns: u64) {
-        // SAFETY: the scheduler is alive.
-        unsafe { pace_started(self.sched(), started_ns) }
-    }
-
-    pub fn started_earlier(&mut self, earlier_ns: u64) {
-        // SAFETY: the scheduler is alive.
-        unsafe { pace_started_earlier(self.sched(), earlier_ns) }
+        unsafe { pace_started(self.sched(), got_ns, latest_ns) }
     }
 
     pub fn departure_ns(&mut self, now_ns: u64) -> u64 {

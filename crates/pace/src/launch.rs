@@ -23,22 +23,12 @@ impl Scheduler {
             .ok_or(Error::UnknownClass)
     }
 
-    /// Returns true if what is handed out at `now_ns` leaves at once, but for the time that
-    /// handing it over takes. A host that measures that time asks before it reports what it
-    /// hands out, and reports the start to [`Scheduler::started`]. O(1).
-    pub fn wire_is_free(&mut self, now_ns: u64) -> bool {
-        self.port.wire_is_free(now_ns)
-    }
-
-    /// Reports when the first byte of what was handed out after [`Scheduler::wire_is_free`]
-    /// began to leave: launch times of the frames that follow are met by it. O(1).
-    pub fn started(&mut self, started_ns: u64) {
-        self.port.started(started_ns);
-    }
-
-    /// Corrects the last [`Scheduler::started`]: it was so much earlier, at most 2^32 ns. O(1).
-    pub fn started_earlier(&mut self, earlier_ns: u64) {
-        self.port.started_earlier(earlier_ns);
+    /// Reports when the driver got the first frame of those that were handed out since the
+    /// last report: at `got_ns`, at `latest_ns` at the latest. Launch times of the frames that
+    /// follow are met by it. Returns true if the wire may have waited for it until
+    /// `latest_ns`. O(1).
+    pub fn started(&mut self, got_ns: u64, latest_ns: u64) -> bool {
+        self.port.started(got_ns, latest_ns)
     }
 
     /// Returns the instant at which what is handed out at `now_ns` leaves the host: when the

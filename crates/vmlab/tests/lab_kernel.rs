@@ -76,6 +76,7 @@ on_every_kernel! {
     traps_of_other_qdiscs: |kernel| run(kernel, "traps.sh");
     deadlines_and_ceil: |kernel| run(kernel, "waits.sh");
     guard: |kernel| run(kernel, "guard.sh");
+    launch_times_beside_others: |kernel| run(kernel, "launch-beside.sh");
     light: several;
 }
 
