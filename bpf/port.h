@@ -82,13 +82,13 @@ struct port_table {
 
 #define SAME_OFFSET(type, member, offset) \
 	_Static_assert(__builtin_offsetof(struct type, member) == (offset), #type "." #member)
-_Static_assert(sizeof(struct pace_sched) == 968, "sched");
+_Static_assert(sizeof(struct pace_sched) == 976, "sched");
 _Static_assert(sizeof(struct pace_class) == 256, "class");
 _Static_assert(sizeof(struct port_table) == 24, "table");
 _Static_assert(sizeof(struct port) == 88, "port");
 _Static_assert(sizeof(struct port_slot) == 64, "slot");
 _Static_assert(sizeof(struct port_class) == 320, "port's class");
-_Static_assert(sizeof(struct port_image) == 1000, "image");
+_Static_assert(sizeof(struct port_image) == 1008, "image");
 SAME_OFFSET(port_table, slots, 8);
 SAME_OFFSET(port_table, port, 16);
 SAME_OFFSET(port, parent, 12);
@@ -109,10 +109,10 @@ SAME_OFFSET(port_slot, dropped_full, 48);
 SAME_OFFSET(port_slot, dropped_removed, 56);
 SAME_OFFSET(port_class, minor, 256);
 SAME_OFFSET(port_class, limit, 260);
-SAME_OFFSET(port_image, ready, 968);
-SAME_OFFSET(port_image, default_slot, 976);
-SAME_OFFSET(port_image, classes, 984);
-SAME_OFFSET(port_image, slots, 992);
+SAME_OFFSET(port_image, ready, 976);
+SAME_OFFSET(port_image, default_slot, 984);
+SAME_OFFSET(port_image, classes, 992);
+SAME_OFFSET(port_image, slots, 1000);
 
 #define PORT_TABLE	((struct port_table *)ARENA_START)
 

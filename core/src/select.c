@@ -99,8 +99,8 @@ static bool first_ahead_any(const struct pace_sched *s, struct pace_class **cls,
 
 	if (!pace_queue_empty(&s->at_ceil) && pace_budget_left(s))
 		borrower = pace_first_at_ceil(s);
-	if (c)
-		*clock = pace_eligible_time(c);
+	/* 0: BPF reads no variable that is not set. */
+	*clock = c ? pace_eligible_time(c) : 0;
 	if (borrower && (!c || pace_clock_ahead(*clock,
 					     borrower->ceil_clock.ps))) {
 		*clock = borrower->ceil_clock.ps;

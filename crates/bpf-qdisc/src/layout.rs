@@ -23,10 +23,10 @@ const SLOT_BYTES: u64 = 64;
 /// `struct port_class`, of which the core's class is the first part.
 const CLASS_BYTES: u64 = 320;
 /// `struct port_image`, of which the core's scheduler is the first part.
-const IMAGE_BYTES: u64 = 1000;
+const IMAGE_BYTES: u64 = 1008;
 /// `struct pace_sched` and `struct pace_class`.
 #[cfg(test)]
-pub(crate) const SCHED_BYTES: u64 = 968;
+pub(crate) const SCHED_BYTES: u64 = 976;
 #[cfg(test)]
 pub(crate) const CORE_CLASS_BYTES: u64 = 256;
 
@@ -61,10 +61,10 @@ pub(crate) mod at {
     pub(crate) const CLASS_MINOR: u64 = 256;
     pub(crate) const CLASS_LIMIT: u64 = 260;
 
-    pub(crate) const IMAGE_READY: u64 = 968;
-    pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 976;
-    pub(crate) const IMAGE_CLASSES: u64 = 984;
-    pub(crate) const IMAGE_SLOTS: u64 = 992;
+    pub(crate) const IMAGE_READY: u64 = 976;
+    pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 984;
+    pub(crate) const IMAGE_CLASSES: u64 = 992;
+    pub(crate) const IMAGE_SLOTS: u64 = 1000;
 }
 
 /// An arena for some ports of some slots. Addresses are those of both sides.

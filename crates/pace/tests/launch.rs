@@ -305,7 +305,10 @@ fn a_new_mode_or_line_forgets_what_handing_over_took() {
             }
         };
         let half_gap_ns = HALF_GAP_NS * (GBIT / bps);
-        assert!(leaves.abs_diff(at) <= half_gap_ns, "{mode:?}: {leaves} {at}");
+        assert!(
+            leaves.abs_diff(at) <= half_gap_ns,
+            "{mode:?}: {leaves} {at}"
+        );
     }
 }
 
