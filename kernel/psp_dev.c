@@ -252,11 +252,22 @@ static void psp_train_stop(struct psp_qdisc *q)
 		q->watch.line_rate_bps = 0;
 }
 
-/* Makes the wire prove itself at once.  Without traffic nothing else runs the root. */
-static void psp_proof_ask(struct psp_qdisc *q)
+/*
+ * Makes the wire prove itself, if it has not: at once after a request by the
+ * user, on another line or another link.  Without traffic nothing else runs the
+ * root.
+ */
+static void psp_proof_ask(struct psp_qdisc *q, bool by_device)
 {
-	if (!psp_is_unproved(q))
+	u32 link = psp_device_link_changes(qdisc_dev(q->sch));
+	struct psp_train *t = &q->train;
+
+	if (!psp_is_unproved(q) ||
+	    (by_device && t->line_bps == q->pace.cfg.line_rate_bps && t->link == link))
 		return;
+	t->line_bps = q->pace.cfg.line_rate_bps;
+	t->link = link;
+	t->fails = 0;
 	WRITE_ONCE(q->train_asked, true);
 	WRITE_ONCE(q->proof_work, true);
 	psp_port_work_schedule();
@@ -658,7 +669,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		return psp_extack_port(extack, refused, &port->pace,
 				       port->reserved_bytes,
 				       culprit ? psp_entity_of(culprit)->cl : NULL);
-	psp_proof_ask(q);
+	psp_proof_ask(q, by_device);
 	psp_run_root(q);
 	return 0;
 }

@@ -142,6 +142,8 @@ struct psp_train {
 	u64 first_line_ns;
 	u64 early_ns;		/* of both: the most by which it was released early */
 	u64 next_ns;		/* no other pair begins before this */
+	u64 line_bps;		/* line rate at the last proof or try */
+	u32 link;		/* carrier changes then */
 };
 
 /*
@@ -1773,7 +1775,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 		return err;
 	psp_watch_start(q);
 	psp_list_add(q);
-	psp_proof_ask(q);
+	psp_proof_ask(q, false);
 	return 0;
 }
 
