@@ -461,6 +461,7 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	enum tc_psp_why why;
+	bool proved;
 	int err = 0;
 
 	port->pace.mode = PACE_MODE_TIMER;
@@ -493,10 +494,12 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 	default:
 		return 0;
 	}
-	if (err)
+	proved = psp_is_proved(q, opt, port);
+	/* A proof that lapsed ends gap frames whatever else refuses them. */
+	if (err && (proved || !by_device || !q->line.gaps))
 		return err;
 	port->line.gaps = true;
-	if (!psp_is_proved(q, opt, port))
+	if (!proved)
 		port->line.why_not_hybrid = TC_PSP_WHY_NOT_PROVED;
 	else if (opt->mode == TC_PSP_MODE_GAP)
 		port->pace.mode = PACE_MODE_GAP;
@@ -804,8 +807,10 @@ static int psp_port_update(struct psp_qdisc *q)
 	int err;
 
 	err = psp_port_resolve(q, &q->opt, &port, true, &extack);
-	if (!err && psp_port_is_in_force(q, &port))
+	if (!err && psp_port_is_in_force(q, &port)) {
+		psp_proof_ask(q, true);
 		return 0;
+	}
 	if (!err)
 		err = psp_port_apply(q, &q->opt, &port, true, &extack);
 	if (err)
@@ -933,9 +938,14 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
  * docs/decisions/qdisc.md, "Is the wire a clock?".
  */
 
-/* The first train: the longer of both. */
+/*
+ * The first train: 1 ms; on slow lines more, for a few frames, and because
+ * packet buffers take as many bytes there.
+ */
 #define PSP_TRAIN_NS		NSEC_PER_MSEC
+#define PSP_TRAIN_NS_SLOW	(10 * NSEC_PER_MSEC)
 #define PSP_TRAIN_BYTES		16384u
+#define PSP_TRAIN_FRAMES	4
 /* So much longer the trains get if the first ones took no time. */
 #define PSP_TRAIN_GROWTH	4
 #define PSP_TRAIN_SECOND	3
@@ -989,6 +999,8 @@ static void psp_train_start(struct psp_qdisc *q, bool second, u64 now_ns)
 static noinline void psp_train_begin(struct psp_qdisc *q, u64 now_ns)
 {
 	const struct net_device *dev = qdisc_dev(q->sch);
+	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
+	u32 max_bytes = q->pace.cfg.max_frame_bytes;
 	struct psp_train *t = &q->train;
 
 	if (t->state != PSP_TRAIN_OFF || (!q->train_asked && now_ns < t->next_ns))
@@ -997,9 +1009,12 @@ static noinline void psp_train_begin(struct psp_qdisc *q, u64 now_ns)
 	/* A link that comes up asks again. */
 	if (!netif_carrier_ok(dev))
 		return;
-	t->first_bytes = pace_mul_div(PSP_TRAIN_NS, q->pace.cfg.line_rate_bps,
-				      PSP_LINE_NS_BITS);
-	t->first_bytes = max_t(u64, t->first_bytes, PSP_TRAIN_BYTES);
+	t->first_bytes = max(pace_mul_div(PSP_TRAIN_NS, line_rate_bps, PSP_LINE_NS_BITS),
+			     min_t(u64, PSP_TRAIN_BYTES,
+				   pace_mul_div(PSP_TRAIN_NS_SLOW, line_rate_bps,
+						PSP_LINE_NS_BITS)));
+	t->first_bytes = max_t(u64, t->first_bytes,
+			       PSP_TRAIN_FRAMES * pace_wire_bytes(&q->pace, max_bytes));
 	t->longest = 0;
 	t->early_ns = 0;
 	psp_train_start(q, false, now_ns);
