@@ -954,6 +954,8 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
 #define PSP_TRAIN_FAST		4
 /* Pairs of the longest trains, for the two suspicions of psp_watch_confirm(). */
 #define PSP_TRAIN_LAST		4
+/* More pairs of one length, if neither train was released early. */
+#define PSP_TRAIN_TRIES		4
 /* How often psp looks whether the device has released a train. */
 #define PSP_TRAIN_LOOK_NS	(50 * NSEC_PER_USEC)
 /* After a failure, and twice as long each time, up to 2^10 times. */
@@ -1016,6 +1018,7 @@ static noinline void psp_train_begin(struct psp_qdisc *q, u64 now_ns)
 	t->first_bytes = max_t(u64, t->first_bytes,
 			       PSP_TRAIN_FRAMES * pace_wire_bytes(&q->pace, max_bytes));
 	t->longest = 0;
+	t->tries = 0;
 	t->early_ns = 0;
 	psp_train_start(q, false, now_ns);
 	psp_watch_start(q);
@@ -1074,6 +1077,12 @@ static bool psp_train_ended(struct psp_qdisc *q, u64 now_ns)
 		return false;
 	}
 	eighths = psp_line_eighths(t->first_ns, t->first_line_ns, took_ns, t->line_ns);
+	/* The first took longer: a byte queue limit grows while it is in use. */
+	if (eighths < PSP_TRAIN_PROVED && !t->early_ns && t->tries < PSP_TRAIN_TRIES) {
+		t->tries++;
+		psp_train_start(q, false, now_ns);
+		return false;
+	}
 	if (eighths < PSP_TRAIN_FAST && t->longest < PSP_TRAIN_LAST) {
 		t->first_bytes = min(t->first_bytes * PSP_TRAIN_GROWTH,
 				     q->line.slack_bytes);

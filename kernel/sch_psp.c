@@ -132,6 +132,7 @@ struct psp_train {
 	u8 state;		/* enum psp_train_state */
 	bool second;		/* of two: three times as long as the first */
 	u8 fails;
+	u8 tries;		/* more pairs of the same length */
 	u8 longest;		/* pairs of the longest trains so far */
 	u64 first_bytes;	/* length of the first */
 	u64 left_bytes;		/* of this train */
