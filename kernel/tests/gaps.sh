@@ -157,6 +157,7 @@ for mode in auto gap; do
 		same timer "$(stat_of c1a mode_in_force)"
 	check "$mode: the reason is flow control" same flow_control \
 		"$(stat_of c1a why_not_hybrid)"
+	echo 1 >$WIRE/c1/reset
 	burst 20 "skb_priority 65537"
 	check "$mode: no PAUSE frame was sent" same 0 \
 		"$(counter c1 a pause_frames)"
