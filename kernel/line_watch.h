@@ -225,6 +225,35 @@ static inline bool psp_line_handed(struct psp_line_watch *w, u32 wire_bytes,
 	return w->fast_ns > now_ns && w->fast_ns - now_ns > w->slack_ns;
 }
 
+/*
+ * All that was handed out before mark_ns was read from fast_ns has been
+ * released by now.  Returns how much too early that is for a line 1/256 faster.
+ */
+static inline u64 psp_line_early_ns(u64 mark_ns, u64 now_ns)
+{
+	return mark_ns > now_ns ? mark_ns - now_ns : 0;
+}
+
+/*
+ * Two trains of gap frames took a_ns and b_ns, from handing out the first to
+ * the release of the last, and line_a_ns and line_b_ns at the rate of the line.
+ * Returns how many eighths of the difference on the line, 8 at most, the second
+ * took longer than the first.  What delays both alike (a completion that waits
+ * for more, the driver, the host) does not count, nor what a packet buffer
+ * takes at once, as long as the first train fills it.
+ */
+static inline u32 psp_line_eighths(u64 a_ns, u64 line_a_ns, u64 b_ns, u64 line_b_ns)
+{
+	u64 line_ns = line_b_ns > line_a_ns ? line_b_ns - line_a_ns : 0;
+	u64 took_ns = b_ns > a_ns ? b_ns - a_ns : 0;
+
+	if (!line_ns)
+		return 0;
+	if (took_ns >= line_ns)
+		return 8;
+	return pace_mul_div(took_ns, 8, line_ns);
+}
+
 /* Returns the rate, in bit/s, since the bucket was empty. */
 static inline u64 psp_line_taken_bps(const struct psp_line_watch *w, u64 now_ns)
 {

@@ -6,6 +6,14 @@
 
 static LIST_HEAD(psp_qdiscs);
 
+/* psp_port_work_fn(): psp_notifier_init() sets it. */
+static struct work_struct psp_port_work;
+
+static void psp_port_work_schedule(void)
+{
+	schedule_work(&psp_port_work);
+}
+
 /*
  * The line of this qdisc.  As root of a device it has the whole line.  Below
  * mq each transmit queue has its own root, and none sees what the others
@@ -205,15 +213,64 @@ static u32 psp_device_link_changes(const struct net_device *dev)
 static void psp_watch_start(struct psp_qdisc *q)
 {
 	const struct pace_config *cfg = &q->pace.cfg;
-	bool gaps = cfg->mode != PACE_MODE_TIMER;
+	bool on = cfg->mode != PACE_MODE_TIMER || q->train.state != PSP_TRAIN_OFF;
 
-	psp_line_start(&q->watch, gaps ? cfg->line_rate_bps : 0,
+	psp_line_start(&q->watch, on ? cfg->line_rate_bps : 0,
 		       q->line.slack_bytes,
 		       pace_wire_bytes(&q->pace, cfg->max_frame_bytes));
 	q->handed_bytes = psp_handed_bytes(q);
 	q->link_changes = psp_device_link_changes(qdisc_dev(q->sch));
 	q->suspect_ns = 0;
+	q->mark_ns = 0;
 	WRITE_ONCE(q->suspect, false);
+}
+
+/*
+ * Gap frames are asked for, and the wire has not proved itself: mode timer
+ * until it has.  "Trains" below.
+ */
+static inline bool psp_is_unproved(const struct psp_qdisc *q)
+{
+	return q->line.gaps && q->pace.cfg.mode == PACE_MODE_TIMER;
+}
+
+/* Has this kind of gap frame taken its time, on this line, since the link came up? */
+static bool psp_is_proved(const struct psp_qdisc *q, const struct psp_options *opt,
+			  const struct psp_port *port)
+{
+	return READ_ONCE(q->proved_bps) == port->pace.line_rate_bps &&
+	       q->proved_gap == opt->gap &&
+	       q->proved_link == psp_device_link_changes(qdisc_dev(q->sch));
+}
+
+/* Ends a train, if one runs.  Tree lock. */
+static void psp_train_stop(struct psp_qdisc *q)
+{
+	q->train.state = PSP_TRAIN_OFF;
+	q->train_asked = false;
+	if (q->pace.cfg.mode == PACE_MODE_TIMER)
+		q->watch.line_rate_bps = 0;
+}
+
+/*
+ * Makes the wire prove itself, if it has not: at once after a request by the
+ * user, on another line or another link.  Without traffic nothing else runs the
+ * root.
+ */
+static void psp_proof_ask(struct psp_qdisc *q, bool by_device)
+{
+	u32 link = psp_device_link_changes(qdisc_dev(q->sch));
+	struct psp_train *t = &q->train;
+
+	if (!psp_is_unproved(q) ||
+	    (by_device && t->line_bps == q->pace.cfg.line_rate_bps && t->link == link))
+		return;
+	t->line_bps = q->pace.cfg.line_rate_bps;
+	t->link = link;
+	t->fails = 0;
+	WRITE_ONCE(q->train_asked, true);
+	WRITE_ONCE(q->proof_work, true);
+	psp_port_work_schedule();
 }
 
 /* What the options come to on this device. */
@@ -392,7 +449,8 @@ static int psp_resolve_period(const struct psp_options *opt,
 }
 
 /*
- * Chooses the mode.  Two reasons against gap frames appear while the qdisc
+ * Chooses the mode: timer until the wire has proved that it is a clock.  Two
+ * reasons against gap frames appear while the qdisc
  * runs: the wire is no clock, or the device sends PAUSE itself.  There is no
  * request to refuse then, so each mode becomes timer.  A request by the user
  * is a new try.
@@ -403,6 +461,8 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 {
 	struct net_device *dev = qdisc_dev(q->sch);
 	enum tc_psp_why why;
+	bool proved;
+	int err = 0;
 
 	port->pace.mode = PACE_MODE_TIMER;
 	if (opt->mode == TC_PSP_MODE_TIMER)
@@ -422,18 +482,30 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 		if (why == TC_PSP_WHY_FLOW_CONTROL)
 			return psp_extack_mode(extack, "auto", dev, why);
 		port->line.why_not_hybrid = why;
-		if (why == TC_PSP_WHY_NOTHING)
-			port->pace.mode = PACE_MODE_HYBRID;
-		return 0;
+		if (why != TC_PSP_WHY_NOTHING)
+			return 0;
+		break;
 	case TC_PSP_MODE_GAP:
-		port->pace.mode = PACE_MODE_GAP;
-		return psp_extack_mode(extack, "gap", dev, why);
+		err = psp_extack_mode(extack, "gap", dev, why);
+		break;
 	case TC_PSP_MODE_HYBRID:
-		port->pace.mode = PACE_MODE_HYBRID;
-		return psp_extack_mode(extack, "hybrid", dev, why);
+		err = psp_extack_mode(extack, "hybrid", dev, why);
+		break;
 	default:
 		return 0;
 	}
+	proved = psp_is_proved(q, opt, port);
+	/* A proof that lapsed ends gap frames whatever else refuses them. */
+	if (err && (proved || !by_device || !q->line.gaps))
+		return err;
+	port->line.gaps = true;
+	if (!proved)
+		port->line.why_not_hybrid = TC_PSP_WHY_NOT_PROVED;
+	else if (opt->mode == TC_PSP_MODE_GAP)
+		port->pace.mode = PACE_MODE_GAP;
+	else
+		port->pace.mode = PACE_MODE_HYBRID;
+	return 0;
 }
 
 static enum pace_layer psp_layer(const struct psp_options *opt)
@@ -500,7 +572,7 @@ static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 		pace->max_frame_bytes = pace->min_frame_bytes;
 	pace->max_burst_bytes = psp_burst_max_bytes(dev, opt, pace->line_rate_bps,
 						    pace->max_frame_bytes);
-	if (pace->mode != PACE_MODE_TIMER)
+	if (port->line.gaps)
 		psp_device_holds(q, port);
 	refused = pace_check_config(pace);
 	return refused ? psp_extack_port(extack, refused, pace,
@@ -513,7 +585,7 @@ static int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
 			const struct psp_port *port, struct sk_buff **gap)
 {
 	*gap = NULL;
-	if (port->pace.mode == PACE_MODE_TIMER)
+	if (!port->line.gaps)
 		return 0;
 	*gap = psp_gap_template(qdisc_dev(q->sch), port->pace.max_frame_bytes,
 				opt->gap);
@@ -590,6 +662,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		q->opt = *opt;
 		swap(q->gap, gap);
 		q->ahead = false;
+		psp_train_stop(q);
 		psp_watch_start(q);
 	}
 	sch_tree_unlock(q->sch);
@@ -599,6 +672,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		return psp_extack_port(extack, refused, &port->pace,
 				       port->reserved_bytes,
 				       culprit ? psp_entity_of(culprit)->cl : NULL);
+	psp_proof_ask(q, by_device);
 	psp_run_root(q);
 	return 0;
 }
@@ -650,7 +724,7 @@ static void psp_watch_stop(struct psp_qdisc *q)
 static bool psp_watch_is_explained(const struct psp_qdisc *q,
 				   const struct psp_port *port)
 {
-	return port->pace.mode == PACE_MODE_TIMER ||
+	return !port->line.gaps ||
 	       port->pace.line_rate_bps != q->pace.cfg.line_rate_bps ||
 	       port->line.slack_bytes > q->line.slack_bytes;
 }
@@ -732,8 +806,10 @@ static int psp_port_update(struct psp_qdisc *q)
 	int err;
 
 	err = psp_port_resolve(q, &q->opt, &port, true, &extack);
-	if (!err && psp_port_is_in_force(q, &port))
+	if (!err && psp_port_is_in_force(q, &port)) {
+		psp_proof_ask(q, true);
 		return 0;
+	}
 	if (!err)
 		err = psp_port_apply(q, &q->opt, &port, true, &extack);
 	if (err)
@@ -771,6 +847,14 @@ static int psp_netdev_event(struct notifier_block *nb, unsigned long event, void
 					 : NOTIFY_DONE;
 }
 
+/* A train has ended, or a wait for one: the mode may be another. */
+static void psp_proof_update(struct psp_qdisc *q)
+{
+	WRITE_ONCE(q->proof_work, false);
+	if (!psp_port_update(q) && READ_ONCE(q->train_asked))
+		psp_run_root(q);
+}
+
 /*
  * No notification reports a change of the number of transmit queues, nor that
  * the wire is no clock.  Dequeue sees both, but holds a lock that
@@ -786,7 +870,7 @@ static void psp_port_work_fn(struct work_struct *work)
 		u32 queues = psp_share_queues(q);
 		bool changed = queues != q->line.queues;
 
-		if (!changed && !READ_ONCE(q->suspect))
+		if (!changed && !READ_ONCE(q->suspect) && !READ_ONCE(q->proof_work))
 			continue;
 		psp_dev_lock(qdisc_dev(q->sch));
 		if (changed)
@@ -797,18 +881,13 @@ static void psp_port_work_fn(struct work_struct *work)
 		 */
 		if (READ_ONCE(q->suspect))
 			psp_watch_check(q);
+		if (READ_ONCE(q->proof_work))
+			psp_proof_update(q);
 		psp_dev_unlock(qdisc_dev(q->sch));
 		/* Once for each change, also if it could not take force. */
 		WRITE_ONCE(q->line.queues, queues);
 	}
 	rtnl_unlock();
-}
-
-static DECLARE_WORK(psp_port_work, psp_port_work_fn);
-
-static void psp_port_work_schedule(void)
-{
-	schedule_work(&psp_port_work);
 }
 
 static struct notifier_block psp_notifier = {
@@ -817,6 +896,7 @@ static struct notifier_block psp_notifier = {
 
 static int psp_notifier_init(void)
 {
+	INIT_WORK(&psp_port_work, psp_port_work_fn);
 	return register_netdevice_notifier(&psp_notifier);
 }
 
@@ -842,15 +922,238 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
 	return held_bytes;
 }
 
-/* Counts a frame or gap frame that the device has taken, while the watch is on. */
-static void psp_watch_handed(struct psp_qdisc *q, u64 now_ns)
+/*
+ * Trains.  In mode timer rates are right whatever the wire does.  So each mode
+ * is timer until the wire has taken its time for two trains of gap frames, the
+ * second three times as long as the first, handed out when no frame is due.
+ * The time from the first frame of a train to the release of the last is what
+ * the line takes and some more: completions are late, the host is held up.  The
+ * second train took longer than the first by what the line takes for the
+ * difference, or the wire is no clock.  A packet buffer of the device that takes
+ * a train at once makes it look so, too; then the trains get longer, up to what
+ * no device holds, where psp_watch_check() gives the verdict.
+ *
+ * From then on the release of frames is watched: psp_proof_check().
+ * docs/decisions/qdisc.md, "Is the wire a clock?".
+ */
+
+/*
+ * The first train: 1 ms; on slow lines more, for a few frames, and because
+ * packet buffers take as many bytes there.
+ */
+#define PSP_TRAIN_NS		NSEC_PER_MSEC
+#define PSP_TRAIN_NS_SLOW	(10 * NSEC_PER_MSEC)
+#define PSP_TRAIN_BYTES		16384u
+#define PSP_TRAIN_FRAMES	4
+/* So much longer the trains get if the first ones took no time. */
+#define PSP_TRAIN_GROWTH	4
+#define PSP_TRAIN_SECOND	3
+/* Of the difference, in eighths: proved from here on; no time below there. */
+#define PSP_TRAIN_PROVED	7
+#define PSP_TRAIN_FAST		4
+/* Pairs of the longest trains, for the two suspicions of psp_watch_confirm(). */
+#define PSP_TRAIN_LAST		4
+/* More pairs of one length, if neither train was released early. */
+#define PSP_TRAIN_TRIES		4
+/* How often psp looks whether the device has released a train. */
+#define PSP_TRAIN_LOOK_NS	(50 * NSEC_PER_USEC)
+/* After a failure, and twice as long each time, up to 2^10 times. */
+#define PSP_TRAIN_PAUSE_NS	NSEC_PER_SEC
+#define PSP_TRAIN_PAUSES	10
+/* After so long all failures are forgotten. */
+#define PSP_PROOF_OLD_NS	(60ull * NSEC_PER_SEC)
+
+/* Time of so many bytes on the line. */
+static u64 psp_line_time_ns(const struct psp_qdisc *q, u64 bytes)
 {
+	return pace_mul_div(bytes, PSP_LINE_NS_BITS, q->pace.cfg.line_rate_bps);
+}
+
+/*
+ * Has the driver released all that it had been given when it had been given
+ * `queued` bytes in all?  Without byte queue limits: all gap frames, which are
+ * clones that share the bytes of the template.  `own` of them are in hand.
+ */
+static bool psp_is_released(const struct psp_qdisc *q, unsigned int queued, int own)
+{
+#ifdef CONFIG_BQL
+	const struct dql *dql = &q->sch->dev_queue->dql;
+
+	if (READ_ONCE(dql->num_queued))
+		return (int)(READ_ONCE(dql->num_completed) - queued) >= 0;
+#endif
+	return (atomic_read(&skb_shinfo(q->gap)->dataref) & SKB_DATAREF_MASK) <= 1 + own;
+}
+
+static void psp_train_start(struct psp_qdisc *q, bool second, u64 now_ns)
+{
+	struct psp_train *t = &q->train;
+
+	t->state = PSP_TRAIN_SEND;
+	t->second = second;
+	t->left_bytes = t->first_bytes * (second ? PSP_TRAIN_SECOND : 1);
+	t->begin_handed = psp_handed_bytes(q);
+	t->begin_ns = now_ns;
+}
+
+/* Begins a pair of trains if one is asked for, or due.  Root lock. */
+static noinline void psp_train_begin(struct psp_qdisc *q, u64 now_ns)
+{
+	const struct net_device *dev = qdisc_dev(q->sch);
+	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
+	u32 max_bytes = q->pace.cfg.max_frame_bytes;
+	struct psp_train *t = &q->train;
+
+	if (t->state != PSP_TRAIN_OFF || (!q->train_asked && now_ns < t->next_ns))
+		return;
+	WRITE_ONCE(q->train_asked, false);
+	/* A link that comes up asks again. */
+	if (!netif_carrier_ok(dev))
+		return;
+	t->first_bytes = max(pace_mul_div(PSP_TRAIN_NS, line_rate_bps, PSP_LINE_NS_BITS),
+			     min_t(u64, PSP_TRAIN_BYTES,
+				   pace_mul_div(PSP_TRAIN_NS_SLOW, line_rate_bps,
+						PSP_LINE_NS_BITS)));
+	t->first_bytes = max_t(u64, t->first_bytes,
+			       PSP_TRAIN_FRAMES * pace_wire_bytes(&q->pace, max_bytes));
+	t->longest = 0;
+	t->tries = 0;
+	t->early_ns = 0;
+	psp_train_start(q, false, now_ns);
+	psp_watch_start(q);
+}
+
+/* Returns true if the device has released the whole train. */
+static bool psp_train_drained(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_train *t = &q->train;
+
+	if (t->state == PSP_TRAIN_FLUSH) {
+		t->state = PSP_TRAIN_DRAIN;
+		t->line_ns = psp_line_time_ns(q, psp_handed_bytes(q) - t->begin_handed);
+		q->mark_ns = q->watch.fast_ns;
+		q->mark_queued = psp_driver_bytes(q);
+	}
+	return psp_is_released(q, q->mark_queued, 0);
+}
+
+/* After each failure the next try comes later. */
+static void psp_train_put_off(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_train *t = &q->train;
+
+	t->next_ns = now_ns + (PSP_TRAIN_PAUSE_NS << min_t(u32, t->fails, PSP_TRAIN_PAUSES));
+	t->fails += t->fails < PSP_TRAIN_PAUSES;
+}
+
+static void psp_train_proved(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_train *t = &q->train;
+
+	q->early_max_ns = 2 * t->early_ns + t->first_line_ns / 4;
+	q->proved_gap = q->opt.gap;
+	q->proved_link = q->link_changes;
+	q->proved_ns = now_ns;
+	WRITE_ONCE(q->proved_bps, q->pace.cfg.line_rate_bps);
+	WRITE_ONCE(q->proof_work, true);
+	psp_port_work_schedule();
+	/* The work puts gap frames in force. */
+	t->next_ns = now_ns + PSP_TRAIN_PAUSE_NS;
+}
+
+/* The device has released the train.  Returns true if no other one follows at once. */
+static bool psp_train_ended(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_train *t = &q->train;
+	u64 took_ns = now_ns - t->begin_ns;
+	u32 eighths;
+
+	t->early_ns = max(t->early_ns, psp_line_early_ns(q->mark_ns, now_ns));
+	if (!t->second) {
+		t->first_ns = took_ns;
+		t->first_line_ns = t->line_ns;
+		psp_train_start(q, true, now_ns);
+		return false;
+	}
+	eighths = psp_line_eighths(t->first_ns, t->first_line_ns, took_ns, t->line_ns);
+	/* The first took longer: a byte queue limit grows while it is in use. */
+	if (eighths < PSP_TRAIN_PROVED && !t->early_ns && t->tries < PSP_TRAIN_TRIES) {
+		t->tries++;
+		psp_train_start(q, false, now_ns);
+		return false;
+	}
+	if (eighths < PSP_TRAIN_FAST && t->longest < PSP_TRAIN_LAST) {
+		t->first_bytes = min(t->first_bytes * PSP_TRAIN_GROWTH,
+				     q->line.slack_bytes);
+		t->longest += t->first_bytes == q->line.slack_bytes;
+		t->early_ns = 0;
+		psp_train_start(q, false, now_ns);
+		return false;
+	}
+	psp_train_stop(q);
+	if (eighths >= PSP_TRAIN_PROVED)
+		psp_train_proved(q, now_ns);
+	else
+		psp_train_put_off(q, now_ns);
+	return true;
+}
+
+/* Frames were released before a wire could have sent them: mode timer, and a new proof. */
+static noinline void psp_proof_lapse(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_train *t = &q->train;
+
+	if (now_ns - q->proved_ns > PSP_PROOF_OLD_NS)
+		t->fails = 0;
+	if (t->fails)
+		psp_train_put_off(q, now_ns);
+	else
+		t->next_ns = now_ns;
+	t->fails += !t->fails;
+	WRITE_ONCE(q->proved_bps, 0);
+	WRITE_ONCE(q->proof_work, true);
+	psp_port_work_schedule();
+}
+
+/*
+ * Has the driver released frames earlier than any wire sends them?  psp looks
+ * at one frame at a time, before it hands out `skb`.  If the driver has got
+ * something since psp handed out the last frame, it has got all: the stack
+ * gives it all that it has collected.
+ */
+static void psp_proof_check(struct psp_qdisc *q, bool is_gap, u64 now_ns)
+{
+	unsigned int queued = psp_driver_bytes(q);
+
+	if (q->mark_ns) {
+		if (!psp_is_released(q, q->mark_queued, is_gap))
+			return;
+		if (unlikely(psp_line_early_ns(q->mark_ns, now_ns) > q->early_max_ns) &&
+		    !q->proof_work)
+			psp_proof_lapse(q, now_ns);
+		q->mark_ns = 0;
+	}
+	if (queued != q->seen_queued) {
+		q->mark_queued = queued;
+		q->mark_ns = q->watch.fast_ns;
+	}
+	q->seen_queued = queued;
+}
+
+/* Counts a frame or gap frame that the device has taken, while the watch is on. */
+static void psp_watch_handed(struct psp_qdisc *q, const struct sk_buff *skb,
+			     u64 now_ns)
+{
+	bool is_gap = skb_end_pointer(skb) == skb_end_pointer(q->gap);
 	u64 handed = psp_handed_bytes(q), silence_ns;
 	u32 bytes = handed - q->handed_bytes;
 
 	q->handed_bytes = handed;
+	if (q->pace.cfg.mode != PACE_MODE_TIMER)
+		psp_proof_check(q, is_gap, now_ns);
 	silence_ns = psp_line_silence(&q->watch, now_ns);
 	if (unlikely(silence_ns > q->watch.stop_ns) &&
+	    q->pace.cfg.mode != PACE_MODE_TIMER &&
 	    psp_line_dry(&q->watch, now_ns, psp_held_bytes(q)))
 		psp_line_stopped(&q->watch, silence_ns);
 	if (unlikely(psp_line_handed(&q->watch, bytes, now_ns)) &&
@@ -858,4 +1161,7 @@ static void psp_watch_handed(struct psp_qdisc *q, u64 now_ns)
 		WRITE_ONCE(q->suspect, true);
 		psp_port_work_schedule();
 	}
+	/* Without byte queue limits: gap frames alone are seen. */
+	if (is_gap && !q->seen_queued)
+		q->mark_ns = q->watch.fast_ns;
 }

@@ -116,6 +116,35 @@ struct psp_line {
 	/* Both are 0 in mode timer. */
 	u64 ring_bytes;		/* largest bursts that fill the transmit ring */
 	u64 slack_bytes;	/* psp_line_slack_bytes() */
+	bool gaps;		/* gap frames are in force, or will be when the wire is proved */
+};
+
+/* What a train of gap frames is doing: psp_train(). */
+enum psp_train_state {
+	PSP_TRAIN_OFF,
+	PSP_TRAIN_SEND,
+	PSP_TRAIN_FLUSH,	/* the driver gets the last frame */
+	PSP_TRAIN_DRAIN,	/* until the driver has released all */
+};
+
+/* Trains of gap frames that prove that the wire is a clock: psp_dev.c. */
+struct psp_train {
+	u8 state;		/* enum psp_train_state */
+	bool second;		/* of two: three times as long as the first */
+	u8 fails;
+	u8 tries;		/* more pairs of the same length */
+	u8 longest;		/* pairs of the longest trains so far */
+	u64 first_bytes;	/* length of the first */
+	u64 left_bytes;		/* of this train */
+	u64 begin_handed;	/* psp_handed_bytes() when it began */
+	u64 begin_ns;
+	u64 line_ns;		/* what it takes on the line */
+	u64 first_ns;		/* what the first took, and takes on the line */
+	u64 first_line_ns;
+	u64 early_ns;		/* of both: the most by which it was released early */
+	u64 next_ns;		/* no other pair begins before this */
+	u64 line_bps;		/* line rate at the last proof or try */
+	u32 link;		/* carrier changes then */
 };
 
 /*
@@ -337,6 +366,17 @@ struct psp_qdisc {
 	u64 suspect_ns;			/* time of the previous suspicion; 0: none */
 	u64 suspect_raw_ns;		/* the same instant on CLOCK_MONOTONIC_RAW */
 	bool no_clock;			/* verdict: the wire is no clock; RTNL */
+	u64 proved_bps;			/* line rate at which a train took its time; 0: none */
+	u32 proved_link;		/* carrier changes then */
+	u8 proved_gap;			/* enum tc_psp_gap */
+	bool train_asked;		/* the next dequeue begins a train */
+	bool proof_work;		/* psp_port_work_fn() has to look at the proof */
+	u64 proved_ns;			/* when the train ended */
+	u64 early_max_ns;		/* more is no packet buffer: psp_proof_check() */
+	unsigned int seen_queued;	/* psp_driver_bytes() at the last frame */
+	unsigned int mark_queued;	/* when the driver has released so many, ... */
+	u64 mark_ns;			/* ... this should have come; 0: nothing to see */
+	struct psp_train train;
 
 	struct psp_counters count;
 };
@@ -1442,6 +1482,51 @@ static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 	return skb;
 }
 
+/* Proof that the wire is a clock: psp_dev.c, "Trains". */
+
+/* Wakes the root after pause_ns, or when a frame is due before. */
+static void psp_train_sleep(struct psp_qdisc *q, u64 pause_ns, u64 now_ns)
+{
+	u64 until_ns = q->sch->q.qlen ? q->pace.quiet_until_ns : 0;
+
+	psp_timer_set(q, until_ns ? min(until_ns, now_ns + pause_ns) : now_ns + pause_ns);
+}
+
+/*
+ * No frame is due now.  Returns the next gap frame of a train, or NULL.  The
+ * stack flushes what it has collected to the driver before it asks again.
+ */
+static noinline struct sk_buff *psp_train(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_train *t = &q->train;
+	u32 gap_bytes = pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes);
+	struct sk_buff *skb;
+
+	if (t->state == PSP_TRAIN_SEND && t->left_bytes) {
+		skb = psp_gap_frame(q, gap_bytes);
+		if (likely(skb)) {
+			t->left_bytes -= min_t(u64, t->left_bytes, gap_bytes);
+			pace_gap_sent(&q->pace, gap_bytes);
+			return skb;
+		}
+		q->count.gap_failed++;
+		psp_train_sleep(q, PSP_RETRY_NS, now_ns);
+		return NULL;
+	}
+	if (t->state == PSP_TRAIN_SEND) {
+		t->state = PSP_TRAIN_FLUSH;
+		__netif_schedule(q->sch);
+		return NULL;
+	}
+	if (psp_train_drained(q, now_ns) && psp_train_ended(q, now_ns))
+		return NULL;
+	if (t->state == PSP_TRAIN_SEND)
+		__netif_schedule(q->sch);
+	else
+		psp_train_sleep(q, PSP_TRAIN_LOOK_NS, now_ns);
+	return NULL;
+}
+
 /*
  * The timer sets itself again only for an instant as far behind the next: the
  * root runs and a frame is sent within this time.
@@ -1457,7 +1542,7 @@ static void psp_wait(struct psp_qdisc *q, u64 until_ns, u64 now_ns)
 	/* Elsewhere a gap frame comes after a frame; guard counts decisions. */
 	q->ahead = cfg->mode == PACE_MODE_TIMER && !cfg->guard_band;
 	psp_timer_set(q, psp_launch_wait_ns(q, until_ns, now_ns));
-	if (q->watch.line_rate_bps)
+	if (q->watch.line_rate_bps && cfg->mode != PACE_MODE_TIMER)
 		psp_line_wait(&q->watch, until_ns + q->pace.stats.lead_ns);
 	/* The frame for which psp waits now, and one to wait for after it. */
 	if (!q->ahead || q->sch->q.qlen < 2)
@@ -1558,13 +1643,17 @@ static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 	now_ns = ktime_get_ns();
 	if (unlikely(q->tai_classes))
 		psp_launch_follow(q, now_ns);
+	if (unlikely(psp_is_unproved(q)))
+		psp_train_begin(q, now_ns);
 	skb = psp_next_frame(sch, now_ns);
+	if (!skb && unlikely(q->train.state != PSP_TRAIN_OFF))
+		skb = psp_train(q, now_ns);
 	if (!skb)
 		return NULL;
 	/* Among several transmit queues the device would choose the order. */
 	skb_set_queue_mapping(skb, q->queue);
 	if (q->watch.line_rate_bps)
-		psp_watch_handed(q, now_ns);
+		psp_watch_handed(q, skb, now_ns);
 	return skb;
 }
 
@@ -1576,6 +1665,8 @@ static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 	/* The stack asks once more after the last frame of each run. */
 	if (unlikely(q->launch_classes) && psp_handover(q))
 		return NULL;
+	if (unlikely(q->train.state != PSP_TRAIN_OFF || q->train_asked))
+		return psp_decide(sch);
 	if (!sch->q.qlen) {
 		psp_line_idle(&q->watch);
 		return NULL;
@@ -1674,6 +1765,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 		return err;
 	psp_watch_start(q);
 	psp_list_add(q);
+	psp_proof_ask(q, false);
 	return 0;
 }
 
@@ -1693,9 +1785,11 @@ static int psp_change(struct Qdisc *sch, struct nlattr *attr,
 	if (err)
 		return err;
 	err = psp_port_apply(q, &opt, &port, false, extack);
-	if (!err)
-		q->no_clock = false;
-	return err;
+	if (err)
+		return err;
+	/* A request by the user is a new try. */
+	q->no_clock = false;
+	return 0;
 }
 
 static void psp_reset(struct Qdisc *sch)
@@ -1704,6 +1798,7 @@ static void psp_reset(struct Qdisc *sch)
 
 	psp_timer_cancel(q);
 	psp_line_idle(&q->watch);
+	psp_train_stop(q);
 	psp_launch_reset(q);
 	/* Else psp_init() has failed before it made the class. */
 	if (q->default_class.entity.cl)

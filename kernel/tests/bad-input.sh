@@ -189,6 +189,7 @@ refuse "gap mode without a line rate" 'link speed unknown, expected line RATE' \
 	tc qdisc add dev w2a root psp mode gap
 check "gap mode with a line rate given" \
 	tc qdisc add dev w2a root handle 1: psp mode gap line 500kbit
+proved w2a
 check "gap mode with a line rate is in force" same gap "$(stat_of w2a mode_in_force)"
 tc qdisc del dev w2a root
 

@@ -26,10 +26,11 @@ send() {
 	class=$1
 	shift
 	tc -n one qdisc del dev c2a root 2>/dev/null || :
+	echo 1 >$WIRE/c2/reset
 	tc -n one qdisc add dev c2a root handle 1: psp default 1 "$@"
 	# shellcheck disable=SC2086
 	tc -n one class add dev c2a parent 1: classid 1:1 psp $class
-	echo 1 >$WIRE/c2/reset
+	proved c2a one
 	ip netns exec two iperf3 -s -1 >/dev/null &
 	sleep 0.3
 	ip netns exec one iperf3 -c 10.2.0.2 -n 2M >/dev/null

@@ -84,6 +84,7 @@ cut_cable c3
 cable c2 1000000000 sink=1
 tc qdisc add dev c2a root handle 1: psp default 1 mode gap
 tc class add dev c2a parent 1: classid 1:1 psp rate 900mbit
+proved c2a
 flow c2a "delay 0"
 for state in on off on off on off on off on off on off; do
 	ip link set c2a multicast $state

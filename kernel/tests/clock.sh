@@ -39,8 +39,8 @@ rate_over() {
 
 for mode in gap hybrid auto; do
 	echo "drop_control=1" >$WIRE/c1/fault
-	fresh mode $mode gap pause
 	before=$(said)
+	fresh mode $mode gap pause
 	flow c1a "delay 0" "skb_priority 65537"
 	sleep 0.3
 	check "$mode: a NIC that drops gap frames is found" same 1 "$(found)"
@@ -78,8 +78,10 @@ done
 
 # The byte queue limit grows while gap frames take no time.
 limit_min=/sys/class/net/c1a/queues/tx-0/byte_queue_limits/limit_min
-echo "drop_control=1" >$WIRE/c1/fault
 fresh mode gap gap pause
+proved c1a
+check "gap frames that take their time are sent" same gap "$(stat_of c1a mode_in_force)"
+echo "drop_control=1" >$WIRE/c1/fault
 flow c1a "delay 0" "skb_priority 65537"
 bytes=65536
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 \
@@ -94,7 +96,10 @@ drained c1a
 echo 65536 >$limit_min
 
 # Without a queue the device would be refused mode gap if it were asked for now.
+echo "drop_control=0" >$WIRE/c1/fault
 fresh mode gap gap pause
+proved c1a
+echo "drop_control=1" >$WIRE/c1/fault
 ip link set c1a txqueuelen 0
 before=$(said)
 flow c1a "delay 0" "skb_priority 65537"

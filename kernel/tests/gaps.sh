@@ -14,9 +14,10 @@ cable c1 1000000000 sink=1
 # fresh OPTION...: makes a new psp with one class of 100 Mbit/s; counters begin at 0.
 fresh() {
 	tc qdisc del dev c1a root 2>/dev/null || :
+	echo 1 >$WIRE/c1/reset
 	tc qdisc add dev c1a root handle 1: psp default 1 "$@"
 	tc class add dev c1a parent 1: classid 1:1 psp rate 100mbit
-	echo 1 >$WIRE/c1/reset
+	proved c1a
 }
 
 # wire_agrees: checks that the wire carried exactly the bytes that psp counted.
@@ -156,6 +157,7 @@ for mode in auto gap; do
 		same timer "$(stat_of c1a mode_in_force)"
 	check "$mode: the reason is flow control" same flow_control \
 		"$(stat_of c1a why_not_hybrid)"
+	echo 1 >$WIRE/c1/reset
 	burst 20 "skb_priority 65537"
 	check "$mode: no PAUSE frame was sent" same 0 \
 		"$(counter c1 a pause_frames)"

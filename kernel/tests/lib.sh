@@ -250,6 +250,16 @@ json_of() {
 		head -n 1
 }
 
+# proved DEV [NETNS]: waits until trains of gap frames have shown whether the wire is a
+# clock, at most a second times SLOW.
+proved() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		tc ${2:+-n "$2"} -s qdisc show dev "$1" root | grep -q not_proved || return 0
+		nap 50
+	done
+	return 1
+}
+
 # counter CABLE END KEY: prints a counter of the cable.
 counter() {
 	sed -n "s/^$2\.$3 //p" "$WIRE/$1/counters"

@@ -28,6 +28,7 @@ add_class() {
 # --- psp as root: one queue, the whole line ------------------------------------
 
 tc qdisc replace dev c1a root handle 2: psp default 1
+proved c1a
 check "psp as root has the whole line" same 1Gbit \
 	"$(stat_of c1a line_in_force)"
 check "psp as root sends on one queue" same 1 "$(stat_of c1a queues)"

@@ -115,6 +115,7 @@ done
 
 # Gap frames fill the wire, and psp asks two children for each.
 psp_port 10s mode gap
+proved c1a
 throttled 200 60s
 flow c1a "count 6" "delay 0" "udp_dst_min 8" "udp_dst_max 11"
 flow_done

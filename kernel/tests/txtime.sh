@@ -25,6 +25,7 @@ fresh() {
 	tc class add dev c1a parent 1: classid 1:1 psp "$@"
 	tc class add dev c1a parent 1: classid 1:2 psp rate 300mbit
 	tc class add dev c1a parent 1: classid 1:3 psp mode normal
+	proved c1a
 	echo 1 >$WIRE/c1/reset
 }
 
@@ -110,6 +111,7 @@ for noise in 0 60000; do
 	echo "hold_max_ns=$noise every_ns=500000 seed=3" >$WIRE/noise
 	tc qdisc add dev c2a root handle 1: psp mode gap default 1
 	tc class add dev c2a parent 1: classid 1:1 psp rate 500mbit txtime tai
+	proved c2a
 	echo 1 >$WIRE/c2/reset
 	psp-send --epoch-ns "$(now_ns)" --start-ns 20000000 --stop-ns 220000000 --sndbuf 4000000 \
 		--flow "to=10.8.0.2:9,class=1:1,$STREAM,txtime=tai,lead=$LEAD" >/tmp/sent

@@ -424,8 +424,80 @@ static void test_counters_stay(void)
 	CHECK(!w.line_rate_bps, "nothing is watched");
 }
 
+/* Two trains on a simulated wire: it takes `taken` of 8 of their time, each with a delay. */
+static u32 trains(u64 line_rate_bps, u64 first_bytes, double taken, u64 buffer_bytes,
+		  u64 late_a_ns, u64 late_b_ns)
+{
+	double ns_a = first_bytes * 8e9 / line_rate_bps, ns_b = 3 * ns_a;
+	double buffer_ns = buffer_bytes * 8e9 / line_rate_bps;
+	double took_a = ns_a * taken - buffer_ns, took_b = ns_b * taken - buffer_ns;
+
+	if (took_a < 0)
+		took_a = 0;
+	if (took_b < 0)
+		took_b = 0;
+	return psp_line_eighths((u64)took_a + late_a_ns, (u64)ns_a,
+				(u64)took_b + late_b_ns, (u64)ns_b);
+}
+
+static void test_trains(void)
+{
+	for (size_t i = 0; i < RATES; i++) {
+		u64 bytes = rates[i] / 8000 > 16384 ? rates[i] / 8000 : 16384, seed = i;
+
+		/* Completions of 200 us and a host held for 60 us: of a million pairs none fails. */
+		for (int n = 0; n < 1000000 / (int)RATES; n++) {
+			u64 late = below(&seed, 200000);
+			u32 got = trains(rates[i], bytes, 0.9998, 0, late + below(&seed, 60000),
+					 late + below(&seed, 60000));
+
+			CHECK(got >= 7, "%lu bit/s: %u", rates[i], got);
+		}
+		CHECK(trains(rates[i], bytes, 0, 0, 1000000, 1000000) == 0, "%lu bit/s: all dropped",
+		      rates[i]);
+		CHECK(trains(rates[i], bytes, 0.7, 0, 20000, 80000) < 7, "%lu bit/s: 30 %%", rates[i]);
+		CHECK(trains(rates[i], bytes, 1, bytes, 20000, 20000) >= 7, "%lu bit/s: a buffer",
+		      rates[i]);
+		CHECK(trains(rates[i], bytes, 1, 3 * bytes, 20000, 20000) == 0,
+		      "%lu bit/s: a buffer that takes both", rates[i]);
+	}
+	CHECK(psp_line_eighths(5, 100, 90, 100) == 0, "of one length");
+	CHECK(psp_line_eighths(90, 100, 5, 300) == 0, "the second was faster");
+	CHECK(psp_line_early_ns(100, 100) == 0 && psp_line_early_ns(0, 100) == 0, "in time");
+	CHECK(psp_line_early_ns(130, 100) == 30, "early");
+}
+
+/* What an honest device releases is never early, but for its packet buffer. */
+static void test_release_is_not_early(void)
+{
+	for (u64 seed = 0; seed < 8; seed++) {
+		for (size_t i = 0; i < RATES; i++) {
+			struct device d = some_device(seed, rates[i]);
+			struct psp_line_watch w = watch(rates[i], &d);
+			u64 early_ns = 0;
+
+			d.rate_bps *= seed % 2 ? 1.0002 : 0.9998;
+			d.clock = seed % 4 > 1 ? 0.9995 : 1;
+			for (int n = 0; n < 2000; n++) {
+				u64 mark_ns;
+				u32 head;
+
+				fill(&d, &w);
+				mark_ns = w.fast_ns;
+				head = d.head;
+				while ((int)(d.tail - head) < 0)
+					interrupt(&d);
+				early_ns += psp_line_early_ns(mark_ns, host_ns(&d));
+			}
+			CHECK(!early_ns, "seed %lu, %lu bit/s: %lu ns", seed, rates[i], early_ns);
+		}
+	}
+}
+
 int main(void)
 {
+	test_trains();
+	test_release_is_not_early();
 	test_honest_wires();
 	test_resets_and_suspends();
 	test_holds_and_pauses();

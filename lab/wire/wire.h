@@ -131,6 +131,8 @@ struct wire_fault {
 	bool any;
 	bool no_carrier;
 	bool drop_control;		/* the NIC filters EtherType 0x8808 */
+	u32 drop_gaps;			/* it drops so many gap frames of 100, in no time */
+	u32 drop_gaps_sum;
 	u64 busy_every;			/* mean distance in frames; 0: never */
 	u64 random;
 };
@@ -302,6 +304,7 @@ void wire_impair_free(struct wire_end *end);
 /* ---- wire_fault.c ---- */
 
 bool wire_fault_busy(struct wire_end *end);
+bool wire_fault_gap(struct wire_end *end);
 int wire_fault_write(struct wire_cable *cable, char *line);
 void wire_fault_show(struct wire_cable *cable, struct seq_file *seq);
 

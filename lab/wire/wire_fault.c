@@ -26,7 +26,8 @@ bool wire_fault_busy(struct wire_end *end)
 
 static void fault_any(struct wire_end *end)
 {
-	end->fault.any = end->fault.busy_every || end->fault.no_carrier || end->fault.drop_control;
+	end->fault.any = end->fault.busy_every || end->fault.no_carrier ||
+			 end->fault.drop_control || end->fault.drop_gaps;
 }
 
 static void fault_busy(struct wire_end *end, u64 every, u64 seed)
@@ -68,6 +69,36 @@ static void fault_control(struct wire_cable *cable, bool drop)
 		fault_any(end);
 		spin_unlock_bh(&end->lock);
 	}
+}
+
+static void fault_gaps(struct wire_cable *cable, u32 percent)
+{
+	struct wire_end *end;
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		end = cable->end[side];
+		spin_lock_bh(&end->lock);
+		end->fault.drop_gaps = percent;
+		end->fault.drop_gaps_sum = 0;
+		fault_any(end);
+		spin_unlock_bh(&end->lock);
+	}
+}
+
+/*
+ * Returns true if the NIC drops this gap frame: evenly, drop_gaps of 100. The
+ * caller holds the end's lock.
+ */
+bool wire_fault_gap(struct wire_end *end)
+{
+	struct wire_fault *fault = &end->fault;
+
+	fault->drop_gaps_sum += fault->drop_gaps;
+	if (fault->drop_gaps_sum < 100)
+		return false;
+	fault->drop_gaps_sum -= 100;
+	return true;
 }
 
 /* Changes flow control, as ethtool -A does on a NIC that renegotiates. */
@@ -124,7 +155,7 @@ static int fault_queues(struct wire_cable *cable, u32 queues)
 int wire_fault_write(struct wire_cable *cable, char *line)
 {
 	u64 busy_every = 0, seed = 1, carrier = 2 /* unchanged */, rate_bps = 0, queues = 0;
-	u64 drop_control = 2, tx_pause = 2;
+	u64 drop_control = 2, tx_pause = 2, drop_gaps = U64_MAX;
 	char side[2] = "";
 	struct wire_key keys[] = {
 		{ "end", .text = side, .max = sizeof(side) },
@@ -135,6 +166,7 @@ int wire_fault_write(struct wire_cable *cable, char *line)
 		{ "queues", &queues, .min = 1, .max = cable->set.queues },
 		{ "drop_control", &drop_control, .max = 1 },
 		{ "tx_pause", &tx_pause, .max = 1 },
+		{ "drop_gaps", &drop_gaps, .max = 100 },
 	};
 	const struct wire_key *busy = &keys[1];
 	int err = wire_parse(line, keys, ARRAY_SIZE(keys));
@@ -157,6 +189,8 @@ int wire_fault_write(struct wire_cable *cable, char *line)
 		fault_carrier(cable, !carrier);
 	if (drop_control < 2)
 		fault_control(cable, drop_control);
+	if (drop_gaps <= 100)
+		fault_gaps(cable, drop_gaps);
 	if (tx_pause < 2)
 		fault_tx_pause(cable, tx_pause);
 	return queues ? fault_queues(cable, queues) : 0;

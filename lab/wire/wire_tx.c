@@ -318,7 +318,8 @@ static void wire_give(struct wire_end *end, struct sk_buff *skb, struct wire_fra
  * filter, or returns it to the stack as busy. Returns true if the frame is not
  * to be sent.
  */
-static bool wire_faulty(struct wire_end *end, struct sk_buff *skb, netdev_tx_t *status)
+static bool wire_faulty(struct wire_end *end, struct sk_buff *skb, enum wire_kind kind,
+			netdev_tx_t *status)
 {
 	if (end->fault.no_carrier) {
 		end->counter[WIRE_N_DROPPED_CARRIER]++;
@@ -328,6 +329,12 @@ static bool wire_faulty(struct wire_end *end, struct sk_buff *skb, netdev_tx_t *
 	}
 	if (end->fault.drop_control &&
 	    ((const struct ethhdr *)skb->data)->h_proto == cpu_to_be16(ETH_P_PAUSE)) {
+		end->counter[WIRE_N_FILTERED]++;
+		dev_kfree_skb_any(skb);
+		*status = NETDEV_TX_OK;
+		return true;
+	}
+	if (kind != WIRE_DATA && end->fault.drop_gaps && wire_fault_gap(end)) {
 		end->counter[WIRE_N_FILTERED]++;
 		dev_kfree_skb_any(skb);
 		*status = NETDEV_TX_OK;
@@ -365,7 +372,7 @@ netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev)
 		spin_unlock(&end->lock);
 		return NETDEV_TX_BUSY;
 	}
-	if (unlikely(end->fault.any) && wire_faulty(end, skb, &status)) {
+	if (unlikely(end->fault.any) && wire_faulty(end, skb, f.kind, &status)) {
 		spin_unlock(&end->lock);
 		return status;
 	}

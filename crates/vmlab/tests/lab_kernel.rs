@@ -72,6 +72,7 @@ on_every_kernel! {
     children_that_hold_frames_back: |kernel| run(kernel, "throttled.sh");
     classes_by_the_period: |kernel| run(kernel, "periods.sh");
     a_wire_that_is_no_clock: |kernel| run(kernel, "clock.sh");
+    a_wire_that_drops_gap_frames: |kernel| run(kernel, "wire.sh");
     dynamic_pacing: |kernel| run(kernel, "dynamic.sh");
     traps_of_other_qdiscs: |kernel| run(kernel, "traps.sh");
     deadlines_and_ceil: |kernel| run(kernel, "waits.sh");

@@ -72,6 +72,8 @@ pub fn verdict(_: &Facts, device: &Device) -> Option<Finding> {
         Why::Software if is_virtual(device) => return None,
         Why::FlowControl if device.sends_pause == Some(true) => return None,
         Why::NoRate => return None,
+        // For milliseconds after the link came up.
+        Why::NotProved => return None,
         Why::NoClock => (
             Severity::Fault,
             format!(

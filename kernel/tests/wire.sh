@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# No class exceeds its rate in any second, whatever the wire does with gap frames: it
+# takes time for all, for some or for none.
+#
+#   pktgen --> c1a ==== 100 Mbit/s, 1 Gbit/s ==== c1b (sink)
+
+. "$(dirname "$0")/lib.sh"
+
+# moment: prints the time in ns and the bytes of data that the wire has taken.
+moment() {
+	echo "$(sed -n 's/^now_ns //p' $WIRE/idle) $(counter c1 a data_bytes)"
+}
+
+# rate_of FROM_NS FROM_BYTES TO_NS TO_BYTES: prints the rate in kbit/s.
+rate_of() { echo $((($4 - $2) * 8000 / (($3 - $1) / 1000))); }
+
+# seconds_of COUNT: prints the rates in COUNT seconds from now, in kbit/s.
+seconds_of() {
+	from=$(moment)
+	for _ in $(seq "$1"); do
+		sleep 1
+		to=$(moment)
+		# shellcheck disable=SC2086
+		rate_of $from $to
+		from=$to
+	done
+}
+
+# none_above LIMIT RATE...
+none_above() {
+	limit=$1
+	shift
+	for r in "$@"; do
+		at_most "$limit" "$r" || return 1
+	done
+}
+none_below() {
+	limit=$1
+	shift
+	for r in "$@"; do
+		at_least "$limit" "$r" || return 1
+	done
+}
+
+# in_time DEV: waits until the wire is proved or disproved, at most 2 s; prints ms.
+in_time() {
+	for ms in $(seq 0 10 2000); do
+		case $(stat_of "$1" why_not_hybrid) in not_proved) sleep 0.01 ;; *) break ;; esac
+	done
+	echo "$ms"
+}
+
+# one LINE_MBIT PERCENT DROPS NOISE_NS [SECONDS]: a class of PERCENT of the line, offered
+# a fifth more, while the NIC drops DROPS of 100 gap frames.
+one() {
+	mbit=$(($1 * $2 / 100))
+	case="$1 Mbit/s, class of $mbit, $3 % of gap frames dropped, noise $(($4 / 1000)) us"
+	echo "drop_gaps=$3" >$WIRE/c1/fault
+	tc qdisc del dev c1a root 2>/dev/null || :
+	echo "hold_max_ns=$4 every_ns=500000 seed=1" >$WIRE/noise
+	tc qdisc add dev c1a root handle 1: psp default 1
+	tc class add dev c1a parent 1: classid 1:1 psp rate ${mbit}mbit
+	[ "$3" = 0 ] && echo "# $case: proved after $(in_time c1a) ms or less"
+	# 1400 bytes at 1.2 times the rate
+	flow c1a "delay $((1400 * 8 * 1000 * 10 / 12 / mbit))" "skb_priority 65537"
+	rates=$(seconds_of "${5:-2}")
+	flow_stop
+	mode=$(stat_of c1a mode_in_force)
+	echo "hold_max_ns=0" >$WIRE/noise
+	drained c1a
+	echo "# $case: $(echo $rates) kbit/s"
+	# shellcheck disable=SC2086
+	check "$case: no second above the rate" none_above $((mbit * 1005)) $rates
+	case $case in
+	*"noise 0"*) check "$case: no second below the rate" none_below $((mbit * 995)) $rates ;;
+	esac
+	case $case in
+	*" 0 % of"*)
+		check "$case: the wire is a clock" same hybrid "$mode"
+		check "$case: nothing against it" same 0 "$(stat_of c1a no_wire_clock)"
+		;;
+	# A host that is slower than the line cannot see it, and is not harmed.
+	10000*) ;;
+	*" 100 % of"*) check "$case: the mode is timer" same timer "$mode" ;;
+	esac
+}
+
+cable c1 100000000 sink=1 ring=256 records_max=0
+for drops in 100 30 0; do
+	for noise in 0 60000; do
+		for percent in 10 30 60; do
+			one 100 $percent $drops $noise
+		done
+	done
+done
+cut_cable c1
+cable c1 1000000000 sink=1 ring=256 records_max=0
+for drops in 100 30 3 1 0; do
+	for noise in 0 60000; do
+		one 1000 30 $drops $noise
+	done
+done
+one 1000 95 100 60000
+one 1000 1 3 60000
+cut_cable c1
+cable c1 10000000000 sink=1 ring=256 records_max=0
+one 10000 5 100 0
+one 10000 5 0 0
+cut_cable c1
+cable c1 10000000 sink=1 ring=256 records_max=0
+one 10 30 100 60000
+one 10 30 0 60000
+cut_cable c1
+finish
