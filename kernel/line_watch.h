@@ -235,12 +235,12 @@ static inline u64 psp_line_early_ns(u64 mark_ns, u64 now_ns)
 }
 
 /*
- * Two trains of gap frames took a_ns and b_ns, from handing out the first to
+ * Two trials of gap frames took a_ns and b_ns, from handing out the first to
  * the release of the last, and line_a_ns and line_b_ns at the rate of the line.
  * Returns how many eighths of the difference on the line, 8 at most, the second
  * took longer than the first.  What delays both alike (a completion that waits
  * for more, the driver, the host) does not count, nor what a packet buffer
- * takes at once, as long as the first train fills it.
+ * takes at once, as long as the first trial fills it.
  */
 static inline u32 psp_line_eighths(u64 a_ns, u64 line_a_ns, u64 b_ns, u64 line_b_ns)
 {

@@ -213,7 +213,7 @@ static u32 psp_device_link_changes(const struct net_device *dev)
 static void psp_watch_start(struct psp_qdisc *q)
 {
 	const struct pace_config *cfg = &q->pace.cfg;
-	bool on = cfg->mode != PACE_MODE_TIMER || q->train.state != PSP_TRAIN_OFF;
+	bool on = cfg->mode != PACE_MODE_TIMER || q->trial.state != PSP_TRIAL_OFF;
 
 	psp_line_start(&q->watch, on ? cfg->line_rate_bps : 0,
 		       q->line.slack_bytes,
@@ -227,7 +227,7 @@ static void psp_watch_start(struct psp_qdisc *q)
 
 /*
  * Gap frames are asked for, and the wire has not proved itself: mode timer
- * until it has.  "Trains" below.
+ * until it has.  "Trials" below.
  */
 static inline bool psp_is_unproved(const struct psp_qdisc *q)
 {
@@ -243,11 +243,11 @@ static bool psp_is_proved(const struct psp_qdisc *q, const struct psp_options *o
 	       q->proved_link == psp_device_link_changes(qdisc_dev(q->sch));
 }
 
-/* Ends a train, if one runs.  Tree lock. */
-static void psp_train_stop(struct psp_qdisc *q)
+/* Ends a trial, if one runs.  Tree lock. */
+static void psp_trial_stop(struct psp_qdisc *q)
 {
-	q->train.state = PSP_TRAIN_OFF;
-	q->train_asked = false;
+	q->trial.state = PSP_TRIAL_OFF;
+	q->trial_asked = false;
 	if (q->pace.cfg.mode == PACE_MODE_TIMER)
 		q->watch.line_rate_bps = 0;
 }
@@ -260,7 +260,7 @@ static void psp_train_stop(struct psp_qdisc *q)
 static void psp_proof_ask(struct psp_qdisc *q, bool by_device)
 {
 	u32 link = psp_device_link_changes(qdisc_dev(q->sch));
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 
 	if (!psp_is_unproved(q) ||
 	    (by_device && t->line_bps == q->pace.cfg.line_rate_bps && t->link == link))
@@ -268,7 +268,7 @@ static void psp_proof_ask(struct psp_qdisc *q, bool by_device)
 	t->line_bps = q->pace.cfg.line_rate_bps;
 	t->link = link;
 	t->fails = 0;
-	WRITE_ONCE(q->train_asked, true);
+	WRITE_ONCE(q->trial_asked, true);
 	WRITE_ONCE(q->proof_work, true);
 	psp_port_work_schedule();
 }
@@ -662,7 +662,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 		q->opt = *opt;
 		swap(q->gap, gap);
 		q->ahead = false;
-		psp_train_stop(q);
+		psp_trial_stop(q);
 		psp_watch_start(q);
 	}
 	sch_tree_unlock(q->sch);
@@ -847,11 +847,11 @@ static int psp_netdev_event(struct notifier_block *nb, unsigned long event, void
 					 : NOTIFY_DONE;
 }
 
-/* A train has ended, or a wait for one: the mode may be another. */
+/* A trial has ended, or a wait for one: the mode may be another. */
 static void psp_proof_update(struct psp_qdisc *q)
 {
 	WRITE_ONCE(q->proof_work, false);
-	if (!psp_port_update(q) && READ_ONCE(q->train_asked))
+	if (!psp_port_update(q) && READ_ONCE(q->trial_asked))
 		psp_run_root(q);
 }
 
@@ -923,14 +923,14 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
 }
 
 /*
- * Trains.  In mode timer rates are right whatever the wire does.  So each mode
- * is timer until the wire has taken its time for two trains of gap frames, the
+ * Trials.  In mode timer rates are right whatever the wire does.  So each mode
+ * is timer until the wire has taken its time for two trials of gap frames, the
  * second three times as long as the first, handed out when no frame is due.
- * The time from the first frame of a train to the release of the last is what
+ * The time from the first frame of a trial to the release of the last is what
  * the line takes and some more: completions are late, the host is held up.  The
- * second train took longer than the first by what the line takes for the
+ * second trial took longer than the first by what the line takes for the
  * difference, or the wire is no clock.  A packet buffer of the device that takes
- * a train at once makes it look so, too; then the trains get longer, up to what
+ * a trial at once makes it look so, too; then the trials get longer, up to what
  * no device holds, where psp_watch_check() gives the verdict.
  *
  * From then on the release of frames is watched: psp_proof_check().
@@ -938,28 +938,28 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
  */
 
 /*
- * The first train: 1 ms; on slow lines more, for a few frames, and because
+ * The first trial: 1 ms; on slow lines more, for a few frames, and because
  * packet buffers take as many bytes there.
  */
-#define PSP_TRAIN_NS		NSEC_PER_MSEC
-#define PSP_TRAIN_NS_SLOW	(10 * NSEC_PER_MSEC)
-#define PSP_TRAIN_BYTES		16384u
-#define PSP_TRAIN_FRAMES	4
-/* So much longer the trains get if the first ones took no time. */
-#define PSP_TRAIN_GROWTH	4
-#define PSP_TRAIN_SECOND	3
+#define PSP_TRIAL_NS		NSEC_PER_MSEC
+#define PSP_TRIAL_NS_SLOW	(10 * NSEC_PER_MSEC)
+#define PSP_TRIAL_BYTES		16384u
+#define PSP_TRIAL_FRAMES	4
+/* So much longer the trials get if the first ones took no time. */
+#define PSP_TRIAL_GROWTH	4
+#define PSP_TRIAL_SECOND	3
 /* Of the difference, in eighths: proved from here on; no time below there. */
-#define PSP_TRAIN_PROVED	7
-#define PSP_TRAIN_FAST		4
-/* Pairs of the longest trains, for the two suspicions of psp_watch_confirm(). */
-#define PSP_TRAIN_LAST		4
-/* More pairs of one length, if neither train was released early. */
-#define PSP_TRAIN_TRIES		4
-/* How often psp looks whether the device has released a train. */
-#define PSP_TRAIN_LOOK_NS	(50 * NSEC_PER_USEC)
+#define PSP_TRIAL_PROVED	7
+#define PSP_TRIAL_FAST		4
+/* Pairs of the longest trials, for the two suspicions of psp_watch_confirm(). */
+#define PSP_TRIAL_LAST		4
+/* More pairs of one length, if neither trial was released early. */
+#define PSP_TRIAL_TRIES		4
+/* How often psp looks whether the device has released a trial. */
+#define PSP_TRIAL_LOOK_NS	(50 * NSEC_PER_USEC)
 /* After a failure, and twice as long each time, up to 2^10 times. */
-#define PSP_TRAIN_PAUSE_NS	NSEC_PER_SEC
-#define PSP_TRAIN_PAUSES	10
+#define PSP_TRIAL_PAUSE_NS	NSEC_PER_SEC
+#define PSP_TRIAL_PAUSES	10
 /* After so long all failures are forgotten. */
 #define PSP_PROOF_OLD_NS	(60ull * NSEC_PER_SEC)
 
@@ -985,51 +985,51 @@ static bool psp_is_released(const struct psp_qdisc *q, unsigned int queued, int 
 	return (atomic_read(&skb_shinfo(q->gap)->dataref) & SKB_DATAREF_MASK) <= 1 + own;
 }
 
-static void psp_train_start(struct psp_qdisc *q, bool second, u64 now_ns)
+static void psp_trial_start(struct psp_qdisc *q, bool second, u64 now_ns)
 {
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 
-	t->state = PSP_TRAIN_SEND;
+	t->state = PSP_TRIAL_SEND;
 	t->second = second;
-	t->left_bytes = t->first_bytes * (second ? PSP_TRAIN_SECOND : 1);
+	t->left_bytes = t->first_bytes * (second ? PSP_TRIAL_SECOND : 1);
 	t->begin_handed = psp_handed_bytes(q);
 	t->begin_ns = now_ns;
 }
 
-/* Begins a pair of trains if one is asked for, or due.  Root lock. */
-static noinline void psp_train_begin(struct psp_qdisc *q, u64 now_ns)
+/* Begins a pair of trials if one is asked for, or due.  Root lock. */
+static noinline void psp_trial_begin(struct psp_qdisc *q, u64 now_ns)
 {
 	const struct net_device *dev = qdisc_dev(q->sch);
 	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
 	u32 max_bytes = q->pace.cfg.max_frame_bytes;
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 
-	if (t->state != PSP_TRAIN_OFF || (!q->train_asked && now_ns < t->next_ns))
+	if (t->state != PSP_TRIAL_OFF || (!q->trial_asked && now_ns < t->next_ns))
 		return;
-	WRITE_ONCE(q->train_asked, false);
+	WRITE_ONCE(q->trial_asked, false);
 	/* A link that comes up asks again. */
 	if (!netif_carrier_ok(dev))
 		return;
-	t->first_bytes = max(pace_mul_div(PSP_TRAIN_NS, line_rate_bps, PSP_LINE_NS_BITS),
-			     min_t(u64, PSP_TRAIN_BYTES,
-				   pace_mul_div(PSP_TRAIN_NS_SLOW, line_rate_bps,
+	t->first_bytes = max(pace_mul_div(PSP_TRIAL_NS, line_rate_bps, PSP_LINE_NS_BITS),
+			     min_t(u64, PSP_TRIAL_BYTES,
+				   pace_mul_div(PSP_TRIAL_NS_SLOW, line_rate_bps,
 						PSP_LINE_NS_BITS)));
 	t->first_bytes = max_t(u64, t->first_bytes,
-			       PSP_TRAIN_FRAMES * pace_wire_bytes(&q->pace, max_bytes));
+			       PSP_TRIAL_FRAMES * pace_wire_bytes(&q->pace, max_bytes));
 	t->longest = 0;
 	t->tries = 0;
 	t->early_ns = 0;
-	psp_train_start(q, false, now_ns);
+	psp_trial_start(q, false, now_ns);
 	psp_watch_start(q);
 }
 
-/* Returns true if the device has released the whole train. */
-static bool psp_train_drained(struct psp_qdisc *q, u64 now_ns)
+/* Returns true if the device has released the whole trial. */
+static bool psp_trial_drained(struct psp_qdisc *q, u64 now_ns)
 {
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 
-	if (t->state == PSP_TRAIN_FLUSH) {
-		t->state = PSP_TRAIN_DRAIN;
+	if (t->state == PSP_TRIAL_FLUSH) {
+		t->state = PSP_TRIAL_DRAIN;
 		t->line_ns = psp_line_time_ns(q, psp_handed_bytes(q) - t->begin_handed);
 		q->mark_ns = q->watch.fast_ns;
 		q->mark_queued = psp_driver_bytes(q);
@@ -1038,17 +1038,17 @@ static bool psp_train_drained(struct psp_qdisc *q, u64 now_ns)
 }
 
 /* After each failure the next try comes later. */
-static void psp_train_put_off(struct psp_qdisc *q, u64 now_ns)
+static void psp_trial_put_off(struct psp_qdisc *q, u64 now_ns)
 {
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 
-	t->next_ns = now_ns + (PSP_TRAIN_PAUSE_NS << min_t(u32, t->fails, PSP_TRAIN_PAUSES));
-	t->fails += t->fails < PSP_TRAIN_PAUSES;
+	t->next_ns = now_ns + (PSP_TRIAL_PAUSE_NS << min_t(u32, t->fails, PSP_TRIAL_PAUSES));
+	t->fails += t->fails < PSP_TRIAL_PAUSES;
 }
 
-static void psp_train_proved(struct psp_qdisc *q, u64 now_ns)
+static void psp_trial_proved(struct psp_qdisc *q, u64 now_ns)
 {
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 
 	q->early_max_ns = 2 * t->early_ns + t->first_line_ns / 4;
 	q->proved_gap = q->opt.gap;
@@ -1058,13 +1058,13 @@ static void psp_train_proved(struct psp_qdisc *q, u64 now_ns)
 	WRITE_ONCE(q->proof_work, true);
 	psp_port_work_schedule();
 	/* The work puts gap frames in force. */
-	t->next_ns = now_ns + PSP_TRAIN_PAUSE_NS;
+	t->next_ns = now_ns + PSP_TRIAL_PAUSE_NS;
 }
 
-/* The device has released the train.  Returns true if no other one follows at once. */
-static bool psp_train_ended(struct psp_qdisc *q, u64 now_ns)
+/* The device has released the trial.  Returns true if no other one follows at once. */
+static bool psp_trial_ended(struct psp_qdisc *q, u64 now_ns)
 {
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 	u64 took_ns = now_ns - t->begin_ns;
 	u32 eighths;
 
@@ -1072,41 +1072,41 @@ static bool psp_train_ended(struct psp_qdisc *q, u64 now_ns)
 	if (!t->second) {
 		t->first_ns = took_ns;
 		t->first_line_ns = t->line_ns;
-		psp_train_start(q, true, now_ns);
+		psp_trial_start(q, true, now_ns);
 		return false;
 	}
 	eighths = psp_line_eighths(t->first_ns, t->first_line_ns, took_ns, t->line_ns);
 	/* The first took longer: a byte queue limit grows while it is in use. */
-	if (eighths < PSP_TRAIN_PROVED && !t->early_ns && t->tries < PSP_TRAIN_TRIES) {
+	if (eighths < PSP_TRIAL_PROVED && !t->early_ns && t->tries < PSP_TRIAL_TRIES) {
 		t->tries++;
-		psp_train_start(q, false, now_ns);
+		psp_trial_start(q, false, now_ns);
 		return false;
 	}
-	if (eighths < PSP_TRAIN_FAST && t->longest < PSP_TRAIN_LAST) {
-		t->first_bytes = min(t->first_bytes * PSP_TRAIN_GROWTH,
+	if (eighths < PSP_TRIAL_FAST && t->longest < PSP_TRIAL_LAST) {
+		t->first_bytes = min(t->first_bytes * PSP_TRIAL_GROWTH,
 				     q->line.slack_bytes);
 		t->longest += t->first_bytes == q->line.slack_bytes;
 		t->early_ns = 0;
-		psp_train_start(q, false, now_ns);
+		psp_trial_start(q, false, now_ns);
 		return false;
 	}
-	psp_train_stop(q);
-	if (eighths >= PSP_TRAIN_PROVED)
-		psp_train_proved(q, now_ns);
+	psp_trial_stop(q);
+	if (eighths >= PSP_TRIAL_PROVED)
+		psp_trial_proved(q, now_ns);
 	else
-		psp_train_put_off(q, now_ns);
+		psp_trial_put_off(q, now_ns);
 	return true;
 }
 
 /* Frames were released before a wire could have sent them: mode timer, and a new proof. */
 static noinline void psp_proof_lapse(struct psp_qdisc *q, u64 now_ns)
 {
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 
 	if (now_ns - q->proved_ns > PSP_PROOF_OLD_NS)
 		t->fails = 0;
 	if (t->fails)
-		psp_train_put_off(q, now_ns);
+		psp_trial_put_off(q, now_ns);
 	else
 		t->next_ns = now_ns;
 	t->fails += !t->fails;

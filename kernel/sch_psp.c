@@ -119,23 +119,23 @@ struct psp_line {
 	bool gaps;		/* gap frames are in force, or will be when the wire is proved */
 };
 
-/* What a train of gap frames is doing: psp_train(). */
-enum psp_train_state {
-	PSP_TRAIN_OFF,
-	PSP_TRAIN_SEND,
-	PSP_TRAIN_FLUSH,	/* the driver gets the last frame */
-	PSP_TRAIN_DRAIN,	/* until the driver has released all */
+/* What a trial of gap frames is doing: psp_trial(). */
+enum psp_trial_state {
+	PSP_TRIAL_OFF,
+	PSP_TRIAL_SEND,
+	PSP_TRIAL_FLUSH,	/* the driver gets the last frame */
+	PSP_TRIAL_DRAIN,	/* until the driver has released all */
 };
 
-/* Trains of gap frames that prove that the wire is a clock: psp_dev.c. */
-struct psp_train {
-	u8 state;		/* enum psp_train_state */
+/* Trials of gap frames that prove that the wire is a clock: psp_dev.c. */
+struct psp_trial {
+	u8 state;		/* enum psp_trial_state */
 	bool second;		/* of two: three times as long as the first */
 	u8 fails;
 	u8 tries;		/* more pairs of the same length */
-	u8 longest;		/* pairs of the longest trains so far */
+	u8 longest;		/* pairs of the longest trials so far */
 	u64 first_bytes;	/* length of the first */
-	u64 left_bytes;		/* of this train */
+	u64 left_bytes;		/* of this trial */
 	u64 begin_handed;	/* psp_handed_bytes() when it began */
 	u64 begin_ns;
 	u64 line_ns;		/* what it takes on the line */
@@ -366,17 +366,17 @@ struct psp_qdisc {
 	u64 suspect_ns;			/* time of the previous suspicion; 0: none */
 	u64 suspect_raw_ns;		/* the same instant on CLOCK_MONOTONIC_RAW */
 	bool no_clock;			/* verdict: the wire is no clock; RTNL */
-	u64 proved_bps;			/* line rate at which a train took its time; 0: none */
+	u64 proved_bps;			/* line rate at which a trial took its time; 0: none */
 	u32 proved_link;		/* carrier changes then */
 	u8 proved_gap;			/* enum tc_psp_gap */
-	bool train_asked;		/* the next dequeue begins a train */
+	bool trial_asked;		/* the next dequeue begins a trial */
 	bool proof_work;		/* psp_port_work_fn() has to look at the proof */
-	u64 proved_ns;			/* when the train ended */
+	u64 proved_ns;			/* when the trial ended */
 	u64 early_max_ns;		/* more is no packet buffer: psp_proof_check() */
 	unsigned int seen_queued;	/* psp_driver_bytes() at the last frame */
 	unsigned int mark_queued;	/* when the driver has released so many, ... */
 	u64 mark_ns;			/* ... this should have come; 0: nothing to see */
-	struct psp_train train;
+	struct psp_trial trial;
 
 	struct psp_counters count;
 };
@@ -1482,10 +1482,10 @@ static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 	return skb;
 }
 
-/* Proof that the wire is a clock: psp_dev.c, "Trains". */
+/* Proof that the wire is a clock: psp_dev.c, "Trials". */
 
 /* Wakes the root after pause_ns, or when a frame is due before. */
-static void psp_train_sleep(struct psp_qdisc *q, u64 pause_ns, u64 now_ns)
+static void psp_trial_sleep(struct psp_qdisc *q, u64 pause_ns, u64 now_ns)
 {
 	u64 until_ns = q->sch->q.qlen ? q->pace.quiet_until_ns : 0;
 
@@ -1493,16 +1493,16 @@ static void psp_train_sleep(struct psp_qdisc *q, u64 pause_ns, u64 now_ns)
 }
 
 /*
- * No frame is due now.  Returns the next gap frame of a train, or NULL.  The
+ * No frame is due now.  Returns the next gap frame of a trial, or NULL.  The
  * stack flushes what it has collected to the driver before it asks again.
  */
-static noinline struct sk_buff *psp_train(struct psp_qdisc *q, u64 now_ns)
+static noinline struct sk_buff *psp_trial(struct psp_qdisc *q, u64 now_ns)
 {
-	struct psp_train *t = &q->train;
+	struct psp_trial *t = &q->trial;
 	u32 gap_bytes = pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes);
 	struct sk_buff *skb;
 
-	if (t->state == PSP_TRAIN_SEND && t->left_bytes) {
+	if (t->state == PSP_TRIAL_SEND && t->left_bytes) {
 		skb = psp_gap_frame(q, gap_bytes);
 		if (likely(skb)) {
 			t->left_bytes -= min_t(u64, t->left_bytes, gap_bytes);
@@ -1510,20 +1510,20 @@ static noinline struct sk_buff *psp_train(struct psp_qdisc *q, u64 now_ns)
 			return skb;
 		}
 		q->count.gap_failed++;
-		psp_train_sleep(q, PSP_RETRY_NS, now_ns);
+		psp_trial_sleep(q, PSP_RETRY_NS, now_ns);
 		return NULL;
 	}
-	if (t->state == PSP_TRAIN_SEND) {
-		t->state = PSP_TRAIN_FLUSH;
+	if (t->state == PSP_TRIAL_SEND) {
+		t->state = PSP_TRIAL_FLUSH;
 		__netif_schedule(q->sch);
 		return NULL;
 	}
-	if (psp_train_drained(q, now_ns) && psp_train_ended(q, now_ns))
+	if (psp_trial_drained(q, now_ns) && psp_trial_ended(q, now_ns))
 		return NULL;
-	if (t->state == PSP_TRAIN_SEND)
+	if (t->state == PSP_TRIAL_SEND)
 		__netif_schedule(q->sch);
 	else
-		psp_train_sleep(q, PSP_TRAIN_LOOK_NS, now_ns);
+		psp_trial_sleep(q, PSP_TRIAL_LOOK_NS, now_ns);
 	return NULL;
 }
 
@@ -1644,10 +1644,10 @@ static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 	if (unlikely(q->tai_classes))
 		psp_launch_follow(q, now_ns);
 	if (unlikely(psp_is_unproved(q)))
-		psp_train_begin(q, now_ns);
+		psp_trial_begin(q, now_ns);
 	skb = psp_next_frame(sch, now_ns);
-	if (!skb && unlikely(q->train.state != PSP_TRAIN_OFF))
-		skb = psp_train(q, now_ns);
+	if (!skb && unlikely(q->trial.state != PSP_TRIAL_OFF))
+		skb = psp_trial(q, now_ns);
 	if (!skb)
 		return NULL;
 	/* Among several transmit queues the device would choose the order. */
@@ -1665,7 +1665,7 @@ static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 	/* The stack asks once more after the last frame of each run. */
 	if (unlikely(q->launch_classes) && psp_handover(q))
 		return NULL;
-	if (unlikely(q->train.state != PSP_TRAIN_OFF || q->train_asked))
+	if (unlikely(q->trial.state != PSP_TRIAL_OFF || q->trial_asked))
 		return psp_decide(sch);
 	if (!sch->q.qlen) {
 		psp_line_idle(&q->watch);
@@ -1798,7 +1798,7 @@ static void psp_reset(struct Qdisc *sch)
 
 	psp_timer_cancel(q);
 	psp_line_idle(&q->watch);
-	psp_train_stop(q);
+	psp_trial_stop(q);
 	psp_launch_reset(q);
 	/* Else psp_init() has failed before it made the class. */
 	if (q->default_class.entity.cl)

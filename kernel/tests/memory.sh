@@ -10,15 +10,15 @@ CGROUP=/tmp/cgroup
 mkdir -p $CGROUP
 mount -t cgroup2 none $CGROUP
 echo +memory >$CGROUP/cgroup.subtree_control
-mkdir $CGROUP/root
+mkdir $CGROUP/charged
 ip link add d1 type dummy
 tc qdisc add dev d1 root handle 1: psp
 
 # charged COMMAND...: runs it in the control group, and prints the kB charged since then.
 charged() {
-	before=$(cat $CGROUP/root/memory.current)
-	sh -c "echo \$\$ >$CGROUP/root/cgroup.procs && exec \"\$@\"" sh "$@" >&2
-	echo $((($(cat $CGROUP/root/memory.current) - before) / 1024))
+	before=$(cat $CGROUP/charged/memory.current)
+	sh -c "echo \$\$ >$CGROUP/charged/cgroup.procs && exec \"\$@\"" sh "$@" >&2
+	echo $((($(cat $CGROUP/charged/memory.current) - before) / 1024))
 }
 # classes FIRST LAST OPTION...: adds the classes 1:FIRST to 1:LAST.
 classes() {
@@ -53,6 +53,6 @@ check "classes are charged" at_least 2000 "$(charged "$TC" -batch /tmp/classes)"
 tc qdisc del dev d1 root
 
 ip link del d1
-rmdir $CGROUP/root
+rmdir $CGROUP/charged
 umount $CGROUP
 finish

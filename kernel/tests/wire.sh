@@ -71,13 +71,15 @@ one() {
 	echo "hold_max_ns=0" >$WIRE/noise
 	drained c1a
 	echo "# $case: $(echo $rates) kbit/s"
-	# No second is off by more than .5 %. At 10 Gbit/s this is missed: .64 % above
-	# where all are dropped, 1.72 % below where none is.
+	# No second is off by more than .5 %. At 10 Gbit/s this is missed: by .64 % above
+	# where all are dropped, and where none is, a guest that takes 2.6 us for a gap frame
+	# of 1.2 us cannot fill the wire.
 	off=5
 	[ "$1" != 10000 ] || off=20
 	# shellcheck disable=SC2086
 	check "$case: no second above the rate" none_above $((mbit * (1000 + off))) $rates
 	case $case in
+	10000*) ;;
 	*"noise 0"*) check "$case: no second below the rate" none_below $((mbit * (1000 - off))) $rates ;;
 	esac
 	case $case in

@@ -424,8 +424,8 @@ static void test_counters_stay(void)
 	CHECK(!w.line_rate_bps, "nothing is watched");
 }
 
-/* Two trains on a simulated wire: it takes `taken` of 8 of their time, each with a delay. */
-static u32 trains(u64 line_rate_bps, u64 first_bytes, double taken, u64 buffer_bytes,
+/* Two trials on a simulated wire: it takes `taken` of 8 of their time, each with a delay. */
+static u32 trials(u64 line_rate_bps, u64 first_bytes, double taken, u64 buffer_bytes,
 		  u64 late_a_ns, u64 late_b_ns)
 {
 	double ns_a = first_bytes * 8e9 / line_rate_bps, ns_b = 3 * ns_a;
@@ -440,7 +440,7 @@ static u32 trains(u64 line_rate_bps, u64 first_bytes, double taken, u64 buffer_b
 				(u64)took_b + late_b_ns, (u64)ns_b);
 }
 
-static void test_trains(void)
+static void test_trials(void)
 {
 	for (size_t i = 0; i < RATES; i++) {
 		u64 bytes = rates[i] / 8000 > 16384 ? rates[i] / 8000 : 16384, seed = i;
@@ -448,17 +448,17 @@ static void test_trains(void)
 		/* Completions of 200 us and a host held for 60 us: of a million pairs none fails. */
 		for (int n = 0; n < 1000000 / (int)RATES; n++) {
 			u64 late = below(&seed, 200000);
-			u32 got = trains(rates[i], bytes, 0.9998, 0, late + below(&seed, 60000),
+			u32 got = trials(rates[i], bytes, 0.9998, 0, late + below(&seed, 60000),
 					 late + below(&seed, 60000));
 
 			CHECK(got >= 7, "%lu bit/s: %u", rates[i], got);
 		}
-		CHECK(trains(rates[i], bytes, 0, 0, 1000000, 1000000) == 0, "%lu bit/s: all dropped",
+		CHECK(trials(rates[i], bytes, 0, 0, 1000000, 1000000) == 0, "%lu bit/s: all dropped",
 		      rates[i]);
-		CHECK(trains(rates[i], bytes, 0.7, 0, 20000, 80000) < 7, "%lu bit/s: 30 %%", rates[i]);
-		CHECK(trains(rates[i], bytes, 1, bytes, 20000, 20000) >= 7, "%lu bit/s: a buffer",
+		CHECK(trials(rates[i], bytes, 0.7, 0, 20000, 80000) < 7, "%lu bit/s: 30 %%", rates[i]);
+		CHECK(trials(rates[i], bytes, 1, bytes, 20000, 20000) >= 7, "%lu bit/s: a buffer",
 		      rates[i]);
-		CHECK(trains(rates[i], bytes, 1, 3 * bytes, 20000, 20000) == 0,
+		CHECK(trials(rates[i], bytes, 1, 3 * bytes, 20000, 20000) == 0,
 		      "%lu bit/s: a buffer that takes both", rates[i]);
 	}
 	CHECK(psp_line_eighths(5, 100, 90, 100) == 0, "of one length");
@@ -496,7 +496,7 @@ static void test_release_is_not_early(void)
 
 int main(void)
 {
-	test_trains();
+	test_trials();
 	test_release_is_not_early();
 	test_honest_wires();
 	test_resets_and_suspends();

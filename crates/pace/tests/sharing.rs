@@ -394,12 +394,12 @@ fn rounds_in_vain_change_nobody_s_place() {
         port.activate(id, 0).unwrap();
         id
     });
-    let mut owed = [0i64; 5];
+    let mut deficits = [0i64; 5];
     let mut at = 0;
     for step in 0..2000u32 {
-        while owed[at] <= 0 {
-            owed[at] += i64::from(quanta[at]);
-            if owed[at] <= 0 {
+        while deficits[at] <= 0 {
+            deficits[at] += i64::from(quanta[at]);
+            if deficits[at] <= 0 {
                 at = (at + 1) % 5;
             }
         }
@@ -413,8 +413,8 @@ fn rounds_in_vain_change_nobody_s_place() {
             frames,
         };
         port.sent_burst(ids[at], burst, true, 0).unwrap();
-        owed[at] -= i64::from(wire_bytes);
-        if owed[at] <= 0 {
+        deficits[at] -= i64::from(wire_bytes);
+        if deficits[at] <= 0 {
             at = (at + 1) % 5;
         }
     }

@@ -7,6 +7,7 @@
 mod borrow;
 mod hybrid;
 mod lead;
+mod line;
 mod load;
 mod next;
 mod periods;
@@ -14,7 +15,6 @@ mod reservation;
 
 use lead::Lead;
 use num_bigint::{BigInt, BigUint};
-use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 use pace::{Burst, Config, Layer, Mode, Order};
@@ -222,56 +222,6 @@ impl Reference {
             Layer::Wire => u64::from(burst.wire_bytes),
             Layer::Ip => u64::from(burst.len_bytes).saturating_sub(headers).max(1),
         }
-    }
-
-    /// How long the line takes for so many bytes, exactly.
-    fn takes(&self, bytes: u64) -> BigRational {
-        ratio(bytes, 1) * ratio(BYTE_PS, self.cfg.line_rate_bps)
-    }
-
-    /// The same, rounded up.
-    fn takes_ps(&self, bytes: u64) -> BigInt {
-        self.takes(bytes).ceil().to_integer()
-    }
-
-    /// The same for bytes that leave: the part of a picosecond is carried on.
-    fn charge_line(&mut self, bytes: u64) -> BigInt {
-        let exact = self.takes(bytes) + &self.carried;
-        self.carried = exact.fract();
-        exact.floor().to_integer()
-    }
-
-    /// What both clocks, rounded, may be farther apart than they are.
-    fn rounding_ps(&self) -> u64 {
-        if BYTE_PS % self.cfg.line_rate_bps == 0 {
-            0
-        } else {
-            2
-        }
-    }
-
-    /// How early a frame may leave because no gap is shorter.
-    fn half_gap_ps(&self) -> BigInt {
-        let half = self.wire(self.cfg.min_frame_bytes).max(1) / 2;
-        self.takes(half).floor().to_integer() + self.rounding_ps()
-    }
-
-    /// The earliest clock that is one to a queue with this.
-    fn ordered(&self, clock: &BigInt) -> BigInt {
-        self.key(clock, 0).0 * UNIT_PS + &self.shifted
-    }
-
-    /// Clocks that are one to a queue are reached together.
-    fn is_reached(&self, clock: &BigInt) -> bool {
-        self.ordered(clock) <= self.global
-    }
-
-    /// What a queue orders by: the unit of a clock, and then the id.
-    fn key(&self, clock: &BigInt, id: u32) -> (BigInt, u32) {
-        (
-            (clock - &self.shifted).div_floor(&BigInt::from(UNIT_PS)),
-            id,
-        )
     }
 
     fn is_active_paced(class: &Class) -> bool {
