@@ -976,12 +976,8 @@ static u64 psp_line_time_ns(const struct psp_qdisc *q, u64 bytes)
  */
 static bool psp_is_released(const struct psp_qdisc *q, unsigned int queued, int own)
 {
-#ifdef CONFIG_BQL
-	const struct dql *dql = &q->sch->dev_queue->dql;
-
-	if (READ_ONCE(dql->num_queued))
-		return (int)(READ_ONCE(dql->num_completed) - queued) >= 0;
-#endif
+	if (psp_driver_bytes(q))
+		return (int)(psp_completed_bytes(q) - queued) >= 0;
 	return (atomic_read(&skb_shinfo(q->gap)->dataref) & SKB_DATAREF_MASK) <= 1 + own;
 }
 

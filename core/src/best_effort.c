@@ -19,44 +19,6 @@ static u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c)
 	return c->quantum_bytes ? c->quantum_bytes : s->cfg.max_frame_bytes;
 }
 
-/* Returns after how many more quanta a class that owes still has no surplus. */
-static u64 vain_rounds(const struct pace_sched *s, const struct pace_class *c)
-{
-	u64 rem;
-
-	return c->deficit_bytes > 0 ? 0 :
-	       pace_div_rem((u64)-c->deficit_bytes, pace_quantum(s, c), &rem);
-}
-
-/*
- * Returns the normal class to serve; at least one is active.  It returns the
- * same class again until that has been served.
- */
-static struct pace_class *pace_best_effort_next(struct pace_sched *s)
-{
-	struct pace_class *c = s->ring;
-	u32 left = s->active_normal;
-	u64 rounds = ~0ull;
-
-	while (c->deficit_bytes <= 0) {
-		c->deficit_bytes += pace_quantum(s, c);
-		if (c->deficit_bytes > 0)
-			break;
-		if (rounds > vain_rounds(s, c))
-			rounds = vain_rounds(s, c);
-		c = c->next;
-		if (--left)
-			continue;
-		/* A round in vain: so are these. */
-		for (left = s->active_normal; left; left--, c = c->next)
-			c->deficit_bytes += (s64)(rounds * pace_quantum(s, c));
-		left = s->active_normal;
-		rounds = ~0ull;
-	}
-	s->ring = c;
-	return c;
-}
-
 /* Adds a class at the end of the round.  It keeps its debt, but no surplus. */
 static void pace_best_effort_insert(struct pace_sched *s, struct pace_class *c)
 {
@@ -106,7 +68,6 @@ static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
 static bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
 {
 	const struct pace_class *first = pace_first_waiting(s);
-
 	u64 ps = pace_line_takes_ps(s, wire_bytes);
 
 	if (s->launching.count && ps > s->launch_at_ps - s->global_ps)
@@ -156,6 +117,63 @@ static void pass_over(const struct pace_sched *s, struct pace_class *c, u64 visi
 	c->passed = true;
 }
 
+/* Returns after how many more quanta a class that owes still has no surplus. */
+static u64 vain_rounds(const struct pace_sched *s, const struct pace_class *c)
+{
+	u64 rem;
+
+	return pace_div_rem((u64)-c->deficit_bytes, pace_quantum(s, c), &rem);
+}
+
+static bool may_go(const struct pace_sched *s, const struct pace_class *c)
+{
+	return !s->cfg.guard_band || pace_head_fits(s, c);
+}
+
+/*
+ * A round was in vain: all that may go owe.  Adds the rounds after it that are, too.
+ */
+static void skip_rounds(const struct pace_sched *s)
+{
+	struct pace_class *c = s->ring;
+	u64 rounds = ~0ull, own;
+
+	do {
+		own = may_go(s, c) ? vain_rounds(s, c) : rounds;
+		rounds = own < rounds ? own : rounds;
+		c = c->next;
+	} while (c != s->ring);
+	if (!rounds)
+		return;
+	do {
+		if (may_go(s, c))
+			c->deficit_bytes += (s64)(rounds * pace_quantum(s, c));
+		else
+			pass_over(s, c, rounds);
+		c = c->next;
+	} while (c != s->ring);
+}
+
+/*
+ * Returns the normal class to serve; at least one is active.  It returns the
+ * same class again until that has been served.
+ */
+static struct pace_class *pace_best_effort_next(struct pace_sched *s)
+{
+	struct pace_class *c = s->ring;
+
+	while (c->deficit_bytes <= 0) {
+		c->deficit_bytes += pace_quantum(s, c);
+		if (c->deficit_bytes > 0)
+			break;
+		c = c->next;
+		if (c == s->ring)
+			skip_rounds(s);
+	}
+	s->ring = c;
+	return c;
+}
+
 /*
  * Returns the normal class to serve among those that fit, or NULL; at least one
  * is active and no paced one is eligible.  It returns the same class again as
@@ -164,8 +182,6 @@ static void pass_over(const struct pace_sched *s, struct pace_class *c, u64 visi
 static struct pace_class *pace_guarded_next(struct pace_sched *s)
 {
 	struct pace_class *c = s->ring;
-	u32 left = s->active_normal;
-	u64 rounds = ~0ull;
 
 	if (!any_fits(s)) {
 		s->stats.guard_band_held++;
@@ -180,23 +196,10 @@ static struct pace_class *pace_guarded_next(struct pace_sched *s)
 			begin_visit(s, c);
 			if (c->deficit_bytes > 0)
 				break;
-			if (rounds > vain_rounds(s, c))
-				rounds = vain_rounds(s, c);
 		}
 		c = c->next;
-		if (--left)
-			continue;
-		/* A round in vain, in which some fit: so are these. */
-		for (left = s->active_normal; left; left--, c = c->next) {
-			if (!rounds)
-				break;
-			if (pace_head_fits(s, c))
-				c->deficit_bytes += (s64)(rounds * pace_quantum(s, c));
-			else
-				pass_over(s, c, rounds);
-		}
-		left = s->active_normal;
-		rounds = ~0ull;
+		if (c == s->ring)
+			skip_rounds(s);
 	}
 	s->ring = c;
 	return c;

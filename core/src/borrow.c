@@ -94,6 +94,19 @@ static void pace_borrow_insert(struct pace_sched *s, struct pace_class *c)
 		insert_at_ceil(s, c);
 }
 
+/* The same for a class that becomes active, or had no ceil until now. */
+static void pace_borrow_join(struct pace_sched *s, struct pace_class *c)
+{
+	pace_borrow_insert(s, c);
+	s->others++;
+}
+
+static void pace_borrow_leave(struct pace_sched *s, struct pace_class *c)
+{
+	pace_borrow_remove(s, c);
+	s->others--;
+}
+
 /* Returns the class to serve above its rate, or NULL. */
 static struct pace_class *pace_borrow_next(struct pace_sched *s)
 {

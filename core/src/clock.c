@@ -182,11 +182,16 @@ static inline void pace_line_advance(struct pace_line *l, u64 now_ns)
 	l->ns = now_ns;
 }
 
-/* Returns the first instant at which the host's clock reaches `ps`, not before now. */
-static inline u64 pace_line_reaches_ns(const struct pace_line *l, u64 ps)
+/* Returns so many ps in ns, rounded up. */
+static inline u64 pace_ns_of(u64 ps)
 {
 	u64 rem;
 
-	return l->ns + pace_div_rem(ps - l->ps + PACE_PS_PER_NS - 1, PACE_PS_PER_NS,
-				    &rem);
+	return pace_div_rem(ps + PACE_PS_PER_NS - 1, PACE_PS_PER_NS, &rem);
+}
+
+/* Returns the first instant at which the host's clock reaches `ps`, not before now. */
+static inline u64 pace_line_reaches_ns(const struct pace_line *l, u64 ps)
+{
+	return l->ns + pace_ns_of(ps - l->ps);
 }

@@ -111,18 +111,14 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 	was_over = pace_over_subscribed(s);
 	had_ceil = c->ceil_bps;
 	pace_load_sub(s, c);
-	if (had_ceil) {
-		pace_borrow_remove(s, c);
-		s->others--;
-	}
+	if (had_ceil)
+		pace_borrow_leave(s, c);
 	configure_class(s, c, cfg);
 	pace_load_add(s, c);
 	if (s->cfg.order == PACE_ORDER_NEXT)
 		pace_paced_return(s, c);
-	if (c->ceil_bps) {
-		pace_borrow_insert(s, c);
-		s->others++;
-	}
+	if (c->ceil_bps)
+		pace_borrow_join(s, c);
 	if (s->cfg.order != PACE_ORDER_CLOCK || had_ceil || c->ceil_bps)
 		pace_paced_update(s, c);
 	pace_lag_settle(s, was_over, NULL);

@@ -128,8 +128,7 @@ static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 positio
 	pace_eligible_update(c);
 	if (c->has_ceil) {
 		pace_ceil_return(s, c);
-		pace_borrow_insert(s, c);
-		s->others++;
+		pace_borrow_join(s, c);
 	}
 	pace_paced_insert(s, c);
 }
@@ -146,5 +145,3 @@ static void pace_launch_due(struct pace_sched *s, u64 now_ns)
 		launch_begin(s, c, s->launch_at_ps);
 	}
 }
-
-

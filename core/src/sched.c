@@ -49,8 +49,7 @@ static void pace_schedule_class(struct pace_sched *s, struct pace_class *c,
 	pace_paced_return(s, c);
 	if (c->has_ceil) {
 		pace_ceil_return(s, c);
-		pace_borrow_insert(s, c);
-		s->others++;
+		pace_borrow_join(s, c);
 	}
 	pace_paced_insert(s, c);
 }
@@ -71,10 +70,8 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 		pace_launch_remove(s, c);
 	} else {
 		pace_paced_remove(s, c);
-		if (c->has_ceil) {
-			pace_borrow_remove(s, c);
-			s->others--;
-		}
+		if (c->has_ceil)
+			pace_borrow_leave(s, c);
 		pace_load_sub(s, c);
 		pace_lag_settle(s, was_over, c);
 	}
@@ -359,7 +356,7 @@ bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
 u64 pace_debt_ns(const struct pace_sched *s, const struct pace_class *c, u64 now_ns)
 {
 	struct pace_line line = s->line;
-	u64 now = s->global_ps, rem;
+	u64 now = s->global_ps;
 
 	if (c->type != PACE_TYPE_PACED || pace_was_silent(c, now_ns))
 		return 0;
@@ -370,8 +367,7 @@ u64 pace_debt_ns(const struct pace_sched *s, const struct pace_class *c, u64 now
 	now -= s->offset_ps;
 	if (!pace_clock_ahead(c->clock.ps, now))
 		return 0;
-	return pace_div_rem(c->clock.ps - now + PACE_PS_PER_NS - 1, PACE_PS_PER_NS,
-			    &rem);
+	return pace_ns_of(c->clock.ps - now);
 }
 
 /* Returns the position of the host's clock at an instant that is not far away. */

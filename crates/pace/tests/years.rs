@@ -8,6 +8,18 @@ const TBIT: u64 = 1_000_000_000_000;
 /// 347 days: 0.4 of half the circle of clocks at 1 Tbit/s.
 const SPELL_NS: u64 = 30_000_000_000_000_000;
 
+fn two_classes(mode: Mode, order: Order) -> (Scheduler, [ClassId; 2]) {
+    let config = Config {
+        mode,
+        order,
+        ..Config::ethernet(TBIT, 1514)
+    };
+    let mut port = Scheduler::new(&config, 0).unwrap();
+    let class = ClassConfig::Paced { rate_bps: TBIT / 4 };
+    let classes = [0, 1].map(|_| port.add_class(&class).unwrap());
+    (port, classes)
+}
+
 /// Sends one packet of the class, which is alone.
 fn one_packet(port: &mut Scheduler, class: ClassId, now_ns: u64) {
     port.activate(class, now_ns).unwrap();
@@ -27,15 +39,7 @@ fn one_packet(port: &mut Scheduler, class: ClassId, now_ns: u64) {
 fn a_class_left_behind_by_more_than_half_the_circle_sends_at_once() {
     for order in [Order::Clock, Order::Rate, Order::Next] {
         for spells in 1..=4 {
-            let config = Config {
-                mode: Mode::Gap,
-                order,
-                ..Config::ethernet(TBIT, 1514)
-            };
-            let mut port = Scheduler::new(&config, 0).unwrap();
-            let class = ClassConfig::Paced { rate_bps: TBIT / 4 };
-            let silent = port.add_class(&class).unwrap();
-            let other = port.add_class(&class).unwrap();
+            let (mut port, [silent, other]) = two_classes(Mode::Gap, order);
             one_packet(&mut port, silent, 0);
             for spell in 1..=spells {
                 one_packet(&mut port, other, spell * SPELL_NS);
@@ -59,15 +63,7 @@ fn a_class_left_behind_by_all_of_the_circle_sends_at_once() {
     const CIRCLE_NS: u64 = ((1u128 << 64) / 1000) as u64;
     for mode in [Mode::Gap, Mode::Timer, Mode::Hybrid] {
         for before_ns in [1, 100_000_000_000, 479_000_000_000] {
-            let config = Config {
-                mode,
-                order: Order::Next,
-                ..Config::ethernet(TBIT, 1514)
-            };
-            let mut port = Scheduler::new(&config, 0).unwrap();
-            let class = ClassConfig::Paced { rate_bps: TBIT / 4 };
-            let silent = port.add_class(&class).unwrap();
-            let other = port.add_class(&class).unwrap();
+            let (mut port, [silent, other]) = two_classes(mode, Order::Next);
             one_packet(&mut port, silent, 0);
             let end = CIRCLE_NS - before_ns;
             for now in (HOUR_NS..end).step_by(HOUR_NS as usize).chain([end - 1]) {
