@@ -19,24 +19,6 @@ static u32 pace_quantum(const struct pace_sched *s, const struct pace_class *c)
 	return c->quantum_bytes ? c->quantum_bytes : s->cfg.max_frame_bytes;
 }
 
-/* Adds a class at the end of the round.  It keeps its debt, but no surplus. */
-static void pace_best_effort_insert(struct pace_sched *s, struct pace_class *c)
-{
-	if (c->deficit_bytes > 0)
-		c->deficit_bytes = 0;
-	c->passed = false;
-	pace_ring_add(&s->ring, c);
-	s->active_normal++;
-	s->others++;
-}
-
-static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
-{
-	pace_ring_remove(&s->ring, c);
-	s->active_normal--;
-	s->others--;
-}
-
 /*
  * The guard band.  A normal frame that ends after the next paced one is due
  * makes that one late by up to a largest frame.  With the guard band it is not
@@ -75,23 +57,61 @@ static bool pace_fits(const struct pace_sched *s, u32 wire_bytes)
 	return !first || ps <= pace_eligible_time(first) - pace_schedule_clock(s);
 }
 
+/* Returns the wire bytes of the first frame, or of a longest burst if it is unknown. */
+static u32 head_bytes(const struct pace_sched *s, const struct pace_class *c)
+{
+	return c->head_wire_bytes ? c->head_wire_bytes : s->burst_wire_bytes;
+}
+
 static bool pace_head_fits(const struct pace_sched *s,
 			   const struct pace_class *c)
 {
-	return pace_fits(s, c->head_wire_bytes ? c->head_wire_bytes :
-						 s->burst_wire_bytes);
+	return pace_fits(s, head_bytes(s, c));
 }
 
-static bool any_fits(const struct pace_sched *s)
+/* Notes the length of a first frame, for any_fits(). */
+static void pace_note_head(struct pace_sched *s, u32 wire_bytes)
+{
+	if (wire_bytes < s->least_head_bytes)
+		s->least_head_bytes = wire_bytes;
+}
+
+/* O(1) until a shorter frame comes: what does not fit is not looked for twice. */
+static bool any_fits(struct pace_sched *s)
 {
 	const struct pace_class *c = s->ring;
+	u32 least = ~0u;
 
+	if (!pace_fits(s, s->least_head_bytes))
+		return false;
 	do {
 		if (pace_head_fits(s, c))
 			return true;
+		if (head_bytes(s, c) < least)
+			least = head_bytes(s, c);
 		c = c->next;
 	} while (c != s->ring);
+	s->least_head_bytes = least;
 	return false;
+}
+
+/* Adds a class at the end of the round.  It keeps its debt, but no surplus. */
+static void pace_best_effort_insert(struct pace_sched *s, struct pace_class *c)
+{
+	if (c->deficit_bytes > 0)
+		c->deficit_bytes = 0;
+	c->passed = false;
+	pace_note_head(s, head_bytes(s, c));
+	pace_ring_add(&s->ring, c);
+	s->active_normal++;
+	s->others++;
+}
+
+static void pace_best_effort_remove(struct pace_sched *s, struct pace_class *c)
+{
+	pace_ring_remove(&s->ring, c);
+	s->active_normal--;
+	s->others--;
 }
 
 /*

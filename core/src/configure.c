@@ -142,12 +142,13 @@ static void set_config(struct pace_sched *s, const struct pace_config *cfg)
 	u64 rate = cfg->line_rate_bps;
 
 	s->cfg = *cfg;
-	s->is_plain = cfg->mode == PACE_MODE_TIMER && !cfg->guard_band;
+	pace_set_plain(s);
 	s->byte_ps = pace_div_rem(PACE_BYTE_PS, rate, &s->byte_rem);
 	s->line_frac = 0;	/* in units of the old rate */
 	s->max_wire_bytes = pace_wire_bytes(s, cfg->max_frame_bytes);
 	s->max_wire_ps = pace_line_takes_ps(s, s->max_wire_bytes);
 	s->burst_wire_bytes = longest_burst(cfg).wire_bytes;
+	s->least_head_bytes = 0;	/* unknown ones are as long */
 	s->burst_ps = longest_burst_ps(cfg);
 	s->min_gap_bytes = pace_wire_bytes(s, cfg->min_frame_bytes);
 	if (!s->min_gap_bytes)

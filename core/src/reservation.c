@@ -275,6 +275,13 @@ static bool pace_period_awaited(const struct pace_sched *s)
  */
 #define SAVED_PERIODS	8u
 
+/* Says whether there may be one path for one due class: sched.c. */
+static void pace_set_plain(struct pace_sched *s)
+{
+	s->is_plain = s->cfg.mode == PACE_MODE_TIMER && !s->cfg.guard_band &&
+		      s->cfg.order != PACE_ORDER_RATE && !s->period.classes;
+}
+
 static u64 smaller_of(u64 a, u64 b)
 {
 	return a < b ? a : b;
@@ -369,6 +376,7 @@ static void pace_reservation_begin(struct pace_sched *s, struct pace_class *c,
 		pace_memset(c->reservation, 0, sizeof(*c->reservation));
 		c->reservation->credit_bytes = credit_max(cfg->reserve_bytes);
 		p->classes++;
+		pace_set_plain(s);
 	} else {
 		update_class(s, c);
 	}
@@ -386,6 +394,7 @@ static void pace_reservation_end(struct pace_sched *s, struct pace_class *c)
 	p->reserved_bytes -= c->reservation->reserve_bytes;
 	if (!--p->classes)
 		p->running = false;
+	pace_set_plain(s);
 	c->reservation = NULL;
 }
 

@@ -242,9 +242,10 @@ static struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
 }
 
 /*
- * One path for one due class: TIMER, nothing active but paced classes without a ceil,
- * and the first that waits is due before the others or not at all, and late by no more
- * than a stall.  Returns false, and has changed nothing, if that is not so.
+ * One path for one due class: pace_set_plain(), nothing active but paced classes
+ * without a ceil, and the first that waits is due before the others or not at all, and
+ * late by no more than a stall.  Returns false, and has changed nothing, if that is not
+ * so.
  */
 static inline bool next_alone(struct pace_sched *s, u64 now_ns,
 			      struct pace_decision *d)
@@ -254,8 +255,8 @@ static inline bool next_alone(struct pace_sched *s, u64 now_ns,
 	struct pace_class *c;
 	s64 late;
 
-	if (!s->is_plain || s->others || s->period.classes || !s->waiting.count ||
-	    s->eligible.count || ns > PACE_STEP_NS_MAX)
+	if (!s->is_plain || s->others || !s->waiting.count || s->eligible.count ||
+	    ns > PACE_STEP_NS_MAX)
 		return false;
 	c = pace_first_waiting(s);
 	clock = pace_key_clock(c->clock.ps) + s->offset_ps;
@@ -274,6 +275,7 @@ static inline bool next_alone(struct pace_sched *s, u64 now_ns,
 	s->line.ps = global;
 	s->line.ns = now_ns;
 	s->global_ps = global;
+	s->alone = late >= 0 && !s->waiting.stale;
 	if (late >= 0)
 		*d = (struct pace_decision){
 			.verdict = PACE_SEND,
@@ -420,6 +422,7 @@ void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 	pace_invalidate(s);
 	c->head_wire_bytes = wire_bytes < PACE_BURST_WIRE_MAX ? wire_bytes :
 							PACE_BURST_WIRE_MAX;
+	pace_note_head(s, c->head_wire_bytes);
 }
 
 /* Charges the line with a frame that goes to the wire. */
@@ -527,18 +530,18 @@ static void sent_paced(struct pace_sched *s, struct pace_class *c,
 /*
  * The same path for the frame of that class, which waits again.  What pace_next() would
  * answer now, at the same instant, is worked out here, mostly that it waits.  Returns
- * false, and has changed nothing, if pace_next() did not go by this path.
+ * false, and has changed nothing, if pace_next() did not go by this path, or something
+ * has changed since.
  */
 static inline bool sent_alone(struct pace_sched *s, struct pace_class *c,
 			      const struct pace_burst *t, u64 now_ns)
 {
 	u64 now, due;
 
-	if (!s->advanced || !s->is_plain || s->others || s->period.classes ||
-	    now_ns != s->asked_ns || s->waiting.stale || c->place != PACE_WAITING ||
-	    pace_queue_min(&s->waiting) != c->id || !is_same_burst(&c->last, t) ||
-	    s->cfg.order == PACE_ORDER_RATE)
+	if (!s->alone || now_ns != s->asked_ns ||
+	    pace_queue_min(&s->waiting) != c->id || !is_same_burst(&c->last, t))
 		return false;
+	s->alone = false;
 	s->advanced = false;
 	now = pace_schedule_clock(s);
 	note_lateness(s, c);

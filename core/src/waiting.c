@@ -303,6 +303,7 @@ static void advance_to_asked(struct pace_sched *s)
  */
 static inline void pace_invalidate(struct pace_sched *s)
 {
+	s->alone = false;
 	if (!s->quiet_until_ns)
 		return;
 	s->quiet_until_ns = 0;

@@ -297,8 +297,8 @@ struct pace_class {
 	/* NORMAL */
 	u32 quantum_bytes;
 	s64 deficit_bytes;
-	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
-	struct pace_reservation *reservation;	/* RT, NRT */
+	struct pace_class PACE_MEM *next, PACE_MEM *prev;	/* ring of active classes; not PACED */
+	struct pace_reservation PACE_MEM *reservation;	/* RT, NRT */
 	struct pace_frame_cost other;	/* of the burst before the last of another size */
 	u64 launch_ns;		/* launches: of the first frame; 0: at once */
 };

@@ -180,3 +180,50 @@ fn no_file_declares_a_function_before_it_is_defined() {
     }
     assert_eq!(bad, Vec::<String>::new());
 }
+
+/// Members of structures in C that are pointers and not declared through PACE_MEM.
+fn plain_pointers(text: &str) -> Vec<&str> {
+    let mut inside = "";
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("struct ") && line.ends_with('{') {
+            inside = line;
+        } else if line.starts_with('}') {
+            inside = "";
+        }
+        let code = line.split("/*").next().unwrap_or_default();
+        let is_pointer = line.starts_with('\t')
+            && !line.trim_start().starts_with('*')
+            && code.contains('*')
+            && code.contains(';');
+        let kept = !inside.is_empty() && !HANDED_OVER.iter().any(|name| inside.contains(name));
+        if kept && is_pointer && code.matches('*').count() != code.matches("PACE_MEM *").count() {
+            found.push(line);
+        }
+    }
+    found
+}
+
+/// Structures that pass between host and core by value: the core keeps none.
+const HANDED_OVER: [&str; 2] = ["struct pace_decision ", "struct pace_class_config "];
+
+#[test]
+fn pointers_that_the_core_keeps_are_declared_through_the_contract() {
+    let mut kept = 0;
+    for folder in ["include/pace", "src"] {
+        for file in std::fs::read_dir(core().join(folder)).unwrap() {
+            let file = file.unwrap().path();
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert_eq!(
+                plain_pointers(&text),
+                Vec::<&str>::new(),
+                "{}",
+                file.display()
+            );
+            kept += text.matches("PACE_MEM *").count();
+        }
+    }
+    assert!(kept > 10, "{kept} pointers");
+    let broken = "struct pace_queue {\n\tu64 PACE_MEM *heap;\n\tu64 *run;\t/* a * b */\n};\n";
+    assert_eq!(plain_pointers(broken), ["\tu64 *run;\t/* a * b */"]);
+}
