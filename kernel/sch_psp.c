@@ -498,9 +498,12 @@ static enum hrtimer_restart psp_timer(struct hrtimer *timer)
 	}
 	spin_unlock(&q->timer_lock);
 
-	rcu_read_lock();
+	/* An interrupt is a reader anyway; with PREEMPT_RT timers run in threads. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_lock();
 	__netif_schedule(qdisc_root(q->sch));
-	rcu_read_unlock();
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_unlock();
 	return restart;
 }
 
@@ -1589,9 +1592,14 @@ static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 			skb = psp_serve(sch, psp_entity_of(d.cls), d.late_ps,
 					now_ns);
 			if (likely(skb)) {
-				if (psp_decides_ahead(q))
-					continue;
-				return skb;
+				if (!psp_decides_ahead(q))
+					return skb;
+				/* Mostly core/ knows already that it waits. */
+				if (likely(q->pace.quiet_until_ns)) {
+					psp_wait(q, q->pace.quiet_until_ns, now_ns);
+					return skb;
+				}
+				continue;
 			}
 			if (++misses < PSP_MISSES)
 				continue;
@@ -1630,12 +1638,27 @@ static inline bool psp_waits(struct psp_qdisc *q)
 	return psp_timer_is_at(q, q->pace.quiet_until_ns) && !q->throttled_count;
 }
 
+static inline bool psp_is_on_trial(const struct psp_qdisc *q)
+{
+	return unlikely(q->trial.state != PSP_TRIAL_OFF || q->trial_asked);
+}
+
 static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
+	bool on_trial = psp_is_on_trial(q);
 	struct sk_buff *skb;
 	u64 now_ns;
 
+	/* The stack asks once more after the last frame of each run. */
+	if (unlikely(q->launch_classes)) {
+		if (psp_handover(q) || (!on_trial && psp_waits(q)))
+			return NULL;
+	}
+	if (!sch->q.qlen && !on_trial) {
+		psp_line_idle(&q->watch);
+		return NULL;
+	}
 	if (unlikely(psp_share_queues(q) != q->line.queues))
 		psp_port_work_schedule();
 	if (q->pace.cfg.aligned && q->aligned_at != q->pace.stats.periods)
@@ -1654,27 +1677,19 @@ static noinline struct sk_buff *psp_decide(struct Qdisc *sch)
 	skb_set_queue_mapping(skb, q->queue);
 	if (q->watch.line_rate_bps)
 		psp_watch_handed(q, skb, now_ns);
+	if (unlikely(q->launch_classes) && !on_trial)
+		psp_handed_over(q);
 	return skb;
 }
 
+/* Mostly psp waits: the stack asks after each frame that it queues or sends. */
 static struct sk_buff *psp_dequeue(struct Qdisc *sch)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
-	struct sk_buff *skb;
 
-	/* The stack asks once more after the last frame of each run. */
-	if (unlikely(q->launch_classes) && psp_handover(q))
+	if (psp_waits(q) && likely(!q->launch_classes) && !psp_is_on_trial(q))
 		return NULL;
-	if (unlikely(q->trial.state != PSP_TRIAL_OFF || q->trial_asked))
-		return psp_decide(sch);
-	if (!sch->q.qlen) {
-		psp_line_idle(&q->watch);
-		return NULL;
-	}
-	skb = psp_waits(q) ? NULL : psp_decide(sch);
-	if (unlikely(q->launch_classes) && skb)
-		psp_handed_over(q);
-	return skb;
+	return psp_decide(sch);
 }
 
 /* The life of a qdisc and of the module. */

@@ -441,17 +441,15 @@ static inline void occupy_line(struct pace_sched *s, const struct pace_burst *t)
 		pace_lead_decay(s);
 }
 
-static void note_lateness(struct pace_sched *s, const struct pace_class *c)
+static inline void note_lateness(struct pace_sched *s, u64 eligible_ps)
 {
 	u64 now = pace_schedule_clock(s);
-	u64 early;
 
-	if (pace_clock_ahead(pace_eligible_time(c), now)) {
-		early = pace_eligible_time(c) - now;
-		if (early > s->stats.early_max_ps)
-			s->stats.early_max_ps = early;
-	} else if (now - pace_eligible_time(c) > s->stats.late_max_ps) {
-		s->stats.late_max_ps = now - pace_eligible_time(c);
+	if (pace_clock_ahead(eligible_ps, now)) {
+		if (eligible_ps - now > s->stats.early_max_ps)
+			s->stats.early_max_ps = eligible_ps - now;
+	} else if (now - eligible_ps > s->stats.late_max_ps) {
+		s->stats.late_max_ps = now - eligible_ps;
 	}
 }
 
@@ -498,7 +496,7 @@ static void move_clocks(struct pace_sched *s, struct pace_class *c)
 		s->idled_ps = pace_schedule_clock(s);
 		pace_borrow_sent(s, c);
 	} else {
-		note_lateness(s, c);
+		note_lateness(s, pace_eligible_time(c));
 		if (s->cfg.order == PACE_ORDER_RATE)
 			pace_rate_lag_bound(s, c);
 		s->last_finish_ps = pace_virtual_finish(s, c);
@@ -544,7 +542,7 @@ static inline bool sent_alone(struct pace_sched *s, struct pace_class *c,
 	s->alone = false;
 	s->advanced = false;
 	now = pace_schedule_clock(s);
-	note_lateness(s, c);
+	note_lateness(s, c->clock.ps);
 	s->last_finish_ps = pace_virtual_finish(s, c);
 	pace_clock_advance(&c->clock, c->rate_quot, c->rate_rem, c->rate_bps);
 	occupy_line(s, t);
@@ -567,11 +565,12 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		.wire_bytes = wire_bytes,
 	};
 
+	/* It is active, and the burst as one before. */
+	if (more && sent_alone(s, c, &t, now_ns))
+		return;
 	if (!PACE_ASSERT(c->active && len_bytes && frames &&
 			 len_bytes <= PACE_FRAME_MAX && wire_bytes &&
 			 wire_bytes <= PACE_BURST_WIRE_MAX))
-		return;
-	if (more && sent_alone(s, c, &t, now_ns))
 		return;
 	pace_invalidate(s);
 	/* pace_next() has done so, mostly; a short period may end twice. */
