@@ -194,7 +194,7 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "queue-limit",
         Severity::Warning,
         "1500 bytes; in 60 µs without an interrupt the wire sends 75000",
-        "echo 75000",
+        "byte_queue_limit_min = \"75000b\"",
     ),
     (
         |f| device(f).tx_coalesce_us = Some(200),

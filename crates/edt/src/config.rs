@@ -68,6 +68,12 @@ impl Config {
     /// The first thing that departure times cannot do, by key and value. O(classes + rules).
     pub fn new(device: &Device, facts: &Facts) -> Result<Self, Refusal> {
         check_options(&device.options, facts)?;
+        if let Some(bytes) = device.byte_queue_limit_min_bytes {
+            return refuse(format!(
+                "`byte_queue_limit_min` is {bytes} bytes, expected none by backend \"edt\": it \
+                 sends no gap frames"
+            ));
+        }
         let mut paced = BTreeMap::new();
         let mut normal = Vec::new();
         for class in &device.classes {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use host_config::{
-    ClassNames, Device, Host, LaunchReport, Plan, Root, Saved, Slot, Target,
-    launches as launches_of, plan as plan_of, text,
+    ClassNames, Device, Host, LaunchReport, LimitPlan, Plan, QueueLimits, Root, Saved, Slot,
+    Target, WantedLimits, launches as launches_of, limit_lines, plan as plan_of, text,
 };
 use serde::Serialize;
 use tcpsp::Tc;
@@ -20,6 +20,7 @@ use crate::confirm::{guard, start_guard, wait_for_key};
 use crate::departure_times::{self, is_chosen};
 use crate::make::{check, make};
 use crate::observe::{Observed, observe, ours};
+use crate::queue_limits;
 use crate::run_dir::{Lock, folder, pending, write};
 
 /// Where files are if none is named.
@@ -45,7 +46,10 @@ struct Json<'a> {
 /// A device and its changes, tried on the model.
 struct Work {
     observed: Observed,
-    /// Departure times that come or go, before all changes.
+    /// Byte queue limits, and what becomes of them.
+    limits: QueueLimits,
+    limit_plan: LimitPlan,
+    /// Departure times that come or go, before all other changes.
     departure_times: Option<departure_times::Work>,
     plan: Plan,
 }
@@ -53,7 +57,8 @@ struct Work {
 impl Work {
     fn changes(&self) -> usize {
         let steps = self.departure_times.as_ref();
-        self.plan.changes.len() + steps.map_or(0, |work| work.steps.len())
+        let limits = self.plan.byte_queue_limits.len();
+        self.plan.changes.len() + limits + steps.map_or(0, |work| work.steps.len())
     }
 }
 
@@ -93,9 +98,11 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
         if let Some(times) = times {
             io.out.write_all(times.text(&work.plan.device).as_bytes())?;
         }
-        if times.is_none() || !work.plan.changes.is_empty() {
+        let plan = &work.plan;
+        let is_empty = plan.changes.is_empty() && plan.byte_queue_limits.is_empty();
+        if times.is_none() || !is_empty {
             io.out
-                .write_all(text(&work.plan, &work.observed.port).as_bytes())?;
+                .write_all(text(plan, &work.observed.port).as_bytes())?;
         }
     }
     Ok(())
@@ -139,8 +146,8 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
                 work.plan.device
             );
         }
-        let ports: Vec<_> = work.iter().map(|work| work.observed.port.clone()).collect();
-        let saved = Saved::new(&ports).map_err(|reason| {
+        let devices = work.iter().map(|work| (&work.observed, &work.limits));
+        let saved = saved(devices).map_err(|reason| {
             anyhow!("{reason}; without --confirm the change cannot be taken back")
         })?;
         write(&pending, &saved.write())?;
@@ -206,9 +213,32 @@ fn make_all(tc: &mut Tc, work: &mut [Work], drain_ns: u64, io: &mut Io<'_>) -> R
         for note in &work.plan.notes {
             say(&format!("{}: note: {note}", work.plan.device))?;
         }
+        make_limits(work, true, &mut say)?;
         make(tc, &work.observed, &work.plan, drain, &mut say)?;
+        make_limits(work, false, &mut say)?;
     }
     Ok(())
+}
+
+/// Raises byte queue limits, or lowers them.
+fn make_limits(work: &Work, is_raise: bool, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    for line in limit_lines(&work.plan.byte_queue_limits, is_raise) {
+        say(&format!("{}: {line}", work.plan.device))?;
+    }
+    let facts = &work.observed.facts;
+    queue_limits::make(facts, &work.limits.kept, &work.limit_plan, is_raise)
+}
+
+/// Keeps what is ours of devices, and their byte queue limits.
+fn saved<'a>(
+    devices: impl Iterator<Item = (&'a Observed, &'a QueueLimits)> + Clone,
+) -> Result<Saved, String> {
+    let ports: Vec<_> = devices.clone().map(|(seen, _)| seen.port.clone()).collect();
+    let mut saved = Saved::new(&ports)?;
+    for (device, (_, limits)) in saved.devices.iter_mut().zip(devices) {
+        device.byte_queue_limits_min_bytes = limits.min_bytes.clone();
+    }
+    Ok(saved)
 }
 
 /// Writes what is ours of devices to standard output.
@@ -221,9 +251,14 @@ pub fn save(args: &SaveArgs, io: &mut Io<'_>) -> Result<()> {
         true => ours(&mut tc)?,
         false => args.devices.clone(),
     };
-    let ports = names.iter().map(|name| Ok(observe(&mut tc, name)?.port));
-    let ports = ports.collect::<Result<Vec<_>>>()?;
-    let saved = Saved::new(&ports).map_err(|reason| anyhow!("{reason}"))?;
+    let mut devices = Vec::new();
+    for name in &names {
+        let observed = observe(&mut tc, name)?;
+        let limits = queue_limits::read(&observed.facts)?;
+        devices.push((observed, limits));
+    }
+    let devices = devices.iter().map(|(observed, limits)| (observed, limits));
+    let saved = saved(devices).map_err(|reason| anyhow!("{reason}"))?;
     Ok(io.out.write_all(saved.write().as_bytes())?)
 }
 
@@ -252,7 +287,8 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
     for device in &saved.devices {
         let target = device.target();
         let target = target.map_err(|reason| anyhow!("{}: {reason}", name()))?;
-        let wanted = |_: &Observed| Ok(Wanted::Module(target, Vec::new(), None));
+        let limits = WantedLimits::Each(device.byte_queue_limits_min_bytes.clone());
+        let wanted = |_: &Observed| Ok((Wanted::Module(target, Vec::new(), None), limits));
         work.push(planned(&mut tc, &device.name, wanted, false)?);
     }
     // Nobody reads what the guard says.
@@ -283,7 +319,8 @@ pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
     let _lock = Lock::take(&folder)?;
     nothing_pending(&pending(&folder))?;
     let mut tc = Tc::open()?;
-    let wanted = |_: &Observed| Ok(Wanted::Module(Target::nothing(), Vec::new(), None));
+    let nothing = Wanted::Module(Target::nothing(), Vec::new(), None);
+    let wanted = |_: &Observed| Ok((nothing, WantedLimits::Before));
     let work = planned(&mut tc, &args.device, wanted, false)?;
     if work.changes() == 0 {
         (io.note)(&format!(
@@ -298,11 +335,20 @@ pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
 fn planned(
     tc: &mut Tc,
     device: &str,
-    wanted: impl FnOnce(&Observed) -> Result<Wanted>,
+    wanted: impl FnOnce(&Observed) -> Result<(Wanted, WantedLimits)>,
     take_over: bool,
 ) -> Result<Work> {
     let mut observed = observe(tc, device)?;
-    let (target, launches, why) = match wanted(&observed)? {
+    let limits = queue_limits::read(&observed.facts)?;
+    let (wanted, wanted_limits) = wanted(&observed)?;
+    if let (WantedLimits::Bytes(bytes), true) = (&wanted_limits, limits.min_bytes.is_empty()) {
+        bail!(
+            "{device}: `byte_queue_limit_min` is {bytes} bytes, expected none: the kernel shows no \
+             byte queue limits of this device"
+        );
+    }
+    let limit_plan = limits.plan(&wanted_limits);
+    let (target, launches, why) = match wanted {
         Wanted::Module(target, launches, why) => (target, launches, why),
         Wanted::DepartureTimes(device, why) => {
             let times = departure_times::plan(tc, &observed, &device, why, take_over)?;
@@ -312,9 +358,12 @@ fn planned(
                 notes: Vec::new(),
                 names: Default::default(),
                 launches: Vec::new(),
+                byte_queue_limits: limit_plan.changes.clone(),
             };
             return Ok(Work {
                 observed,
+                limits,
+                limit_plan,
                 departure_times: Some(times),
                 plan,
             });
@@ -332,8 +381,11 @@ fn planned(
     check(&observed, &plan)?;
     plan.notes.splice(0..0, why);
     plan.launches = launches;
+    plan.byte_queue_limits = limit_plan.changes.clone();
     Ok(Work {
         observed,
+        limits,
+        limit_plan,
         departure_times,
         plan,
     })
@@ -349,11 +401,16 @@ fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
             |observed| {
                 let (is_edt, why) = is_chosen(device)?;
                 Ok(match is_edt {
-                    true => Wanted::DepartureTimes(device.clone(), why),
+                    true => {
+                        let times = Wanted::DepartureTimes(device.clone(), why);
+                        (times, WantedLimits::Before)
+                    }
                     false => {
                         let speed_bps = observed.port.speed_bps;
                         let launches = launches_of(device, speed_bps, observed.max_frame_bytes)?;
-                        Wanted::Module(Target::new(device, &observed.port), launches, why)
+                        let target = Target::new(device, &observed.port);
+                        let limits = WantedLimits::new(device, &observed.port);
+                        (Wanted::Module(target, launches, why), limits)
                     }
                 })
             },

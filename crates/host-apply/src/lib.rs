@@ -12,6 +12,7 @@ mod confirm;
 mod departure_times;
 mod make;
 mod observe;
+mod queue_limits;
 mod run_dir;
 
 use anyhow::Result;

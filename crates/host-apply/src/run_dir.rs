@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder for what must not outlive the system's run: a lock, so that changes are made by one
-//! at a time, and what a change that waits to be confirmed goes back to.
+//! at a time, what a change that waits to be confirmed goes back to, and what byte queue limits were
+//! before.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,13 +12,18 @@ use fs4::FileExt;
 /// Where the folder is, unless systemd names another (RUNTIME_DIRECTORY).
 const FOLDER: &str = "/run/pspacer";
 
+/// Returns the folder's path.
+pub(crate) fn path() -> PathBuf {
+    let named = std::env::var_os("RUNTIME_DIRECTORY").filter(|path| !path.is_empty());
+    named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
+}
+
 /// Returns the folder, which exists.
 ///
 /// # Errors
 /// If it cannot be made.
 pub fn folder() -> Result<PathBuf> {
-    let named = std::env::var_os("RUNTIME_DIRECTORY").filter(|path| !path.is_empty());
-    let path = named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
+    let path = path();
     fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
     Ok(path)
 }

@@ -40,6 +40,9 @@ const MOVING: [u16; 2] = [5005, 5006];
 /// Port of a class with launch times, which no frame has.
 const LAUNCHED: u16 = 5999;
 
+/// The least byte queue limit of the device that files are applied to.
+const LIMIT_MIN: &str = "/sys/class/net/c1a/queues/tx-0/byte_queue_limits/limit_min";
+
 /// Pseudo-random numbers (Knuth's MMIX constants), the same in every run.
 struct Random(u64);
 
@@ -68,6 +71,8 @@ struct File {
     /// Where in the file each class is.
     order: Vec<usize>,
     guard: bool,
+    /// `byte_queue_limit_min`, if the file says it.
+    limit: Option<&'static str>,
     /// `txtime_late` of a class whose frames have launch times, in us.
     late_us: u64,
 }
@@ -81,6 +86,7 @@ impl File {
             others: Vec::new(),
             order: (0..7).collect(),
             guard: false,
+            limit: None,
             late_us: 200,
         }
     }
@@ -104,6 +110,7 @@ impl File {
             others: vec![3, 9, 12, 8, 6],
             order: vec![0, 4, 2, 3, 6, 1, 5],
             guard: true,
+            limit: Some("64kb"),
             late_us: 300,
         }
     }
@@ -149,6 +156,9 @@ impl File {
             "[[device]]\nname = \"c1a\"\ndefault = \"rest\"\nguard = {}\n",
             self.guard
         );
+        if let Some(limit) = self.limit {
+            writeln!(text, "byte_queue_limit_min = \"{limit}\"").unwrap();
+        }
         let udp = |port: u16| format!("{{ to_port = {port}, protocol = \"udp\" }}");
         let mut class = |name: String, lines: &str, matches: &[String]| {
             let matches = matches.join(", ");
@@ -240,10 +250,19 @@ fn apply(file: &File) -> String {
     }))
 }
 
+/// Checks the byte queue limit of the device, and whether it is kept that it was another before.
+fn has_limit(bytes: u64, is_kept: bool) {
+    let limit = fs::read_to_string(LIMIT_MIN).unwrap();
+    assert_eq!(limit.trim(), bytes.to_string());
+    let kept = Path::new("/run/pspacer/byte-queue-limits.c1a.json");
+    assert_eq!(kept.exists(), is_kept);
+}
+
 /// Sets a device up anew, by the file before [`File::second`].
 fn reset() {
     let device = "c1a".to_owned();
     run(&Apply::Remove(host_apply::RemoveArgs { device }));
+    has_limit(0, false);
     apply(&File::before_second());
 }
 
@@ -273,6 +292,7 @@ fn in_guest() {
         }
         ["again"] => {
             apply(&File::second());
+            has_limit(65_536, true);
             save("/tmp/found");
             let [expected, found] =
                 ["/tmp/expected", "/tmp/found"].map(|path| fs::read_to_string(path).unwrap());

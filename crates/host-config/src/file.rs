@@ -45,6 +45,10 @@ pub(crate) const DEVICE_KEYS: &[Key] = &[
         "align",
         "a time below the period such as \"0ms\", or \"off\"",
     ),
+    key(
+        "byte_queue_limit_min",
+        "a size up to \"1gb\", such as \"64kb\"",
+    ),
     key("net_cls", WORD_ANY),
     key("class", "an array of tables, [[device.class]]"),
 ];
@@ -171,6 +175,8 @@ pub struct Device {
     pub options: QdiscOptions,
     /// Whether the overhead is given.
     pub has_overhead: bool,
+    /// `limit_min` of the byte queue limit of each transmit queue.
+    pub byte_queue_limit_min_bytes: Option<u64>,
     /// Its classes.
     pub classes: Vec<Class>,
     /// Which frames go to which class; the first that matches decides.
@@ -285,6 +291,7 @@ fn device(section: Section<'_>) -> Result<Device, ConfigError> {
             .word("backend", &backends)?
             .unwrap_or(Backend::Module),
         has_overhead: section.get("overhead").is_some(),
+        byte_queue_limit_min_bytes: section.size("byte_queue_limit_min", 0..=1 << 30)?,
         options,
         classes,
         rules,

@@ -18,6 +18,7 @@ mod model;
 mod names;
 mod plan;
 mod port;
+mod queue_limits;
 mod reader;
 mod saved;
 #[cfg(test)]
@@ -31,6 +32,9 @@ pub use launch_times::Launches;
 pub use names::ClassNames;
 pub use plan::{Plan, Target, TargetPsp, TargetRoot, TargetRule, plan};
 pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};
+pub use queue_limits::{
+    KeptLimit, KeptLimits, LimitChange, LimitPlan, QueueLimits, WantedLimits, limit_lines,
+};
 pub use saved::{Saved, SavedDevice};
 pub use text::{line, text};
 pub use toml_faults::Problem;

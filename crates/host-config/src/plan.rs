@@ -22,6 +22,7 @@ use crate::merge::{Edit, Edits, Placed, Wanted, merge};
 use crate::minor::{self, is_ours};
 use crate::model::highest_bps;
 use crate::port::{FilterState, Port, Psp, Root, Slot};
+use crate::queue_limits::LimitChange;
 
 /// What is wanted of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +121,9 @@ pub struct Plan {
     /// What is known of launch times that classes declare.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub launches: Vec<LaunchReport>,
+    /// Changes of byte queue limits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub byte_queue_limits: Vec<LimitChange>,
 }
 
 /// Returns the changes that lead to what is wanted. What others configured is replaced only with
@@ -159,6 +163,7 @@ pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refus
         notes: planner.notes,
         names: target.names.clone(),
         launches: Vec::new(),
+        byte_queue_limits: Vec::new(),
     })
 }
 

@@ -33,6 +33,9 @@ pub struct SavedDevice {
     pub name: String,
     root: SavedRoot,
     qdiscs: Vec<SavedPsp>,
+    /// `limit_min` of the byte queue limit of each transmit queue, by its number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub byte_queue_limits_min_bytes: BTreeMap<u16, u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +128,7 @@ impl SavedDevice {
             name: port.name.clone(),
             root,
             qdiscs: port.psps().into_iter().map(SavedPsp::new).collect(),
+            byte_queue_limits_min_bytes: BTreeMap::new(),
         })
     }
 

@@ -11,22 +11,31 @@ use units::display;
 use crate::collisions::LaunchReport;
 use crate::plan::Plan;
 use crate::port::Port;
+use crate::queue_limits::limit_lines;
 
 /// Returns the lines of a plan for a device that is as `port` says.
 #[must_use]
 pub fn text(plan: &Plan, port: &Port) -> String {
-    let mut out = match plan.changes.len() {
+    let limits = |is_raise| limit_lines(&plan.byte_queue_limits, is_raise);
+    let (raised, lowered) = (limits(true), limits(false));
+    let mut out = match plan.changes.len() + raised.len() + lowered.len() {
         0 => format!("{}: nothing to change\n", plan.device),
         1 => format!("{}: 1 change\n", plan.device),
         count => format!("{}: {count} changes\n", plan.device),
     };
+    for line in raised {
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "  {line}");
+    }
     let mut now = port.clone();
     for change in &plan.changes {
         let line = line(change, &now, plan);
-        // Writing to a string does not fail.
         let _ = writeln!(out, "  {line}");
         // A plan is tried on the model before it is made; what fails is told there.
         let _ = now.apply(change);
+    }
+    for line in lowered {
+        let _ = writeln!(out, "  {line}");
     }
     for report in &plan.launches {
         let _ = writeln!(out, "  {}", launches(report));

@@ -102,6 +102,16 @@ fn what_is_wrong_is_named() {
             "f:5: unknown key `mod` in [[device]]; did you mean `mode`?",
         ),
         (
+            "mode = \"hybrid\"",
+            "byte_queue_limit_min = 65536",
+            "f:5: `byte_queue_limit_min` is 65536, expected a size up to \"1gb\", such as \"64kb\"",
+        ),
+        (
+            "mode = \"hybrid\"",
+            "byte_queue_limit_min = \"2gb\"",
+            "f:5: `byte_queue_limit_min` is \"2gb\", expected a size up to",
+        ),
+        (
             "\"10gbit\"",
             "10",
             "f:4: `line` is 10, expected a rate such as \"10gbit\", or \"auto\"",

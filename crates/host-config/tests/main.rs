@@ -13,3 +13,4 @@ mod collisions;
 mod documents;
 mod file;
 mod plan;
+mod queue_limits;

@@ -49,6 +49,40 @@ fn a_plan_says_what_would_change_and_changes_nothing() {
 }
 
 #[test]
+fn a_byte_queue_limit_is_planned_or_refused() {
+    let folder = Folder::new("host-queue-limit");
+    let device = "[[device]]\nname = \"lo\"\nbyte_queue_limit_min = \"3mb\"\n";
+    let file = folder.file("lo.toml", device.as_bytes());
+    let out = pspacer(&["plan", &file]);
+    // Kernels from 6.9 on show none of a device without a transmit queue.
+    let limits = "/sys/class/net/lo/queues/tx-0/byte_queue_limits/limit_min";
+    if std::path::Path::new(limits).exists() {
+        let said = text(&out.stdout);
+        assert!(
+            said.contains("  change  byte_queue_limit_min of tx-0: "),
+            "{said}"
+        );
+    } else {
+        let said = refusal(&out);
+        assert!(
+            said.contains(
+                "lo.toml:2: lo: `byte_queue_limit_min` is 3145728 bytes, expected none: the kernel"
+            ),
+            "{said}"
+        );
+    }
+    let edt = folder.file(
+        "edt.toml",
+        format!("{device}backend = \"edt\"\n").as_bytes(),
+    );
+    let said = refusal(&pspacer(&["plan", &edt]));
+    assert!(
+        said.contains("`byte_queue_limit_min` is 3145728 bytes, expected none by backend \"edt\""),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_plan_says_which_launch_times_collide() {
     let folder = Folder::new("host-launches");
     let timed = |name: &str, entry: &str| {

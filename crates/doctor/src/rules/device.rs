@@ -2,6 +2,7 @@
 //! Rules about a device: link, qdiscs, flow control, byte queue limits, bursts.
 
 use tcpsp::{Handle, Mode, SplitGso, Why};
+use units::queue_limit::{HELD_OFF_US, needed_bytes};
 use units::terse;
 
 use crate::facts::{Device, Facts};
@@ -17,8 +18,6 @@ const VIRTUAL: &[&str] = &[
     "gve",
     "netvsc",
 ];
-/// Time that interrupts may be held off where the driver does not say.
-const HELD_OFF_US: u64 = 60;
 /// Qdiscs that hold frames back by themselves.
 const PACING: &[&str] = &["fq", "tbf", "netem", "etf", "htb", "hfsc", "cake"];
 
@@ -38,6 +37,16 @@ pub fn of(
         why,
         command,
     })
+}
+
+/// Returns the command that sets the least byte queue limit of all transmit queues, and the key of a
+/// host's file that keeps it.
+pub fn set_limits(device: &Device, bytes: u64) -> String {
+    format!(
+        "for q in /sys/class/net/{}/queues/tx-*; do echo {bytes} > $q/byte_queue_limits/limit_min; \
+         done  # in the host's file: byte_queue_limit_min = \"{bytes}b\"",
+        device.name
+    )
 }
 
 /// Whether nothing holds the device's sender back as a wire does.
@@ -217,13 +226,10 @@ pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Finding> {
         .unwrap_or(0)
         .max(sleep_us.unwrap_or(0))
         .max(HELD_OFF_US);
-    // bit/s times µs are 8 million times as many bytes.
-    let needed = u128::from(psp.stats.line_rate_bps) * u128::from(held_us) / 8_000_000;
-    let needed = u64::try_from(needed).unwrap_or(u64::MAX);
+    let needed = needed_bytes(psp.stats.line_rate_bps, held_us);
     if least >= needed {
         return None;
     }
-    let name = &device.name;
     of(
         device,
         "queue-limit",
@@ -233,10 +239,7 @@ pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Finding> {
              the wire sends {needed}."
         ),
         "The wire runs dry whenever a completion is late, and frames behind it are late by that.",
-        format!(
-            "for q in /sys/class/net/{name}/queues/tx-*; do echo {needed} > \
-             $q/byte_queue_limits/limit_min; done"
-        ),
+        set_limits(device, needed),
     )
 }
 

@@ -6,7 +6,7 @@ use units::terse;
 
 use crate::facts::{Device, Facts};
 use crate::finding::{Finding, Severity};
-use crate::rules::device::{is_virtual, of};
+use crate::rules::device::{is_virtual, of, set_limits};
 
 /// Drivers whose NICs drop what the host makes of EtherType 0x8808, docs/real-nics.md.
 const DROP_PAUSE: &[&str] = &["i40e", "ice", "ixgbevf", "iavf"];
@@ -187,12 +187,7 @@ pub fn wire_stops(_: &Facts, device: &Device) -> Option<Finding> {
             terse::ms(psp.stats.wire_stop_max_ns)
         ),
         "The host was held for longer than the byte queue limit lasts; frames were late by that.",
-        format!(
-            "for q in /sys/class/net/{}/queues/tx-*; do echo {} > $q/byte_queue_limits/limit_min; \
-             done",
-            device.name,
-            queue_bytes(psp)
-        ),
+        set_limits(device, queue_bytes(psp)),
     )
 }
 

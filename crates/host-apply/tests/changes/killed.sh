@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs in the laboratory's guest: `apply` is killed at each of its system calls, one run after the
-# other, and run again. It ends with the same options, classes and filters each time, priorities
-# included.
+# other, and run again. It ends with the same options, classes, filters and byte queue limits each
+# time, priorities included, and `remove` puts back what was before.
 
 . /changes/lib.sh
 

@@ -42,6 +42,7 @@ cat >$new/etc/pspacer/c1a.toml <<-'END'
 	[[device]]
 	name = "c1a"
 	default = "rest"
+	byte_queue_limit_min = "64kb"
 
 	[[device.class]]
 	name = "backup"

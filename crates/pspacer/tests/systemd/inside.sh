@@ -34,6 +34,8 @@ before() {
 check "the unit is active once the guest has booted" is active
 check "the device was paced before the network was online" before $unit network-online.target
 check "the kernel has the file's rate" paced 300Mbit
+limit_min() { cat /sys/class/net/c1a/queues/tx-0/byte_queue_limits/limit_min; }
+check "the kernel has the file's byte queue limit" same 65536 "$(limit_min)"
 
 sed -i 's/300mbit/200mbit/' $file
 check "reload takes a changed file" systemctl reload $unit
@@ -50,6 +52,7 @@ soon "the unit ends with its device" is inactive
 cable c1 1000000000 sink=1
 soon "the unit starts when the device comes back" is active
 check "the device that came back has the file's rate" paced 100Mbit
+check "the device that came back has the file's byte queue limit" same 65536 "$(limit_min)"
 
 check "stop" systemctl stop $unit
 check "after a stop the device is still paced" paced 100Mbit
