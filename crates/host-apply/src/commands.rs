@@ -49,6 +49,8 @@ struct Work {
     /// Byte queue limits, and what becomes of them.
     limits: QueueLimits,
     limit_plan: LimitPlan,
+    /// Whether the file asks for them: if not, pacing does not depend on them.
+    are_limits_asked: bool,
     /// Departure times that come or go, before all other changes.
     departure_times: Option<departure_times::Work>,
     plan: Plan,
@@ -226,7 +228,18 @@ fn make_limits(work: &Work, is_raise: bool, say: &mut dyn FnMut(&str) -> Result<
         say(&format!("{}: {line}", work.plan.device))?;
     }
     let facts = &work.observed.facts;
-    queue_limits::make(facts, &work.limits.kept, &work.limit_plan, is_raise)
+    let made = queue_limits::make(facts, &work.limits.kept, &work.limit_plan, is_raise);
+    match made {
+        Err(error) if work.are_limits_asked => Err(anyhow!(
+            "{}: {error:#}; the same command again goes on from there",
+            work.plan.device
+        )),
+        Err(error) => say(&format!(
+            "{}: note: byte queue limits stay as they are: {error:#}",
+            work.plan.device
+        )),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// Keeps what is ours of devices, and their byte queue limits.
@@ -348,6 +361,7 @@ fn planned(
         );
     }
     let limit_plan = limits.plan(&wanted_limits);
+    let are_limits_asked = !matches!(wanted_limits, WantedLimits::AtLeast(_));
     let (target, launches, why) = match wanted {
         Wanted::Module(target, launches, why) => (target, launches, why),
         Wanted::DepartureTimes(device, why) => {
@@ -364,6 +378,7 @@ fn planned(
                 observed,
                 limits,
                 limit_plan,
+                are_limits_asked,
                 departure_times: Some(times),
                 plan,
             });
@@ -386,6 +401,7 @@ fn planned(
         observed,
         limits,
         limit_plan,
+        are_limits_asked,
         departure_times,
         plan,
     })

@@ -116,11 +116,7 @@ pub(crate) fn make(
                 }
                 _ => "",
             };
-            anyhow!(
-                "{}: {}: {error}{advice}; the same command again goes on from there",
-                facts.name,
-                path.display()
-            )
+            anyhow!("{}: {error}{advice}", path.display())
         })?;
     }
     let is_same = plan.changes.is_empty() && plan.kept == *kept;

@@ -21,7 +21,7 @@ mount --bind / $new/guest
 mount --rbind /sys $new/sys
 mount --rbind /dev $new/dev
 cp /bin/busybox $new/usr/bin/busybox
-for applet in cat chroot dmesg grep sed seq sleep tail tee; do
+for applet in cat chroot dmesg grep mkdir rm sed seq sleep tail tee tr; do
 	[ -e $new/usr/bin/$applet ] || ln -s busybox $new/usr/bin/$applet
 done
 

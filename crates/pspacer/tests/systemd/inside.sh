@@ -59,6 +59,19 @@ check "after a stop the device is still paced" paced 100Mbit
 check "start" systemctl start $unit
 check "the rate is as before" paced 100Mbit
 
+# Without the key mode gap wants a limit, and paces without it, too.
+sed -i 's/^byte_queue_limit_min.*/mode = "gap"/' $file
+mkdir -p /run/systemd/system/$unit.d
+printf '[Service]\nReadWritePaths=\n' >/run/systemd/system/$unit.d/sys.conf
+systemctl daemon-reload
+check "a unit that cannot write to /sys takes the file" systemctl reload $unit
+check "its limit stays" same 65536 "$(limit_min)"
+check "its mode is gap" same gap "$(tc qdisc show dev c1a root | tr ' ' '\n' | grep -x -A 1 mode | tail -n 1)"
+rm -r /run/systemd/system/$unit.d
+systemctl daemon-reload
+check "the unit takes it with its own rights" systemctl reload $unit
+check "the limit is what 1 Gbit/s needs" same 7500 "$(limit_min)"
+
 # The agent, and a manager that is started by hand.
 ip link set lo up
 pspacer manager --topology /srv/net.toml --store memory: >/run/manager 2>&1 &
