@@ -29,12 +29,15 @@ struct psp_drops {
 	u64 drop_txtime_missed;
 };
 
-/* Of a class. */
+/* Of a class.  What a frame changes comes first: struct psp_class. */
 struct psp_class_counters {
 	u64 sent_frames;
 	u64 sent_wire_bytes;
-	u64 borrowed_frames;
 	u64 throttled;
+	/* Frames that struct psp_lateness does not have yet. */
+	u8 late_recent[TC_PSP_LATE_BUCKETS];
+
+	u64 borrowed_frames;
 	struct psp_drops drops;
 };
 
@@ -50,7 +53,12 @@ struct psp_counters {
 	u64 no_clock;
 };
 
-/* Histogram of the lateness of frames.  Only paced classes have one. */
+/*
+ * Histogram of the lateness of frames.  Only paced classes have one.  Frames are
+ * counted beside the other counters of the class, by a byte for each bucket, so
+ * that a frame does not touch another cache line; a byte that is full is added to
+ * this.
+ */
 struct psp_lateness {
 	u64 frames[TC_PSP_LATE_BUCKETS];
 };
@@ -60,29 +68,43 @@ struct psp_lateness {
  * are in the first bucket with those on time.  Buckets: struct
  * tc_psp_class_stats.
  */
-static inline void psp_lateness_add(struct psp_lateness *lateness, u32 frames,
+static inline void psp_lateness_add(struct psp_class_counters *count,
+				    struct psp_lateness **lateness, u32 frames,
 				    s64 late_bytes)
 {
 	u32 bucket = late_bytes > 0 ? fls64(late_bytes) : 0;
 
 	if (bucket >= TC_PSP_LATE_BUCKETS)
 		bucket = TC_PSP_LATE_BUCKETS - 1;
-	lateness->frames[bucket] += frames;
+	frames += count->late_recent[bucket];
+	if (frames > 255) {
+		(*lateness)->frames[bucket] += frames;
+		frames = 0;
+	}
+	count->late_recent[bucket] = frames;
+}
+
+/* Returns how many frames the bucket has. */
+static inline u64 psp_lateness_frames(const struct psp_class_counters *count,
+				      const struct psp_lateness *lateness, u32 bucket)
+{
+	return lateness->frames[bucket] + count->late_recent[bucket];
 }
 
 /*
- * Counts for its class a frame or a burst that was handed to the device.  `lateness` is
- * NULL if the class is not paced.  Not above 0: on time or early.
+ * Counts for its class a frame or a burst that was handed to the device.  *lateness is
+ * read when a byte is full; `lateness` is NULL if the class is not paced.  Not above
+ * 0: on time or early.
  */
 static inline void psp_class_count_sent(struct psp_class_counters *count,
-					struct psp_lateness *lateness,
+					struct psp_lateness **lateness,
 					const struct pace_burst *burst,
 					s64 late_bytes)
 {
 	count->sent_frames += burst->frames;
 	count->sent_wire_bytes += burst->wire_bytes;
 	if (lateness)
-		psp_lateness_add(lateness, burst->frames, late_bytes);
+		psp_lateness_add(count, lateness, burst->frames, late_bytes);
 }
 
 /* The same for the port, beside core/, which counts frames and bytes. */

@@ -32,7 +32,7 @@ static void psp_unthrottle(struct psp_qdisc *q, struct psp_class *cl)
 /* Reports all frames of an rt class to core/, which knows of none yet. */
 static void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	const struct sk_buff *head = cl->entity.head;
+	const struct sk_buff *head = cl->head;
 	u64 bytes = psp_class_backlog(cl);
 	u64 frames = psp_class_qlen(cl);
 
@@ -56,11 +56,11 @@ static void psp_class_deactivate(struct psp_qdisc *q, struct psp_class *cl, u64 
 /* Drops the frame that was taken out of the child. */
 static void psp_drop_head(struct psp_qdisc *q, struct psp_class *cl)
 {
-	struct sk_buff *skb = cl->entity.head;
+	struct sk_buff *skb = cl->head;
 
 	if (!skb)
 		return;
-	cl->entity.head = NULL;
+	cl->head = NULL;
 	psp_qlen_add(q->sch, -1, -qdisc_pkt_len(skb));
 	psp_count_drops(q->sch, 1);
 	rtnl_kfree_skbs(skb, skb);
@@ -85,6 +85,13 @@ static void psp_drop_fifo(struct psp_qdisc *q, struct psp_class *cl)
 	psp_qlen_add(q->sch, -(int)frames, -(int)cl->entity.backlog);
 	psp_count_drops(q->sch, frames);
 	psp_free_fifo(cl);
+}
+
+/* The class has another child or option.  Tree lock. */
+static void psp_class_set_plain(struct psp_class *cl)
+{
+	cl->entity.is_plain = !cl->child && !cl->flows && !cl->opt.deadline_ns &&
+			      !cl->opt.txtime;
 }
 
 /* Releases the ids that classes reserve for more flows than they allow now. */
@@ -268,12 +275,14 @@ static void psp_class_set_options(struct psp_qdisc *q, struct psp_class *cl,
 		psp_flows_clear(q, cl);
 		swap(cl->flows, *made);
 		q->reserved -= reserved;
+		psp_class_set_plain(cl);
 		return;
 	}
 	if (*made && cl->flows)
 		psp_flows_resize(cl->flows, *made);
 	else if (*made)
 		swap(cl->flows, *made);
+	psp_class_set_plain(cl);
 	if (!cl->flows)
 		return;
 	q->reserved += cl->flows->reserved - reserved;
@@ -319,8 +328,8 @@ static void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 {
 	psp_class_drop_flows(q, cl);
 	psp_free_fifo(cl);
-	qdisc_put(cl->entity.child);
-	cl->entity.child = NULL;
+	qdisc_put(cl->child);
+	cl->child = NULL;
 	kfree(cl->lateness);
 	cl->lateness = NULL;
 	kfree(cl->reservation);
@@ -347,10 +356,9 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		goto failed;
-	cl->entity.cl = cl;
 	cl->sch = q->sch;
 	cl->launch = RB_ROOT_CACHED;
-	cl->limit = psp_default_limit(q);
+	cl->entity.limit = psp_default_limit(q);
 	cl->common.classid = classid;
 	INIT_LIST_HEAD(&cl->throttled);
 	gnet_stats_basic_sync_init(&cl->bstats);
@@ -411,7 +419,7 @@ static int psp_class_check_txtime(const struct psp_class *cl,
 	if (opt->txtime == cl->opt.txtime &&
 	    opt->txtime_deadline == cl->opt.txtime_deadline)
 		return 0;
-	if (cl->entity.child) {
+	if (cl->child) {
 		psp_set_extack(extack, "txtime of %x:%x: it has a qdisc below it, expected none",
 			       TC_H_MAJ(id) >> 16, TC_H_MIN(id));
 		return -EINVAL;
@@ -488,8 +496,8 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 static void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 {
 	sch_tree_lock(q->sch);
-	if (cl->entity.child)
-		qdisc_purge_queue(cl->entity.child);
+	if (cl->child)
+		qdisc_purge_queue(cl->child);
 	psp_drop_head(q, cl);
 	psp_drop_fifo(q, cl);
 	if (cl->flows)
@@ -568,8 +576,8 @@ static void psp_class_reset(struct psp_qdisc *q, struct psp_class *cl)
 {
 	if (cl->flows)
 		psp_flows_clear(q, cl);
-	if (cl->entity.child)
-		qdisc_reset(cl->entity.child);
+	if (cl->child)
+		qdisc_reset(cl->child);
 	psp_drop_head(q, cl);
 	/* The counters of the qdisc are reset with it. */
 	psp_free_fifo(cl);
@@ -617,15 +625,15 @@ static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 	gnet_stats_basic_sync_init(&sent);
 	sch_tree_lock(sch);
 	gnet_stats_add_basic(&sent, NULL, &cl->bstats, true);
-	if (cl->entity.child) {
-		qdisc_qstats_qlen_backlog(cl->entity.child, &qlen, &queue.backlog);
+	if (cl->child) {
+		qdisc_qstats_qlen_backlog(cl->child, &qlen, &queue.backlog);
 	} else {
 		qlen = psp_class_qlen(cl);
 		queue.backlog = psp_class_backlog(cl);
 	}
-	if (cl->entity.head) {
+	if (cl->head) {
 		qlen++;
-		queue.backlog += qdisc_pkt_len(cl->entity.head);
+		queue.backlog += qdisc_pkt_len(cl->head);
 	}
 	if (cl->flows) {
 		qlen += cl->flows->qlen;
@@ -721,11 +729,15 @@ static int psp_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
 			       TC_H_MIN(cl->common.classid));
 		return -EOPNOTSUPP;
 	}
-	*old = qdisc_replace(sch, new, &cl->entity.child);
+	sch_tree_lock(sch);
+	cl->entity.is_plain = false;
+	sch_tree_unlock(sch);
+	*old = qdisc_replace(sch, new, &cl->child);
 
 	sch_tree_lock(sch);
 	psp_drop_head(q, cl);
 	psp_drop_fifo(q, cl);
+	psp_class_set_plain(cl);
 	if (!psp_class_qlen(cl))
 		psp_class_deactivate(q, cl, ktime_get_ns());
 	sch_tree_unlock(sch);
@@ -735,7 +747,7 @@ static int psp_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
 /* Returns the child that was grafted, or NULL: users see no other. */
 static struct Qdisc *psp_leaf(struct Qdisc *sch, unsigned long arg)
 {
-	return ((struct psp_class *)arg)->entity.child;
+	return ((struct psp_class *)arg)->child;
 }
 
 /*
@@ -749,7 +761,7 @@ static void psp_qlen_notify(struct Qdisc *sch, unsigned long arg)
 	struct psp_class *cl = (struct psp_class *)arg;
 	struct psp_qdisc *q = qdisc_priv(sch);
 
-	if (cl && cl != q->serving && !cl->entity.head)
+	if (cl && cl != q->serving && !cl->head)
 		psp_class_deactivate(q, cl, ktime_get_ns());
 }
 

@@ -671,7 +671,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 	if (refused)
 		return psp_extack_port(extack, refused, &port->pace,
 				       port->reserved_bytes,
-				       culprit ? psp_entity_of(culprit)->cl : NULL);
+				       culprit ? psp_class_of(psp_entity_of(culprit)) : NULL);
 	psp_proof_ask(q, by_device);
 	psp_run_root(q);
 	return 0;

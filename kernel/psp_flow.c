@@ -479,7 +479,7 @@ static u64 psp_flow_rate(const struct psp_qdisc *q, const struct psp_class *cl,
 /* Counts frames into the queue of the flow, or out of it. */
 static void psp_flow_count(struct psp_flow *f, int frames, int bytes)
 {
-	struct psp_flows *flows = f->entity.cl->flows;
+	struct psp_flows *flows = f->cl->flows;
 	struct psp_user *user = f->user;
 
 	f->entity.backlog += bytes;
@@ -492,7 +492,7 @@ static void psp_flow_count(struct psp_flow *f, int frames, int bytes)
 /* The queue has become empty. */
 static void psp_flow_set_idle(struct psp_flow *f)
 {
-	struct psp_flows *flows = f->entity.cl->flows;
+	struct psp_flows *flows = f->cl->flows;
 
 	f->idle_since = jiffies;
 	list_add_tail(&f->idle, &flows->idle);
@@ -504,10 +504,10 @@ static void psp_flow_set_active(struct psp_qdisc *q, struct psp_flow *f)
 {
 	list_del_init(&f->idle);
 	list_move_tail(&f->mine, &f->user->busy);
-	f->entity.cl->flows->active++;
+	f->cl->flows->active++;
 	pace_activate(&q->pace, &f->pace, ktime_get_ns());
 	if (pace_is_throttled(&q->pace, &f->pace))
-		f->entity.cl->count.throttled++;
+		f->cl->count.throttled++;
 }
 
 /*
@@ -542,7 +542,7 @@ static void psp_flow_purge(struct psp_qdisc *q, struct psp_flow *f,
 	if (!f->entity.queue.qlen)
 		return;
 	while (f->entity.queue.qlen) {
-		psp_count_cause(q, f->entity.cl, drop_evicted);
+		psp_count_cause(q, f->cl, drop_evicted);
 		psp_flow_drop(q, psp_flow_pull(f), to_free);
 	}
 	pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
@@ -580,7 +580,7 @@ static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
 static u64 psp_flow_room_bytes(const struct psp_qdisc *q,
 			       const struct psp_flow *f)
 {
-	u64 horizon_ns = f->entity.cl->opt.horizon_ns;
+	u64 horizon_ns = f->cl->opt.horizon_ns;
 	u64 debt_ns = psp_flow_debt_ns(q, f);
 
 	if (debt_ns > horizon_ns)
@@ -609,7 +609,7 @@ static bool psp_flow_is_beyond(const struct psp_qdisc *q,
 	if (likely(psp_flow_is_near(q, f, bytes)))
 		return false;
 	if (!f->entity.queue.qlen)
-		return psp_flow_debt_ns(q, f) > f->entity.cl->opt.horizon_ns;
+		return psp_flow_debt_ns(q, f) > f->cl->opt.horizon_ns;
 	return bytes > psp_flow_room_bytes(q, f);
 }
 
@@ -651,7 +651,7 @@ static void psp_flow_trim(struct psp_qdisc *q, struct psp_flow *f,
 		next = skb->next;
 		skb_mark_not_on_list(skb);
 		psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
-		psp_count_cause(q, f->entity.cl, drop_horizon);
+		psp_count_cause(q, f->cl, drop_horizon);
 		psp_flow_drop(q, skb, to_free);
 	}
 }
@@ -663,7 +663,7 @@ static void psp_flow_trim(struct psp_qdisc *q, struct psp_flow *f,
 static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
 			      struct sk_buff **to_free)
 {
-	struct psp_class *cl = arriving->entity.cl;
+	struct psp_class *cl = arriving->cl;
 	struct psp_flow *f = psp_flow_to_shorten(cl->flows, arriving);
 
 	if (!f)
@@ -679,7 +679,7 @@ static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
 static bool psp_flows_trim(struct psp_qdisc *q, struct psp_flow *arriving,
 			   struct sk_buff **to_free)
 {
-	const struct psp_class *cl = arriving->entity.cl;
+	const struct psp_class *cl = arriving->cl;
 	int tries = 2;
 
 	while (cl->flows->qlen >= cl->opt.limit)
@@ -692,7 +692,7 @@ static int psp_flow_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			    struct psp_flow *f, struct sk_buff **to_free)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
-	struct psp_class *cl = f->entity.cl;
+	struct psp_class *cl = f->cl;
 	unsigned int bytes = qdisc_pkt_len(skb);
 
 	if (unlikely(f->entity.queue.qlen >= cl->opt.flow_limit)) {
@@ -731,7 +731,7 @@ static struct psp_flow *psp_flow_find(struct psp_flows *flows,
 /* Removes a flow whose queue is empty. */
 static void psp_flow_free(struct psp_qdisc *q, struct psp_flow *f)
 {
-	struct psp_flows *flows = f->entity.cl->flows;
+	struct psp_flows *flows = f->cl->flows;
 
 	pace_class_del(&q->pace, &f->pace);
 	hlist_del(&f->node);
@@ -859,7 +859,7 @@ static struct psp_flow *psp_flow_new(struct psp_qdisc *q, struct psp_class *cl,
 	if (pace_class_add(&q->pace, &f->pace, &cfg))
 		goto no_id;
 	f->entity.is_flow = true;
-	f->entity.cl = cl;
+	f->cl = cl;
 	f->sk = sk;
 	f->hash = sk->sk_hash;
 	f->user = user;

@@ -176,7 +176,7 @@ static void psp_launch_remove(struct psp_class *cl, struct sk_buff *skb)
 /* Takes the first frame out of the tree.  There is one. */
 static noinline struct sk_buff *psp_launch_pull(struct psp_entity *e)
 {
-	struct psp_class *cl = e->cl;
+	struct psp_class *cl = psp_class_of(e);
 	struct sk_buff *skb = skb_rb_first(&cl->launch.rb_root);
 
 	psp_launch_remove(cl, skb);
@@ -253,7 +253,7 @@ static int psp_launch_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	unsigned int bytes = qdisc_pkt_len(skb);
 	struct psp_entity *e = &cl->entity;
 
-	if (unlikely(e->queue.qlen >= cl->limit)) {
+	if (unlikely(e->queue.qlen >= e->limit)) {
 		psp_count_drops(sch, 1);
 		psp_count_cause(q, cl, drop_child);
 		__qdisc_drop(skb, to_free);

@@ -632,7 +632,7 @@ static int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *
 
 	t->tcm_parent = TC_H_ROOT;
 	t->tcm_handle = cl->common.classid;
-	t->tcm_info = cl->entity.child ? cl->entity.child->handle : 0;
+	t->tcm_info = cl->child ? cl->child->handle : 0;
 
 	nest = nla_nest_start(skb, TCA_OPTIONS);
 	if (!nest)
@@ -747,6 +747,8 @@ static noinline void psp_fill_class(struct tc_psp_class_stats *st,
 				    const struct psp_qdisc *q,
 				    const struct psp_class *cl)
 {
+	unsigned int i;
+
 	*st = psp_copy_class_stats(&cl->count);
 	st->active = cl->pace.active || (cl->flows && cl->flows->active);
 	if (cl->pace.type == PACE_TYPE_PACED) {
@@ -761,7 +763,7 @@ static noinline void psp_fill_class(struct tc_psp_class_stats *st,
 		st->rt_catchup_bytes = cl->reservation->catchup_bytes;
 		st->excess = cl->reservation->excess;
 	}
-	if (cl->lateness)
-		memcpy(st->late_frames, cl->lateness->frames,
-		       sizeof(st->late_frames));
+	for (i = 0; cl->lateness && i < TC_PSP_LATE_BUCKETS; i++)
+		st->late_frames[i] =
+			psp_lateness_frames(&cl->count, cl->lateness, i);
 }

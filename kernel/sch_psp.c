@@ -181,23 +181,23 @@ struct psp_port {
 
 /*
  * What pace_next() returns: the schedule entry of a class or of one of its
- * flows, and what waits there.  It is the first member of both.  A frame
- * touches the first cache line of `pace` and the last one of these.
+ * flows, and what waits there.  It is the first member of both, which are
+ * aligned to cache lines.  A frame touches the first two lines of `pace`, and
+ * the line that begins with `queue`; what finds the class or flow of a frame is
+ * in the rest of that line.
  */
 struct psp_entity {
 	struct pace_class pace;
 	struct qdisc_skb_head queue;
 	u64 backlog;			/* bytes in the queue */
-	bool is_flow;
-	struct psp_class *cl;		/* the class, or that of the flow */
-	/* Of a class: the grafted child, which then holds the frames; else NULL. */
-	struct Qdisc *child;
+	u32 limit;			/* of a class: most frames in the queue */
 	/*
-	 * Of a class: the next frame, if it has been taken out of the child
-	 * already: psp_pull().
+	 * Of a class: its frames wait in the queue, and it has no child, no
+	 * flows, no deadline and no launch times.
 	 */
-	struct sk_buff *head;
-} ____cacheline_aligned;
+	bool is_plain;
+	bool is_flow;
+};
 
 /*
  * The owner of sockets that have flows in a class.  It lives as long as one
@@ -221,16 +221,19 @@ struct psp_flow {
 		struct psp_entity entity;
 		struct pace_class pace;
 	};
+	/* The line of the queue ends with these. */
 	struct hlist_node node;		/* in psp_bucket.flows */
 	const struct sock *sk;
+
 	u32 hash;			/* sk_hash of the socket: tells a reused address */
 	bool slow;			/* its clock may be more than half a second ahead */
+	struct psp_class *cl;
 	struct psp_user *user;
 	struct list_head mine;		/* in psp_user.idle or .busy */
 	/* While the queue is empty: */
 	struct list_head idle;		/* in psp_flows.idle */
 	unsigned long idle_since;	/* jiffies, when it became idle or last had a debt */
-};
+} ____cacheline_aligned;
 
 struct psp_bucket {
 	struct hlist_head flows;	/* by address of the socket */
@@ -277,20 +280,38 @@ struct psp_class_options {
 	u64 txtime_late_ns;		/* 0: psp_launch_late_ns() */
 };
 
+/*
+ * A frame of a plain class touches four cache lines of 64 bytes: three of
+ * struct psp_entity, and one of statistics.  psp_check_lines() keeps it so;
+ * docs/decisions/qdisc.md, "Cache lines of a class".
+ */
 struct psp_class {
 	union {
 		struct psp_entity entity;
 		struct pace_class pace;
 	};
+	/* The line of the queue ends with this: by it the class is found. */
 	struct Qdisc_class_common common;
+
+	/* What each frame changes: one line, up to count.borrowed_frames. */
+	struct gnet_stats_basic_sync bstats ____cacheline_aligned;
+	struct psp_class_counters count;
+
+	/*
+	 * No frame of a plain class touches what follows, unless it is borrowed or
+	 * fills a byte of count.late_recent.
+	 */
 	struct Qdisc *sch;
+	struct Qdisc *child;		/* grafted, holds the frames; else NULL */
+	/*
+	 * The next frame, if it has been taken out of the child already:
+	 * psp_pull().
+	 */
+	struct sk_buff *head;
 	struct psp_flows *flows;	/* type dynamic; else NULL */
 	struct rb_root_cached launch;	/* option txtime: the frames, instead of the FIFO */
-	u32 limit;			/* most frames in entity.queue */
 	unsigned int filters;		/* number of filters that name this class */
 	struct psp_lateness *lateness;	/* NULL: has never been paced */
-	struct gnet_stats_basic_sync bstats;
-	struct psp_class_counters count;
 	struct psp_class_options opt;
 	/*
 	 * Link in psp_qdisc.throttled while the child holds frames but gives
@@ -299,7 +320,33 @@ struct psp_class {
 	 */
 	struct list_head throttled;
 	struct pace_reservation *reservation;	/* NULL: has never been of type rt or nrt */
-};
+} ____cacheline_aligned;
+
+/*
+ * Keeps what a frame touches in the lines that struct psp_class names.  Another
+ * length of a line, and what debuggers add to a lock, make others of them.
+ */
+static inline void psp_check_lines(void)
+{
+#if defined(CONFIG_64BIT) && L1_CACHE_BYTES == 64 && \
+	!defined(CONFIG_DEBUG_SPINLOCK) && !defined(CONFIG_DEBUG_LOCK_ALLOC)
+	const size_t line = 64;
+
+	/* By pace.h: the clock and what moves it, then what order next adds. */
+	BUILD_BUG_ON(offsetofend(struct pace_class, head_wire_bytes) != line);
+	BUILD_BUG_ON(offsetof(struct pace_class, max_cost_ps) != line);
+	BUILD_BUG_ON(offsetofend(struct pace_class, left_at) > 2 * line);
+	BUILD_BUG_ON(offsetofend(struct pace_class, ceil_bps) > 2 * line);
+	/* The queue, and what finds it. */
+	BUILD_BUG_ON(offsetof(struct psp_entity, queue) != 4 * line);
+	BUILD_BUG_ON(offsetofend(struct psp_class, common) != 5 * line);
+	BUILD_BUG_ON(offsetofend(struct psp_flow, sk) != 5 * line);
+	/* Statistics. */
+	BUILD_BUG_ON(offsetof(struct psp_class, bstats) != 5 * line);
+	BUILD_BUG_ON(offsetof(struct psp_class, count.borrowed_frames) != 6 * line);
+	BUILD_BUG_ON(sizeof(struct psp_class) > 1024);
+#endif
+}
 
 struct psp_qdisc {
 	struct pace_sched pace;
@@ -398,20 +445,31 @@ static inline struct psp_flow *psp_flow_at(struct psp_entity *e)
 	return e->is_flow ? container_of(e, struct psp_flow, entity) : NULL;
 }
 
-/* Returns the number of frames in the queue of a class, cl->entity.head not counted. */
-static inline u32 psp_class_qlen(const struct psp_class *cl)
+/* Returns the class of a schedule entry, or that of its flow. */
+static inline struct psp_class *psp_class_of(struct psp_entity *e)
 {
-	const struct psp_entity *e = &cl->entity;
-
-	return e->child ? e->child->q.qlen : e->queue.qlen;
+	return unlikely(e->is_flow) ? container_of(e, struct psp_flow, entity)->cl :
+				      container_of(e, struct psp_class, entity);
 }
 
-/* Returns the bytes in the queue of a class, cl->entity.head not counted. */
+/* Returns the child that holds the frames of a class, or NULL: the queue does. */
+static inline struct Qdisc *psp_child_of(struct psp_entity *e)
+{
+	if (likely(e->is_plain) || e->is_flow)
+		return NULL;
+	return container_of(e, struct psp_class, entity)->child;
+}
+
+/* Returns the number of frames in the queue of a class, cl->head not counted. */
+static inline u32 psp_class_qlen(const struct psp_class *cl)
+{
+	return cl->child ? cl->child->q.qlen : cl->entity.queue.qlen;
+}
+
+/* Returns the bytes in the queue of a class, cl->head not counted. */
 static inline u64 psp_class_backlog(const struct psp_class *cl)
 {
-	const struct psp_entity *e = &cl->entity;
-
-	return e->child ? e->child->qstats.backlog : e->backlog;
+	return cl->child ? cl->child->qstats.backlog : cl->entity.backlog;
 }
 
 /* Returns the bytes of frames and gap frames that were handed to the device. */
@@ -745,7 +803,7 @@ static bool psp_burst_stays_whole(const struct psp_qdisc *q, const struct psp_cl
 	case TC_PSP_SPLIT_GSO_ON:
 		return false;
 	case TC_PSP_SPLIT_GSO_AUTO:
-		if (cl->opt.type != TC_PSP_TYPE_NORMAL)
+		if (cl->pace.type != PACE_TYPE_NORMAL)
 			return false;
 		break;
 	}
@@ -760,7 +818,7 @@ static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
 	bool is_paced = cl->pace.type == PACE_TYPE_PACED;
 	s64 late_bytes = late_ps > 0 ? psp_line_bytes(q, late_ps) : 0;
 
-	psp_class_count_sent(&cl->count, is_paced ? cl->lateness : NULL,
+	psp_class_count_sent(&cl->count, is_paced ? &cl->lateness : NULL,
 			     &info->burst, late_bytes);
 	psp_port_count_sent(&q->count, &info->burst);
 }
@@ -770,7 +828,7 @@ static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
  * frames wait in its own FIFO, or in the child that was grafted.
  *
  * psp does not peek at children (see below).  It takes a frame out
- * early, to psp_entity.head, in two cases: core/ has to know the length of the
+ * early, to psp_class.head, in two cases: core/ has to know the length of the
  * next frame (guard on, type normal or nrt), or a throttled child was asked
  * and gave one. Such a frame counts in qlen and backlog of the qdisc until it
  * is sent or dropped, and no longer in those of the child.
@@ -781,16 +839,16 @@ static void psp_count_sent(struct psp_qdisc *q, struct psp_class *cl,
  * drop frames meanwhile and report them (codel): psp_qlen_notify() ignores
  * the class in `serving`, and the caller sets its state.
  */
-static struct sk_buff *psp_pull_child(struct psp_qdisc *q, struct psp_entity *e)
+static struct sk_buff *psp_pull_child(struct psp_qdisc *q, struct psp_class *cl)
 {
-	struct sk_buff *skb = e->head;
+	struct sk_buff *skb = cl->head;
 
 	if (skb) {
-		e->head = NULL;
+		cl->head = NULL;
 		return skb;
 	}
-	q->serving = e->cl;
-	skb = e->child->dequeue(e->child);
+	q->serving = cl;
+	skb = cl->child->dequeue(cl->child);
 	q->serving = NULL;
 	return skb;
 }
@@ -800,8 +858,8 @@ static inline struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_entity *e
 {
 	struct sk_buff *skb;
 
-	if (e->child)
-		return psp_pull_child(q, e);
+	if (psp_child_of(e))
+		return psp_pull_child(q, psp_class_of(e));
 	skb = __qdisc_dequeue_head(&e->queue);
 	if (unlikely(!skb) && e->queue.qlen)
 		skb = psp_launch_pull(e);
@@ -817,15 +875,15 @@ static inline bool psp_reports_head(const struct psp_qdisc *q, const struct psp_
 	       (cl->pace.type == PACE_TYPE_NORMAL || cl->pace.type == PACE_TYPE_NRT);
 }
 
-static bool psp_child_has_more(struct psp_qdisc *q, struct psp_entity *e)
+static bool psp_child_has_more(struct psp_qdisc *q, struct psp_class *cl)
 {
-	if (e->head)
+	if (cl->head)
 		return true;
-	if (!psp_reports_head(q, e->cl))
-		return e->child->q.qlen > 0;
-	if (e->child->q.qlen)
-		e->head = psp_pull_child(q, e);
-	return e->head;
+	if (!psp_reports_head(q, cl))
+		return cl->child->q.qlen > 0;
+	if (cl->child->q.qlen)
+		cl->head = psp_pull_child(q, cl);
+	return cl->head;
 }
 
 /*
@@ -834,16 +892,19 @@ static bool psp_child_has_more(struct psp_qdisc *q, struct psp_entity *e)
  */
 static inline bool psp_has_more(struct psp_qdisc *q, struct psp_entity *e)
 {
-	return e->child ? psp_child_has_more(q, e) : e->queue.qlen > 0;
+	return psp_child_of(e) ? psp_child_has_more(q, psp_class_of(e)) :
+				 e->queue.qlen > 0;
 }
 
 /* Reports the length of the next frame to core/, if it is known. */
 static void psp_report_head(struct psp_qdisc *q, struct psp_class *cl)
 {
-	const struct sk_buff *skb = cl->entity.head;
+	const struct sk_buff *skb = NULL;
 	struct psp_packet_info info;
 
-	if (!cl->entity.child && psp_reports_head(q, cl))
+	if (psp_child_of(&cl->entity))
+		skb = cl->head;
+	else if (psp_reports_head(q, cl))
 		skb = cl->entity.queue.head;
 	if (skb && psp_get_packet_info(q, skb, &info))
 		pace_set_head(&q->pace, &cl->pace, info.burst.wire_bytes);
@@ -913,20 +974,18 @@ static void psp_class_set_empty(struct psp_qdisc *q, struct psp_class *cl, u64 n
 
 /*
  * Asks the child of a throttled class.  A frame that it gives waits in
- * psp_entity.head.
+ * psp_class.head.
  */
 static bool psp_ask(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
-	struct psp_entity *e = &cl->entity;
-
-	e->head = psp_pull_child(q, e);
-	if (e->head) {
+	cl->head = psp_pull_child(q, cl);
+	if (cl->head) {
 		psp_unthrottle(q, cl);
 		psp_report_backlog(q, cl, now_ns);
 		psp_class_activate(q, cl, now_ns);
 		return true;
 	}
-	if (e->child->q.qlen) {
+	if (cl->child->q.qlen) {
 		list_move_tail(&cl->throttled, &q->throttled);
 		q->count.child_retries++;
 	} else {
@@ -1153,7 +1212,7 @@ static inline int psp_enqueue_fifo(struct sk_buff *skb, struct Qdisc *sch,
 	unsigned int bytes = qdisc_pkt_len(skb);
 	struct psp_entity *e = &cl->entity;
 
-	if (unlikely(e->queue.qlen >= cl->limit)) {
+	if (unlikely(e->queue.qlen >= e->limit)) {
 		psp_count_refused(sch, cl);
 		__qdisc_drop(skb, to_free);
 		return NET_XMIT_DROP;
@@ -1177,7 +1236,7 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 	struct psp_qdisc *q = qdisc_priv(sch);
 	unsigned int bytes = qdisc_pkt_len(skb);
 	u32 wire_bytes = psp_reserved_wire_bytes(q, cl, skb);
-	int ret = qdisc_enqueue(skb, cl->entity.child, to_free);
+	int ret = qdisc_enqueue(skb, cl->child, to_free);
 
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
@@ -1191,7 +1250,7 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_SUCCESS;
 	if (wire_bytes)
 		pace_arrived(&q->pace, &cl->pace, wire_bytes, ktime_get_ns());
-	if (!cl->pace.active && cl->entity.child->q.qlen)
+	if (!cl->pace.active && cl->child->q.qlen)
 		psp_class_activate(q, cl, ktime_get_ns());
 	return NET_XMIT_SUCCESS;
 }
@@ -1202,9 +1261,9 @@ static int psp_enqueue_frame(struct sk_buff *skb, struct Qdisc *sch,
 {
 	if (f)
 		return psp_flow_enqueue(skb, sch, f, to_free);
-	if (cl->entity.child)
+	if (!cl->entity.is_plain && cl->child)
 		return psp_enqueue_child(skb, sch, cl, to_free);
-	if (cl->opt.txtime)
+	if (!cl->entity.is_plain && cl->opt.txtime)
 		return psp_launch_enqueue(skb, sch, cl, to_free);
 	return psp_enqueue_fifo(skb, sch, cl, to_free);
 }
@@ -1268,6 +1327,28 @@ static noinline int psp_obey(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
 }
 
+/*
+ * Prepares a packet for a class that is not plain: its launch time, its arrival,
+ * its flow.  Returns false if it is to be dropped.
+ */
+static bool psp_prepare(struct sk_buff *skb, struct psp_qdisc *q, struct psp_class *cl,
+			struct psp_flow **f, struct sk_buff **to_free)
+{
+	if (cl->opt.txtime) {
+		u64 now_ns = ktime_get_ns();
+
+		psp_launch_follow(q, now_ns);
+		if (!psp_launch_accept(q, cl, skb, now_ns))
+			return false;
+	}
+	if (cl->opt.deadline_ns)
+		psp_set_arrival(skb, ktime_get_ns());
+	/* Before the burst is cut: its frames may have no socket. */
+	if (cl->flows)
+		*f = psp_flow_of(q, cl, skb, to_free);
+	return true;
+}
+
 /* Queues a packet of any kind in a class of any type. */
 static noinline int psp_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch,
 				       struct psp_class *cl, struct sk_buff **to_free)
@@ -1275,18 +1356,8 @@ static noinline int psp_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch,
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct psp_flow *f = NULL;
 
-	if (cl->opt.txtime) {
-		u64 now_ns = ktime_get_ns();
-
-		psp_launch_follow(q, now_ns);
-		if (!psp_launch_accept(q, cl, skb, now_ns))
-			return qdisc_drop(skb, sch, to_free);
-	}
-	if (cl->opt.deadline_ns)
-		psp_set_arrival(skb, ktime_get_ns());
-	/* Before the burst is cut: its frames may have no socket. */
-	if (cl->flows)
-		f = psp_flow_of(q, cl, skb, to_free);
+	if (!cl->entity.is_plain && !psp_prepare(skb, q, cl, &f, to_free))
+		return qdisc_drop(skb, sch, to_free);
 	if (skb_is_gso(skb) && !psp_burst_stays_whole(q, cl, skb))
 		return psp_enqueue_burst(skb, sch, cl, f, to_free);
 	return psp_enqueue_frame(skb, sch, cl, f, to_free);
@@ -1300,8 +1371,7 @@ static int psp_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (IS_ERR(cl))
 		return psp_obey(skb, sch, -PTR_ERR(cl), to_free);
 	/* Most frames need no more than this; the rest is out of their way. */
-	if (likely(!skb_is_gso(skb) && !cl->entity.child && !cl->flows &&
-		   !cl->opt.deadline_ns && !cl->opt.txtime))
+	if (likely(!skb_is_gso(skb) && cl->entity.is_plain))
 		return psp_enqueue_fifo(skb, sch, cl, to_free);
 	return psp_enqueue_packet(skb, sch, cl, to_free);
 }
@@ -1353,6 +1423,8 @@ static bool psp_may_send(struct psp_qdisc *q, struct psp_class *cl,
 		*reason = PSP_DROP_LONG;
 		return false;
 	}
+	if (likely(cl->entity.is_plain))
+		return true;
 	if (cl->opt.deadline_ns &&
 	    psp_deadline_passed(skb, cl->opt.deadline_ns, now_ns)) {
 		psp_count_cause(q, cl, drop_late);
@@ -1376,7 +1448,7 @@ static void psp_drop_due(struct Qdisc *sch, struct psp_entity *e,
 			 enum psp_drop_reason reason)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
-	struct psp_class *cl = e->cl;
+	struct psp_class *cl = psp_class_of(e);
 
 	psp_count_drops(sch, 1);
 	psp_dequeue_drop(sch, skb, reason);
@@ -1395,35 +1467,45 @@ static void psp_drop_due(struct Qdisc *sch, struct psp_entity *e,
 	psp_class_set_empty(q, cl, now_ns);
 }
 
-/* Reports a frame or burst that is sent to core/. */
-static void psp_sent(struct psp_qdisc *q, struct psp_entity *e,
+/*
+ * Reports a frame or burst that is sent to core/, at one place: the compiler
+ * inlines it.
+ */
+static void psp_sent(struct psp_qdisc *q, struct psp_class *cl, struct psp_entity *e,
 		     const struct psp_packet_info *info, u64 now_ns)
 {
 	u64 borrowed = q->pace.stats.borrowed_frames;
-	struct psp_class *cl = e->cl;
 	bool more = psp_has_more(q, e);
-
 	/* The next frame has a time of its own. */
-	if (more && psp_launches(cl)) {
-		pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
-				info->burst.wire_bytes, info->burst.frames,
-				false, now_ns);
+	bool launches = unlikely(!cl->entity.is_plain) && more && psp_launches(cl);
+
+	pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
+			info->burst.wire_bytes, info->burst.frames,
+			more && !launches, now_ns);
+	if (launches) {
 		psp_launch_activate(q, cl, now_ns);
 		return;
 	}
-	pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
-			info->burst.wire_bytes, info->burst.frames, more,
-			now_ns);
-	cl->count.borrowed_frames += q->pace.stats.borrowed_frames - borrowed;
+	if (unlikely(q->pace.stats.borrowed_frames != borrowed))
+		cl->count.borrowed_frames += q->pace.stats.borrowed_frames - borrowed;
 
 	if (more) {
-		if (unlikely(q->pace.cfg.guard_band || e->head) && !e->is_flow)
+		if (unlikely(q->pace.cfg.guard_band || !e->is_plain) && !e->is_flow)
 			psp_report_head(q, cl);
 		if (pace_is_throttled(&q->pace, &e->pace))
 			cl->count.throttled++;
-	} else if (e->child) {
+	} else if (psp_child_of(e)) {
 		psp_class_set_empty(q, cl, now_ns);
 	}
+}
+
+/* Removes times that the device has no use for, of a class that is not plain. */
+static void psp_clear_times(const struct psp_class *cl, struct sk_buff *skb, u64 now_ns)
+{
+	if (cl->opt.deadline_ns)
+		psp_clear_arrival(skb, now_ns);
+	if (cl->opt.txtime)
+		psp_launch_clear(skb);
 }
 
 /*
@@ -1435,7 +1517,7 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct psp_flow *f = psp_flow_at(e);
-	struct psp_class *cl = e->cl;
+	struct psp_class *cl = psp_class_of(e);
 	enum psp_drop_reason reason;
 	struct psp_packet_info info;
 	struct sk_buff *skb;
@@ -1459,12 +1541,10 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 		return NULL;
 	}
 
-	psp_sent(q, e, &info, now_ns);
+	psp_sent(q, cl, e, &info, now_ns);
 	psp_count_sent(q, cl, &info, late_ps);
-	if (cl->opt.deadline_ns)
-		psp_clear_arrival(skb, now_ns);
-	if (cl->opt.txtime)
-		psp_launch_clear(skb);
+	if (unlikely(!cl->entity.is_plain))
+		psp_clear_times(cl, skb, now_ns);
 	bstats_update(&cl->bstats, skb);
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -1816,7 +1896,7 @@ static void psp_reset(struct Qdisc *sch)
 	psp_trial_stop(q);
 	psp_launch_reset(q);
 	/* Else psp_init() has failed before it made the class. */
-	if (q->default_class.entity.cl)
+	if (q->default_class.sch)
 		psp_class_reset(q, &q->default_class);
 	psp_classes_reset(q);
 }
@@ -1857,6 +1937,7 @@ static int __init psp_module_init(void)
 {
 	int err = psp_flows_init();
 
+	psp_check_lines();
 	if (err)
 		return err;
 	err = psp_notifier_init();

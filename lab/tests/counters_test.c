@@ -6,7 +6,7 @@
 #include "check.h"
 
 static struct psp_class_counters class;
-static struct psp_lateness lateness;
+static struct psp_lateness lateness, *histogram = &lateness;
 static struct psp_counters port;
 
 static void start(void)
@@ -25,7 +25,7 @@ static void leave(u32 frames, s64 late_bytes)
 		.wire_bytes = frames * 1538,
 	};
 
-	psp_class_count_sent(&class, &lateness, &burst, late_bytes);
+	psp_class_count_sent(&class, &histogram, &burst, late_bytes);
 	psp_port_count_sent(&port, &burst);
 }
 
@@ -50,6 +50,11 @@ static void test_no_histogram(void)
 	CHECK(class.sent_frames == 1, "%d", (int)class.sent_frames);
 }
 
+static u64 in_bucket(u32 bucket)
+{
+	return psp_lateness_frames(&class, &lateness, bucket);
+}
+
 static void test_lateness(void)
 {
 	/* The bounds of each bucket, as sch_psp.h has them. */
@@ -64,11 +69,26 @@ static void test_lateness(void)
 		start();
 		leave(3, cases[i].late_bytes);
 		for (j = 0; j < TC_PSP_LATE_BUCKETS; j++)
-			CHECK(lateness.frames[j] == (j == cases[i].bucket ? 3 : 0),
+			CHECK(in_bucket(j) == (j == cases[i].bucket ? 3 : 0),
 			      "late %lld bytes, bucket %u: %d frames",
-			      (long long)cases[i].late_bytes, j,
-			      (int)lateness.frames[j]);
+			      (long long)cases[i].late_bytes, j, (int)in_bucket(j));
 	}
+}
+
+/* A byte of late_recent holds 255 frames; none is lost where it is full. */
+static void test_full_byte(void)
+{
+	static const u32 bursts[] = { 1, 254, 1, 255, 256, 65535, 3 };
+	u64 sum = 0;
+	u32 i;
+
+	start();
+	for (i = 0; i < sizeof(bursts) / sizeof(bursts[0]); i++) {
+		leave(bursts[i], 5);
+		sum += bursts[i];
+		CHECK(in_bucket(3) == sum, "burst %u: %d frames", i, (int)in_bucket(3));
+	}
+	CHECK(in_bucket(2) == 0 && in_bucket(4) == 0, "the buckets beside");
 }
 
 /* Each cause of a drop counts once. */
@@ -96,6 +116,7 @@ int main(void)
 	test_sent();
 	test_no_histogram();
 	test_lateness();
+	test_full_byte();
 	test_drops();
 	return check_result("counters");
 }

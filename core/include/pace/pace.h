@@ -259,8 +259,9 @@ enum pace_place {
  *
  * Members are in the order of their use, four times 64 bytes where a pointer
  * has 8.  A frame of a class without a ceil that stays active touches the first
- * 64 bytes, and in ORDER_NEXT max_cost_ps.  A host with many classes aligns
- * them to 64, so that this is one cache line, or two.
+ * 64 bytes, and in ORDER_NEXT max_cost_ps.  If the class becomes active or
+ * inactive with it, it touches the second 64 bytes, too.  A host with many classes
+ * aligns them to 64, so that this is one cache line, or two.
  */
 struct pace_class {
 	u32 id;			/* slot in the storage; PACE_ID_NONE outside */
@@ -282,23 +283,24 @@ struct pace_class {
 
 	u64 max_cost_ps;	/* frame cost of a longest burst, rounded up */
 	u64 offered_load_bps;	/* wire bit/s at the rate, in bursts like the last */
-	/* With a ceil above its rate: src/borrow.c. */
-	u64 eligible_time;	/* with a ceil: pace_eligible_time() */
-	u64 ceil_bps;		/* 0: none */
-	struct pace_clock ceil_clock;
-	struct pace_clock borrow_clock;	/* order among classes that borrow */
-
-	u64 ceil_quot;
-	u64 ceil_rem;
-	u8 ceil_place;		/* enum pace_place: at its ceil or borrowing */
+	struct pace_reservation PACE_MEM *reservation;	/* RT, NRT */
+	u32 left_at;		/* when it became inactive, in units of 2^32 ns */
 	bool launches;
 	bool passed;		/* guard band: its visit ended unserved */
-	u32 left_at;		/* when it became inactive, in units of 2^32 ns */
+	/* With a ceil above its rate: src/borrow.c. */
+	u8 ceil_place;		/* enum pace_place: at its ceil or borrowing */
+	u64 ceil_bps;		/* 0: none */
+	u64 eligible_time;	/* with a ceil: pace_eligible_time() */
+	struct pace_clock ceil_clock;
+
+	struct pace_clock borrow_clock;	/* order among classes that borrow */
+	u64 ceil_quot;
+	u64 ceil_rem;
 	/* NORMAL */
 	u32 quantum_bytes;
 	s64 deficit_bytes;
 	struct pace_class PACE_MEM *next, PACE_MEM *prev;	/* ring of active classes; not PACED */
-	struct pace_reservation PACE_MEM *reservation;	/* RT, NRT */
+
 	struct pace_frame_cost other;	/* of the burst before the last of another size */
 	u64 launch_ns;		/* launches: of the first frame; 0: at once */
 };
