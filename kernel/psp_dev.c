@@ -162,7 +162,10 @@ static void psp_device_end(struct net_device *dev)
 		pm_runtime_put(dev->dev.parent);
 }
 
-/* Does the device itself send PAUSE frames when its receiver is full? */
+/*
+ * Does the device itself send PAUSE frames when its receiver is full?  Gap frames
+ * with a pause time of 0 would cancel them.
+ */
 static bool psp_device_pauses(struct net_device *dev)
 {
 	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
@@ -235,11 +238,10 @@ static inline bool psp_is_unproved(const struct psp_qdisc *q)
 }
 
 /* Has this kind of gap frame taken its time, on this line, since the link came up? */
-static bool psp_is_proved(const struct psp_qdisc *q, const struct psp_options *opt,
-			  const struct psp_port *port)
+static bool psp_is_proved(const struct psp_qdisc *q, const struct psp_port *port)
 {
 	return READ_ONCE(q->proved_bps) == port->pace.line_rate_bps &&
-	       q->proved_gap == opt->gap &&
+	       q->proved_gap == port->line.gap &&
 	       q->proved_link == psp_device_link_changes(qdisc_dev(q->sch));
 }
 
@@ -254,8 +256,8 @@ static void psp_trial_stop(struct psp_qdisc *q)
 
 /*
  * Makes the wire prove itself, if it has not: at once after a request by the
- * user, on another line or another link.  Without traffic nothing else runs the
- * root.
+ * user, on another line or link, with other gap frames.  Without traffic nothing
+ * else runs the root.
  */
 static void psp_proof_ask(struct psp_qdisc *q, bool by_device)
 {
@@ -263,10 +265,12 @@ static void psp_proof_ask(struct psp_qdisc *q, bool by_device)
 	struct psp_trial *t = &q->trial;
 
 	if (!psp_is_unproved(q) ||
-	    (by_device && t->line_bps == q->pace.cfg.line_rate_bps && t->link == link))
+	    (by_device && t->line_bps == q->pace.cfg.line_rate_bps && t->link == link &&
+	     t->gap == q->line.gap))
 		return;
 	t->line_bps = q->pace.cfg.line_rate_bps;
 	t->link = link;
+	t->gap = q->line.gap;
 	t->fails = 0;
 	WRITE_ONCE(q->trial_asked, true);
 	WRITE_ONCE(q->proof_work, true);
@@ -352,13 +356,20 @@ static struct sk_buff *psp_gap_template(struct net_device *dev, u32 frame_bytes,
 	return skb;
 }
 
+/* Returns which gap frames are sent: not PAUSE beside the device's own. */
+static enum tc_psp_gap psp_gap_in_force(struct net_device *dev,
+					const struct psp_options *opt)
+{
+	return opt->gap == TC_PSP_GAP_PAUSE && psp_device_pauses(dev) ?
+	       TC_PSP_GAP_MULTICAST : opt->gap;
+}
+
 /*
  * Gap frames need a wire that takes frames one after the other in real time,
  * and all that is sent on it must pass here.  Where frames vanish at once,
  * filling gaps would spin.
  */
-static enum tc_psp_why psp_why_no_gaps(struct net_device *dev,
-				       const struct psp_options *opt,
+static enum tc_psp_why psp_why_no_gaps(const struct net_device *dev,
 				       const struct psp_port *port)
 {
 	if (dev->type != ARPHRD_ETHER || dev->flags & IFF_LOOPBACK)
@@ -373,9 +384,6 @@ static enum tc_psp_why psp_why_no_gaps(struct net_device *dev,
 	/* Bytes sent here are no clock if others send too. */
 	if (port->line.queues > 1)
 		return TC_PSP_WHY_SHARED;
-	/* A pause time of 0 would cancel the device's own PAUSE. */
-	if (opt->gap == TC_PSP_GAP_PAUSE && psp_device_pauses(dev))
-		return TC_PSP_WHY_FLOW_CONTROL;
 	return TC_PSP_WHY_NOTHING;
 }
 
@@ -449,11 +457,10 @@ static int psp_resolve_period(const struct psp_options *opt,
 }
 
 /*
- * Chooses the mode: timer until the wire has proved that it is a clock.  Two
- * reasons against gap frames appear while the qdisc
- * runs: the wire is no clock, or the device sends PAUSE itself.  There is no
- * request to refuse then, so each mode becomes timer.  A request by the user
- * is a new try.
+ * Chooses the mode: timer until the wire has proved that it is a clock.  One
+ * reason against gap frames appears while the qdisc runs: the wire is no clock.
+ * There is no request to refuse then, so each mode becomes timer.  A request by
+ * the user is a new try.
  */
 static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 			    struct psp_port *port, bool by_device,
@@ -472,15 +479,9 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 		port->line.why_not_hybrid = TC_PSP_WHY_NO_CLOCK;
 		return 0;
 	}
-	why = psp_why_no_gaps(dev, opt, port);
-	if (by_device && why == TC_PSP_WHY_FLOW_CONTROL) {
-		port->line.why_not_hybrid = why;
-		return 0;
-	}
+	why = psp_why_no_gaps(dev, port);
 	switch (opt->mode) {
 	case TC_PSP_MODE_AUTO:
-		if (why == TC_PSP_WHY_FLOW_CONTROL)
-			return psp_extack_mode(extack, "auto", dev, why);
 		port->line.why_not_hybrid = why;
 		if (why != TC_PSP_WHY_NOTHING)
 			return 0;
@@ -494,7 +495,7 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 	default:
 		return 0;
 	}
-	proved = psp_is_proved(q, opt, port);
+	proved = psp_is_proved(q, port);
 	/* A proof that lapsed ends gap frames whatever else refuses them. */
 	if (err && (proved || !by_device || !q->line.gaps))
 		return err;
@@ -556,6 +557,7 @@ static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 	pace->order = psp_order(opt);
 	pace->guard_band = opt->guard;
 	port->reserved_bytes = pace_reserved_bytes(&q->pace, NULL);
+	port->line.gap = psp_gap_in_force(dev, opt);
 	err = psp_share_line(q, opt, port, by_device, extack);
 	if (err)
 		return err;
@@ -581,14 +583,14 @@ static int psp_port_resolve(struct psp_qdisc *q, const struct psp_options *opt,
 }
 
 /* Makes the template for gap frames; *gap is NULL if `port` sends none. */
-static int psp_port_gap(struct psp_qdisc *q, const struct psp_options *opt,
-			const struct psp_port *port, struct sk_buff **gap)
+static int psp_port_gap(struct psp_qdisc *q, const struct psp_port *port,
+			struct sk_buff **gap)
 {
 	*gap = NULL;
 	if (!port->line.gaps)
 		return 0;
 	*gap = psp_gap_template(qdisc_dev(q->sch), port->pace.max_frame_bytes,
-				opt->gap);
+				port->line.gap);
 	return *gap ? 0 : -ENOMEM;
 }
 
@@ -651,7 +653,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 	struct sk_buff *gap;
 	int err;
 
-	err = psp_port_gap(q, opt, port, &gap);
+	err = psp_port_gap(q, port, &gap);
 	if (err)
 		return err;
 
@@ -1047,7 +1049,7 @@ static void psp_trial_proved(struct psp_qdisc *q, u64 now_ns)
 	struct psp_trial *t = &q->trial;
 
 	q->early_max_ns = 2 * t->early_ns + t->first_line_ns / 4;
-	q->proved_gap = q->opt.gap;
+	q->proved_gap = q->line.gap;
 	q->proved_link = q->link_changes;
 	q->proved_ns = now_ns;
 	WRITE_ONCE(q->proved_bps, q->pace.cfg.line_rate_bps);

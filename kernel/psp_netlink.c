@@ -130,10 +130,6 @@ static int psp_extack_mode(struct netlink_ext_ack *extack, const char *mode,
 		psp_set_extack(extack, "mode %s on %s: expected one transmit queue, not %u",
 			       mode, dev->name, dev->real_num_tx_queues);
 		break;
-	case TC_PSP_WHY_FLOW_CONTROL:
-		psp_set_extack(extack, "gap pause on %s: expected tx flow control off, or multicast",
-			       dev->name);
-		break;
 	case TC_PSP_WHY_SOFTWARE:
 		psp_set_extack(extack, "mode %s on %s: expected a wire, not a software device",
 			       mode, dev->name);

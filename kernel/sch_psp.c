@@ -111,6 +111,7 @@ struct psp_options {
 struct psp_line {
 	bool line_known;	/* else PACE_LINE_RATE_MAX is assumed */
 	u8 why_not_hybrid;	/* enum tc_psp_why */
+	u8 gap;			/* enum tc_psp_gap: psp_gap_in_force() */
 	u32 queues;		/* including the queue of this qdisc */
 	u64 device_bps;		/* line rate of the device; 0: never known */
 	/* Both are 0 in mode timer. */
@@ -145,6 +146,7 @@ struct psp_trial {
 	u64 next_ns;		/* no other pair begins before this */
 	u64 line_bps;		/* line rate at the last proof or try */
 	u32 link;		/* carrier changes then */
+	u8 gap;			/* enum tc_psp_gap then */
 };
 
 /*
@@ -1845,7 +1847,7 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_port_resolve(q, &q->opt, &port, false, extack);
 	if (err)
 		return err;
-	err = psp_port_gap(q, &q->opt, &port, &q->gap);
+	err = psp_port_gap(q, &port, &q->gap);
 	if (err)
 		return err;
 	q->line = port.line;

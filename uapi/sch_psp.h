@@ -241,7 +241,6 @@ enum tc_psp_why {
 	TC_PSP_WHY_SHARED,		/* other transmit queues send on the wire */
 	/* Also of the modes that were chosen by name: found later. */
 	TC_PSP_WHY_NO_CLOCK,		/* frames took less time than the line says */
-	TC_PSP_WHY_FLOW_CONTROL,	/* gap pause: the device sends PAUSE itself */
 	TC_PSP_WHY_NOT_PROVED,		/* no train of gap frames has taken its time yet */
 };
 

@@ -58,9 +58,8 @@ PSP_QDISC_STAT(why_not_hybrid, "why_not_hybrid", WHY, gauge, nonzero, other,
 	"Why gap frames are not sent. Of `mode auto`: `not_ethernet`, `no_transmit_queue`,\n"
 	"`software_device`: the device has no wire that holds the sender back; `line_unknown`:\n"
 	"it names no rate; `line_shared`: other transmit queues send on the wire. Of any mode:\n"
-	"`no_wire_clock`: gap frames took less time than the line rate says; `flow_control`:\n"
-	"`gap pause` was chosen, and the device now sends PAUSE frames of its own;\n"
-	"`not_proved`: gap frames have not shown yet that they take the time that the line says.")
+	"`no_wire_clock`: gap frames took less time than the line rate says; `not_proved`: gap\n"
+	"frames have not shown yet that they take the time that the line says.")
 PSP_QDISC_STAT(line_rate_bps, "line_in_force", RATE, gauge, always, other,
 	"The line rate that psp uses.")
 PSP_QDISC_STAT(line_known, "line_known", ASSUMED, gauge, always, other,

@@ -235,10 +235,9 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         |f| {
             device(f).sends_pause = Some(true);
             psp(f).options.gap = Gap::Pause;
-            psp(f).stats.why_not_hybrid = Why::FlowControl.number();
         },
         "gap-pause-flow-control",
-        Severity::Fault,
+        Severity::Note,
         "PAUSE frames of its own",
         "ethtool -A eth0 tx off",
     ),

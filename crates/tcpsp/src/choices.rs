@@ -151,8 +151,6 @@ words! {
         Shared = TC_PSP_WHY_SHARED "line_shared",
         /// Frames took less time than the line says.
         NoClock = TC_PSP_WHY_NO_CLOCK "no_wire_clock",
-        /// The device sends PAUSE itself.
-        FlowControl = TC_PSP_WHY_FLOW_CONTROL "flow_control",
         /// Gap frames have not shown yet that they take the time that the line says.
         NotProved = TC_PSP_WHY_NOT_PROVED "not_proved",
     }

@@ -39,7 +39,7 @@ const DEVICE: &[fn(&Facts, &Device) -> Option<Finding>] = &[
     launch::not_in_kernel,
     launch::software,
     psp::dropped_gap_frames,
-    psp::pause_refused,
+    psp::pause_replaced,
     psp::verdict,
     psp::lost_gap_frames,
     psp::slow_wire,

@@ -42,8 +42,8 @@ pub fn dropped_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
     )
 }
 
-/// gap pause and flow control of the device's own exclude each other.
-pub fn pause_refused(_: &Facts, device: &Device) -> Option<Finding> {
+/// psp does not send PAUSE frames beside the device's own.
+pub fn pause_replaced(_: &Facts, device: &Device) -> Option<Finding> {
     let is_pause = device.psp.iter().any(|psp| psp.options.gap == Gap::Pause);
     if !is_pause || device.sends_pause != Some(true) {
         return None;
@@ -51,9 +51,9 @@ pub fn pause_refused(_: &Facts, device: &Device) -> Option<Finding> {
     of(
         device,
         "gap-pause-flow-control",
-        Severity::Fault,
+        Severity::Note,
         "gap is pause, and the device sends PAUSE frames of its own.".to_owned(),
-        "psp's PAUSE frames of time 0 would cancel them; psp therefore sends none and paces by timer.",
+        "psp's PAUSE frames of time 0 would cancel them; psp therefore sends gap frames of gap multicast.",
         format!("ethtool -A {} tx off", device.name),
     )
 }
@@ -68,9 +68,8 @@ pub fn verdict(_: &Facts, device: &Device) -> Option<Finding> {
         .find(|psp| psp.stats.why().is_some())?;
     let why = psp.stats.why()?;
     let (severity, what, matters, command) = match why {
-        // Known of the device without psp: see no_wire(), line_rate() and pause_refused().
+        // Known of the device without psp: see no_wire() and line_rate().
         Why::Software if is_virtual(device) => return None,
-        Why::FlowControl if device.sends_pause == Some(true) => return None,
         Why::NoRate => return None,
         // For milliseconds after the link came up.
         Why::NotProved => return None,
@@ -92,7 +91,7 @@ pub fn verdict(_: &Facts, device: &Device) -> Option<Finding> {
                 device.name
             ),
         ),
-        Why::NotEthernet | Why::NoQueue | Why::Software | Why::FlowControl => (
+        Why::NotEthernet | Why::NoQueue | Why::Software => (
             Severity::Note,
             format!("psp sends no gap frames: {why}."),
             "It paces by timer, as exactly as timers are here.",
