@@ -54,8 +54,8 @@ static inline bool pace_queue_has_wheel(const struct pace_queue *q)
 }
 
 /*
- * Returns a key that none is before but the smallest; there are two keys or more.
- * O(1).
+ * Returns a key that none is before but the smallest; there are two keys or more.  A
+ * wheel may return one that it does not hold.  O(1).
  */
 static inline u64 pace_queue_second(const struct pace_queue *q)
 {

@@ -328,8 +328,9 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
  */
 u64 pace_after_ns(const struct pace_sched *s)
 {
-	const struct pace_class *c = pace_first_waiting(s), *second = NULL;
+	const struct pace_class *c = pace_first_waiting(s), *second;
 	struct pace_clock after;
+	u32 id = PACE_ID_NONE;
 
 	if (!s->quiet_until_ns || s->cfg.mode != PACE_MODE_TIMER || !c ||
 	    !only_paced(s) || (s64)(s->global_ps - s->busy_until_ps) < 0)
@@ -337,7 +338,9 @@ u64 pace_after_ns(const struct pace_sched *s)
 	after = c->clock;
 	pace_clock_advance(&after, c->rate_quot, c->rate_rem, c->rate_bps);
 	if (s->waiting.count > 1)
-		second = s->by_id[pace_queue_second(&s->waiting) & PACE_KEY_ID_MASK];
+		id = pace_queue_second(&s->waiting) & PACE_KEY_ID_MASK;
+	/* It may be no key of a class: pace_wheel_second(). */
+	second = id < s->id_end ? s->by_id[id] : NULL;
 	if (second)
 		after.ps = pace_clock_earlier(second->clock.ps, after.ps);
 	return pace_line_reaches_ns(&s->line, after.ps + s->offset_ps);

@@ -220,3 +220,46 @@ fn clocks_that_coincide() {
         churn: false,
     });
 }
+
+/// What the wheel knows of its second key may be no key of a class: bursts are denser than what
+/// is sorted at once, with silence between them.
+#[test]
+fn the_wait_after_the_next_frame_is_asked_between_bursts() {
+    const IN_BURST: u64 = 10_000;
+    let cfg = Config {
+        order: Order::Next,
+        mode: Mode::Timer,
+        ..Config::ethernet(1_000_000_000, 1514)
+    };
+    let mut port = Scheduler::new(&cfg, 0).unwrap();
+    let rate_bps = 5_680;
+    let classes = (0..IN_BURST).map(|_| port.add_class(&ClassConfig::Paced { rate_bps }).unwrap());
+    let classes: Vec<ClassId> = classes.collect();
+    let (mut now_ns, mut sent, mut asked) = (0, 0, 0);
+    let mut coming = classes.iter().enumerate();
+    let mut next = coming.next();
+    while sent < 5 * IN_BURST {
+        if let Some((place, &class)) = next
+            && place as u64 * 7_000 <= now_ns
+        {
+            port.activate(class, now_ns).unwrap();
+            next = coming.next();
+        }
+        match port.next(now_ns) {
+            Decision::Send(class) => {
+                port.sent(class, 142, true, now_ns).unwrap();
+                sent += 1;
+            }
+            Decision::Wait { until_ns } => {
+                if let Some(after_ns) = port.after_ns() {
+                    assert!(after_ns >= until_ns, "frame {sent}: {after_ns}, {until_ns}");
+                    asked += 1;
+                }
+                let arrival = next.map_or(u64::MAX, |(place, _)| place as u64 * 7_000);
+                now_ns = until_ns.min(arrival);
+            }
+            other => panic!("{other:?} after {sent} frames"),
+        }
+    }
+    assert!(asked > IN_BURST, "{asked}");
+}
