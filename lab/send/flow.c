@@ -117,6 +117,10 @@ static bool parse_udp(struct flow_spec *flow, const char *key, char *value)
 		return parse_number(value, 1, FLOW_CLASSES_MAX, &flow->classes);
 	if (!strcmp(key, "ports"))
 		return parse_number(value, 1, FLOW_CLASSES_MAX, &flow->ports);
+	if (!strcmp(key, "ahead"))
+		return parse_number(value, 0, UINT32_MAX, &flow->ahead);
+	if (!strcmp(key, "slack"))
+		return parse_number(value, 0, 1000000000, &flow->slack_ns);
 	if (!strcmp(key, "txtime"))
 		return parse_txtime(flow, value);
 	if (!strcmp(key, "lead"))

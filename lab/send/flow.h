@@ -25,6 +25,8 @@ struct flow_spec {
 	uint32_t class;			/* UDP: SO_PRIORITY, as MAJOR:MINOR; 0: none */
 	uint64_t classes, ports;	/* UDP: used in round robin from the first */
 	uint64_t rate_bps;		/* UDP, link layer; 0: unlimited */
+	uint64_t ahead;			/* UDP, with a rate: calls at the start at once */
+	uint64_t slack_ns;		/* UDP: what falls due within it is sent together */
 	bool txtime, deadline;		/* UDP: launch times, or deadlines */
 	clockid_t clock;		/* of launch times */
 	int64_t lead_ns;		/* handed over so long before its launch time */

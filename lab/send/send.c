@@ -43,7 +43,8 @@ struct flow {
 	struct flow_spec spec;
 	int fd;
 	bool waits_for_room, ended;
-	int64_t next_ns;		/* time of the next call; absolute, as all below */
+	int64_t begin_ns;		/* of the flow; absolute, as all below */
+	int64_t next_ns;		/* time of the next call */
 	int64_t stop_ns, first_ns, last_ns;
 	uint64_t interval_ns, interval_rest, carry;	/* between calls, for a flow with a rate */
 	uint64_t sequence, calls, blocked;
@@ -86,6 +87,7 @@ static void usage(const char *why)
 		"SPEC: to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,payload=BYTES][,batch=N]\n"
 		"      [,class=MAJOR:MINOR[,classes=N]][,ports=N]\n"
 		"      [,rate=BPS|max][,pacing=BPS][,start=NS][,stop=NS]\n"
+		"      [,ahead=CALLS][,slack=NS]\n"
 		"      [,txtime={monotonic|tai|real}[-deadline][,lead=NS]]\n"
 		"  or: proto=tcp,to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,congestion=NAME]\n"
 		"      [,window=BYTES][,pacing=BPS][,sample=NS][,message=BYTES,every=NS]\n"
@@ -176,7 +178,7 @@ static void open_udp(struct flow *flow, int events, int sndbuf)
 	     bind(flow->fd, (const struct sockaddr *)&spec->from, sizeof(spec->from))) ||
 	    (spec->ports == 1 &&
 	     connect(flow->fd, (const struct sockaddr *)&spec->to, sizeof(spec->to))) ||
-	    epoll_ctl(events, EPOLL_CTL_ADD, flow->fd, &event))
+	    (!spec->slack_ns && epoll_ctl(events, EPOLL_CTL_ADD, flow->fd, &event)))
 		fail(spec->name, strerror(errno));
 }
 
@@ -191,11 +193,13 @@ static void time_flow(struct flow *flow, int64_t epoch_ns, int64_t start_ns, int
 		stop_ns = spec->stop_ns;
 	if (stop_ns < 0)
 		usage("a flow has no stop");
-	flow->next_ns = start_ns < 0 ? now_ns() : epoch_ns + start_ns;
+	flow->begin_ns = start_ns < 0 ? now_ns() : epoch_ns + start_ns;
+	flow->next_ns = flow->begin_ns;
 	flow->stop_ns = epoch_ns + stop_ns;
 	if (spec->rate_bps) {
 		flow->interval_ns = bits * NSEC_PER_SEC / spec->rate_bps;
 		flow->interval_rest = bits * NSEC_PER_SEC % spec->rate_bps;
+		flow->next_ns -= spec->ahead * flow->interval_ns;
 	}
 }
 
@@ -261,6 +265,9 @@ static void send_udp(struct flow *flow, int64_t time_ns)
 		flow->last_ns = time_ns;
 		flow->sequence += flow->spec.batch;
 		advance(flow);
+	} else if (errno == EAGAIN && flow->spec.slack_ns) {
+		/* Each frame that leaves would wake a flow that waits for room. */
+		fail(flow->spec.name, "no room: a flow with slack needs a larger --sndbuf");
 	} else if (errno == EAGAIN) {
 		flow->blocked++;
 		flow->waits_for_room = true;
@@ -340,6 +347,12 @@ static bool is_over(const struct flow *flow, int64_t time_ns)
 	       (!flow->spec.tcp && !flow->waits_for_room && flow->next_ns >= flow->stop_ns);
 }
 
+/* Returns when a flow may send: what it sends ahead begins no earlier than the flow. */
+static int64_t due_at(const struct flow *flow)
+{
+	return flow->next_ns < flow->begin_ns ? flow->begin_ns : flow->next_ns;
+}
+
 /*
  * Serves every flow that may send once. Returns when the next flow may send; a
  * flow that waits for room counts with its stop time. Returns 0 for at once,
@@ -355,7 +368,7 @@ static int64_t take_turns(int events)
 		if (flow->ended)
 			continue;
 		if (!flow->waits_for_room && time_ns < flow->stop_ns &&
-		    time_ns >= flow->next_ns) {
+		    time_ns >= due_at(flow)) {
 			if (flow->spec.tcp)
 				send_tcp(flow, events, time_ns);
 			else
@@ -367,10 +380,12 @@ static int64_t take_turns(int events)
 			continue;
 		}
 		due_ns = flow->stop_ns;
-		if (!flow->waits_for_room && flow->next_ns < due_ns)
-			due_ns = flow->next_ns;
+		if (!flow->waits_for_room && due_at(flow) < due_ns)
+			due_ns = due_at(flow);
 		if (due_ns <= time_ns)
 			due_ns = 0;
+		else
+			due_ns += flow->spec.slack_ns;
 		if (due_ns < wake_ns)
 			wake_ns = due_ns;
 	}

@@ -5,7 +5,7 @@ use toml_faults::quote;
 
 use crate::error::Error;
 use crate::expr::Env;
-use crate::flow_kind::{FlowKind, Launch, Messages, OnOff, Spread};
+use crate::flow_kind::{FlowKind, Launch, Messages, OnOff, Pattern, Spread};
 use crate::model::{Cell, Direction, Flow, Layer, Target};
 use crate::reader::Section;
 use crate::tables::{
@@ -29,6 +29,8 @@ const FLOW: &[&str] = &[
     "buffer",
     "on",
     "off",
+    "ahead",
+    "slack",
     "txtime",
     "lead",
     "rate",
@@ -56,6 +58,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("buffer", &["udp"]),
     ("on", &["udp"]),
     ("off", &["udp"]),
+    ("ahead", &["udp"]),
+    ("slack", &["udp"]),
     ("txtime", &["udp"]),
     ("lead", &["udp"]),
     ("congestion", &["tcp"]),
@@ -243,7 +247,26 @@ fn kind_of(
         spread: spread(section)?,
         buffer_bytes: buffer_bytes.and_then(|bytes| u32::try_from(bytes).ok()),
         on_off: on_off(section)?,
+        pattern: pattern(section, rate_bps)?,
         launch: launch(section, batch, rate_bps)?,
+    })
+}
+
+/// Returns how a flow with a rate begins and keeps to it.
+fn pattern(section: &Section<'_, '_>, rate_bps: Option<u64>) -> Result<Pattern, Error> {
+    if rate_bps.is_none() {
+        for key in ["ahead", "slack"] {
+            if let Some(item) = section.get(key) {
+                return Err(item.expected("nothing: only flows with a `rate` have it"));
+            }
+        }
+    }
+    let ahead = section.number("ahead", 0..1_000_001)?.unwrap_or(0);
+    let slack_ns = section.time("slack")?.unwrap_or(0);
+    within(section, "slack", slack_ns, 0, 1_000_000_000)?;
+    Ok(Pattern {
+        ahead: u32::try_from(ahead).unwrap_or(u32::MAX),
+        slack_ns,
     })
 }
 

@@ -42,6 +42,15 @@ pub struct Messages {
     pub every_ns: u64,
 }
 
+/// How a flow with a rate begins and keeps to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pattern {
+    /// System calls at the start at once, before those at the rate.
+    pub ahead: u32,
+    /// What falls due within so long is sent together.
+    pub slack_ns: u64,
+}
+
 /// Launch times (SO_TXTIME) of a flow's datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
@@ -69,6 +78,8 @@ pub enum FlowKind {
         buffer_bytes: Option<u32>,
         /// Sending times and silences; `None`: no silences. The simulator only.
         on_off: Option<OnOff>,
+        /// How it begins, and keeps to its rate. The laboratory only, unless it is the default.
+        pattern: Pattern,
         /// Launch times of the datagrams; `None`: they have none. The laboratory only.
         launch: Option<Launch>,
     },

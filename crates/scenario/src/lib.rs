@@ -27,7 +27,7 @@ mod transfers;
 
 pub use error::{Error, Place};
 pub use expr::Env;
-pub use flow_kind::{FlowKind, Launch, Messages, OnOff, Spread};
+pub use flow_kind::{FlowKind, Launch, Messages, OnOff, Pattern, Spread};
 pub use model::{
     Bottleneck, BottleneckKind, Bound, Cable, Capture, Cell, Closeup, Device, Direction, End, Flow,
     Freeze, Host, Impairment, ImpairmentKind, Kernel, KnownStop, Layer, Noise, Program, Scenario,

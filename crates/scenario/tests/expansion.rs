@@ -2,8 +2,8 @@
 //! The cells that a scenario expands to.
 
 use scenario::{
-    BottleneckKind, Direction, End, FlowKind, Kernel, Layer, Options, Scenario, Spread, Subject,
-    Target, parse,
+    parse, BottleneckKind, Direction, End, FlowKind, Kernel, Layer, Options, Pattern, Scenario,
+    Spread, Subject, Target,
 };
 
 fn read(text: &str, quick: bool) -> Scenario {
@@ -117,13 +117,11 @@ fn cells_come_in_the_order_written_last_fastest() {
         params,
         expected.map(|end| format!("base=5 unit=500kbit shaper={end}"))
     );
-    assert!(
-        scenario
-            .cells
-            .iter()
-            .enumerate()
-            .all(|(index, cell)| cell.index == index)
-    );
+    assert!(scenario
+        .cells
+        .iter()
+        .enumerate()
+        .all(|(index, cell)| cell.index == index));
 }
 
 #[test]
@@ -198,6 +196,7 @@ fn flows_have_their_path_and_their_defaults() {
         spread: Spread::default(),
         buffer_bytes: None,
         on_off: None,
+        pattern: Pattern::default(),
         launch: None,
     };
     assert_eq!(f2.kind, kind);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use scenario::topology::{hardware_address, leaving};
-use scenario::{Cell, Direction, End, Flow, FlowKind, Program, TcLine};
+use scenario::{Cell, Direction, End, Flow, FlowKind, Pattern, Program, TcLine};
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES};
 use units::time::{PS_PER_NS, duration_ps};
 
@@ -428,6 +428,7 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             batch,
             rate_bps,
             spread,
+            pattern,
             launch,
             ..
         } => {
@@ -439,6 +440,9 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             }
             if spread.ports > 1 {
                 kind += &format!(",ports={}", spread.ports);
+            }
+            if *pattern != Pattern::default() {
+                kind += &format!(",ahead={},slack={}", pattern.ahead, pattern.slack_ns);
             }
             if let Some(launch) = launch {
                 kind += &format!(",txtime={},lead={}", launch.clock, launch.lead_ns);

@@ -15,7 +15,7 @@ mod streams;
 mod tc_tokens;
 
 use scenario::topology::{far_host, leaving, routes};
-use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind};
+use scenario::{BottleneckKind, Cell, Direction, End, Flow, FlowKind, Pattern};
 use units::clock::{Span, Time};
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES, wire_bytes};
 
@@ -242,6 +242,7 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
             spread,
             buffer_bytes,
             on_off,
+            pattern: Pattern { ahead: 0, slack_ns: 0 },
             launch: None,
         } => Ok(SourceConfig {
             frame_bytes: payload_bytes + UDP_FRAME_HEADER_BYTES,
@@ -273,8 +274,8 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
         FlowKind::Udp { .. } => Err(Refusal {
             place: flow.place.clone(),
             reason: format!(
-                "flow `{}` has launch times, which the simulator does not model: expected no \
-                 `txtime`",
+                "flow `{}` has launch times, or calls together, which the simulator does not \
+                 model: expected no `txtime`, `ahead` or `slack`",
                 flow.name
             ),
         }),
