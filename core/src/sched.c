@@ -348,7 +348,7 @@ u64 pace_after_ns(const struct pace_sched *s)
 
 bool pace_is_throttled(const struct pace_sched *s, const struct pace_class *c)
 {
-	u64 clock = c->ceil_bps ? c->ceil_clock.ps : c->clock.ps;
+	u64 clock = c->has_ceil ? c->ceil_clock.ps : c->clock.ps;
 
 	return c->active && c->type == PACE_TYPE_PACED &&
 	       pace_clock_ahead(pace_key_clock(clock), pace_schedule_clock(s));

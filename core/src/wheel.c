@@ -305,18 +305,14 @@ static u64 pace_wheel_second(const struct pace_queue *q)
 {
 	const struct pace_wheel *w = q->wheel;
 	bool of_run = run_keys(w) && w->run[w->head] == q->min;
-	u64 second = w->levels ? w->last : q->min + (~0ull >> 1);
+	u64 second = w->levels ? w->last : q->min + (~0ull >> 1), of_heap;
 
 	if (run_keys(w) > of_run)
 		second = w->run[w->head + of_run];
-	if (of_run && q->heap_keys && pace_key_before(q->heap[0], second))
-		return q->heap[0];
-	if (!of_run && q->heap_keys > 1) {
-		u64 child = smallest_child(q->heap, 1, q->heap_keys).key;
-
-		return pace_key_before(child, second) ? child : second;
-	}
-	return second;
+	if (q->heap_keys + of_run < 2)
+		return second;
+	of_heap = of_run ? q->heap[0] : smallest_child(q->heap, 1, q->heap_keys).key;
+	return pace_key_before(of_heap, second) ? of_heap : second;
 }
 
 static void pace_wheel_insert(struct pace_queue *q, u64 key)
