@@ -331,7 +331,8 @@ struct psp_class {
 static inline void psp_check_lines(void)
 {
 #if defined(CONFIG_64BIT) && L1_CACHE_BYTES == 64 && \
-	!defined(CONFIG_DEBUG_SPINLOCK) && !defined(CONFIG_DEBUG_LOCK_ALLOC)
+	!defined(CONFIG_DEBUG_SPINLOCK) && !defined(CONFIG_DEBUG_LOCK_ALLOC) && \
+	!defined(CONFIG_PREEMPT_RT)
 	const size_t line = 64;
 
 	/* By pace.h: the clock and what moves it, then what order next adds. */
@@ -521,6 +522,13 @@ static inline bool psp_is_default(const struct Qdisc *sch)
 }
 
 /*
+ * An interrupt is a reader of RCU anyway, but lockdep does not know that, and with
+ * PREEMPT_RT timers run in threads.
+ */
+#define PSP_TIMER_LOCKS_RCU	(IS_ENABLED(CONFIG_PREEMPT_RT) || \
+				 IS_ENABLED(CONFIG_PROVE_RCU))
+
+/*
  * The timer that runs the root when a frame is due.  docs/decisions/qdisc.md,
  * "The timer sets itself again".
  *
@@ -558,11 +566,10 @@ static enum hrtimer_restart psp_timer(struct hrtimer *timer)
 	}
 	spin_unlock(&q->timer_lock);
 
-	/* An interrupt is a reader anyway; with PREEMPT_RT timers run in threads. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+	if (PSP_TIMER_LOCKS_RCU)
 		rcu_read_lock();
 	__netif_schedule(qdisc_root(q->sch));
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+	if (PSP_TIMER_LOCKS_RCU)
 		rcu_read_unlock();
 	return restart;
 }

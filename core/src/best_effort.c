@@ -80,7 +80,7 @@ static void pace_note_head(struct pace_sched *s, u32 wire_bytes)
 static bool any_fits(struct pace_sched *s)
 {
 	const struct pace_class *c = s->ring;
-	u32 least = ~0u;
+	u32 least = s->burst_wire_bytes;	/* no unknown one is longer */
 
 	if (!pace_fits(s, s->least_head_bytes))
 		return false;

@@ -160,8 +160,13 @@ static inline u64 pace_rounding_ps(const struct pace_sched *s)
 static inline u64 pace_gap_bytes(const struct pace_sched *s, u64 gap_ps)
 {
 	u64 ps = gap_ps - pace_rounding_ps(s);
-	u64 bytes = pace_mul_div(ps, s->cfg.line_rate_bps, PACE_BYTE_PS);
+	u64 bytes, rem;
 
+	if (!s->byte_rem) {
+		bytes = pace_div_rem(ps, s->byte_ps, &rem);
+		return bytes + (rem != 0);
+	}
+	bytes = pace_mul_div(ps, s->cfg.line_rate_bps, PACE_BYTE_PS);
 	/* Exact although each product wraps: the difference is < 8e12. */
 	return bytes + (ps * s->cfg.line_rate_bps != bytes * PACE_BYTE_PS);
 }

@@ -384,7 +384,7 @@ static int64_t take_turns(int events)
 			due_ns = due_at(flow);
 		if (due_ns <= time_ns)
 			due_ns = 0;
-		else
+		else if (due_ns + (int64_t)flow->spec.slack_ns < flow->stop_ns)
 			due_ns += flow->spec.slack_ns;
 		if (due_ns < wake_ns)
 			wake_ns = due_ns;

@@ -2,7 +2,7 @@
 //! Guard: a normal frame goes only where it ends before a paced one is due.
 
 use crate::wire::{Gigabit, Random, Wire};
-use pace::{Burst, ClassId, Config, Decision, Order};
+use pace::{Burst, ClassConfig, ClassId, Config, Decision, Order};
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;
@@ -50,6 +50,24 @@ fn a_frame_too_long_waits_and_the_paced_one_is_on_time() {
         assert_eq!(wire.port.stats().guard_band_held, 10);
         assert_eq!(wire.port.late_bytes_max(), 0);
     }
+}
+
+/// A head that was too long is forgotten with the class's options: an unknown one counts as a
+/// largest frame, which fits.
+#[test]
+fn a_head_that_is_forgotten_is_looked_for_again() {
+    let mut wire = Wire::new(guard_band_held(Order::Next));
+    // 3078 bytes apart: 1540 are free.
+    let paced = wire.paced(GBIT * 1514 / 3078);
+    let normal = wire.normal(None);
+    assert_eq!(wire.step(|_| (1514, true)), Decision::Send(paced));
+    wire.port.set_head(normal, 1600).unwrap();
+    assert!(matches!(wire.port.next(0), Decision::Gap { .. }));
+    let config = ClassConfig::Normal {
+        quantum_bytes: Some(3000),
+    };
+    wire.port.change_class(normal, &config).unwrap();
+    assert_eq!(wire.port.next(0), Decision::Send(normal));
 }
 
 /// Without guard the same frame makes the paced one late.
