@@ -2,8 +2,8 @@
 //! The cells that a scenario expands to.
 
 use scenario::{
-    parse, BottleneckKind, Direction, End, FlowKind, Kernel, Layer, Options, Pattern, Scenario,
-    Spread, Subject, Target,
+    BottleneckKind, Direction, End, FlowKind, Kernel, Layer, Options, Pattern, Scenario, Spread,
+    Subject, Target, parse,
 };
 
 fn read(text: &str, quick: bool) -> Scenario {
@@ -117,11 +117,13 @@ fn cells_come_in_the_order_written_last_fastest() {
         params,
         expected.map(|end| format!("base=5 unit=500kbit shaper={end}"))
     );
-    assert!(scenario
-        .cells
-        .iter()
-        .enumerate()
-        .all(|(index, cell)| cell.index == index));
+    assert!(
+        scenario
+            .cells
+            .iter()
+            .enumerate()
+            .all(|(index, cell)| cell.index == index)
+    );
 }
 
 #[test]

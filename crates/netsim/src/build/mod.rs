@@ -242,7 +242,10 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
             spread,
             buffer_bytes,
             on_off,
-            pattern: Pattern { ahead: 0, slack_ns: 0 },
+            pattern: Pattern {
+                ahead: 0,
+                slack_ns: 0,
+            },
             launch: None,
         } => Ok(SourceConfig {
             frame_bytes: payload_bytes + UDP_FRAME_HEADER_BYTES,
