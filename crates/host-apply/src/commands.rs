@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use host_config::{
-    ClassNames, Device, Host, LaunchReport, LimitPlan, Plan, QueueLimits, Root, Saved, Slot,
-    Target, WantedLimits, launches as launches_of, limit_lines, plan as plan_of, text,
+    ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Root, Saved, Slot, Target,
+    WantedLimits, launches as launches_of, limit_lines, plan as plan_of, text,
 };
 use serde::Serialize;
 use tcpsp::Tc;
@@ -46,11 +46,7 @@ struct Json<'a> {
 /// A device and its changes, tried on the model.
 struct Work {
     observed: Observed,
-    /// Byte queue limits, and what becomes of them.
-    limits: QueueLimits,
-    limit_plan: LimitPlan,
-    /// Whether the file asks for them: if not, pacing does not depend on them.
-    are_limits_asked: bool,
+    limits: queue_limits::Work,
     /// Departure times that come or go, before all other changes.
     departure_times: Option<departure_times::Work>,
     plan: Plan,
@@ -148,7 +144,9 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
                 work.plan.device
             );
         }
-        let devices = work.iter().map(|work| (&work.observed, &work.limits));
+        let devices = work
+            .iter()
+            .map(|work| (&work.observed, &work.limits.limits));
         let saved = saved(devices).map_err(|reason| {
             anyhow!("{reason}; without --confirm the change cannot be taken back")
         })?;
@@ -223,22 +221,24 @@ fn make_all(tc: &mut Tc, work: &mut [Work], drain_ns: u64, io: &mut Io<'_>) -> R
 }
 
 /// Raises byte queue limits, or lowers them.
-fn make_limits(work: &Work, is_raise: bool, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+fn make_limits(
+    work: &mut Work,
+    is_raise: bool,
+    say: &mut dyn FnMut(&str) -> Result<()>,
+) -> Result<()> {
+    if work.limits.has_failed {
+        return Ok(());
+    }
     for line in limit_lines(&work.plan.byte_queue_limits, is_raise) {
         say(&format!("{}: {line}", work.plan.device))?;
     }
-    let facts = &work.observed.facts;
-    let made = queue_limits::make(facts, &work.limits.kept, &work.limit_plan, is_raise);
-    match made {
-        Err(error) if work.are_limits_asked => Err(anyhow!(
-            "{}: {error:#}; the same command again goes on from there",
-            work.plan.device
+    let device = &work.plan.device;
+    match work.limits.make(is_raise) {
+        Err(error) => Err(anyhow!(
+            "{device}: {error:#}; the same command again goes on from there"
         )),
-        Err(error) => say(&format!(
-            "{}: note: byte queue limits stay as they are: {error:#}",
-            work.plan.device
-        )),
-        Ok(()) => Ok(()),
+        Ok(Some(note)) => say(&format!("{device}: note: {note}")),
+        Ok(None) => Ok(()),
     }
 }
 
@@ -267,7 +267,7 @@ pub fn save(args: &SaveArgs, io: &mut Io<'_>) -> Result<()> {
     let mut devices = Vec::new();
     for name in &names {
         let observed = observe(&mut tc, name)?;
-        let limits = queue_limits::read(&observed.facts)?;
+        let limits = queue_limits::read(&observed)?;
         devices.push((observed, limits));
     }
     let devices = devices.iter().map(|(observed, limits)| (observed, limits));
@@ -352,16 +352,15 @@ fn planned(
     take_over: bool,
 ) -> Result<Work> {
     let mut observed = observe(tc, device)?;
-    let limits = queue_limits::read(&observed.facts)?;
     let (wanted, wanted_limits) = wanted(&observed)?;
-    if let (WantedLimits::Bytes(bytes), true) = (&wanted_limits, limits.min_bytes.is_empty()) {
+    let (limits, limit_note) = queue_limits::Work::new(&observed, &wanted_limits)?;
+    let has_none = limits.limits.min_bytes.is_empty();
+    if let (WantedLimits::Bytes(bytes), true) = (&wanted_limits, has_none) {
         bail!(
             "{device}: `byte_queue_limit_min` is {bytes} bytes, expected none: the kernel shows no \
              byte queue limits of this device"
         );
     }
-    let limit_plan = limits.plan(&wanted_limits);
-    let are_limits_asked = !matches!(wanted_limits, WantedLimits::AtLeast(_));
     let (target, launches, why) = match wanted {
         Wanted::Module(target, launches, why) => (target, launches, why),
         Wanted::DepartureTimes(device, why) => {
@@ -369,16 +368,14 @@ fn planned(
             let plan = Plan {
                 device: device.name,
                 changes: Vec::new(),
-                notes: Vec::new(),
+                notes: limit_note.into_iter().collect(),
                 names: Default::default(),
                 launches: Vec::new(),
-                byte_queue_limits: limit_plan.changes.clone(),
+                byte_queue_limits: limits.plan.changes.clone(),
             };
             return Ok(Work {
                 observed,
                 limits,
-                limit_plan,
-                are_limits_asked,
                 departure_times: Some(times),
                 plan,
             });
@@ -394,14 +391,12 @@ fn planned(
     }
     let mut plan = plan_of(&target, &observed.port, take_over)?;
     check(&observed, &plan)?;
-    plan.notes.splice(0..0, why);
+    plan.notes.splice(0..0, why.into_iter().chain(limit_note));
     plan.launches = launches;
-    plan.byte_queue_limits = limit_plan.changes.clone();
+    plan.byte_queue_limits = limits.plan.changes.clone();
     Ok(Work {
         observed,
         limits,
-        limit_plan,
-        are_limits_asked,
         departure_times,
         plan,
     })

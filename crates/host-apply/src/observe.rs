@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel says of a device.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use host_config::{Facts, Port, minor};
@@ -11,12 +12,16 @@ use tcpsp::{Handle, Tc};
 use units::ethernet;
 use units::nearest::hint;
 
+/// Where devices are.
+const DEVICES: &str = "/sys/class/net";
 const VLAN_TAG_BYTES: u32 = 4;
 
 /// A device, and what stands there.
 pub struct Observed {
     /// What is known of it beside its tables.
     pub facts: Facts,
+    /// Its folder in sysfs, if sysfs shows the device.
+    pub(crate) dir: Option<PathBuf>,
     /// Its tables.
     pub port: Port,
     /// Its longest frame, with a VLAN tag.
@@ -34,7 +39,8 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
         let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
         anyhow!("{device}: expected a device{}", hint(device, &names))
     })?;
-    let facts = facts(link);
+    let dir = dir(Path::new(DEVICES), link);
+    let facts = facts(link, dir.as_deref());
     let header_bytes = match link.is_ethernet {
         true => ethernet::HEADER_BYTES + VLAN_TAG_BYTES,
         false => 0,
@@ -53,6 +59,7 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
     let port = Port::new(&facts, &qdiscs, &classes, &filters);
     Ok(Observed {
         facts,
+        dir,
         port,
         max_frame_bytes,
     })
@@ -75,30 +82,110 @@ pub(crate) fn ours(tc: &mut Tc) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Adds what sysfs knows: transmit queues in use and the line rate. It may show another network
-/// namespace than netlink does, then nothing is taken from it.
-fn facts(link: &Link) -> Facts {
-    let folder = Path::new("/sys/class/net").join(&link.name);
-    let number = |name: &str| -> Option<u64> {
-        let text = fs::read_to_string(folder.join(name)).ok()?;
-        text.trim().parse().ok()
-    };
-    let is_this = number("ifindex") == Some(link.index.into());
+/// Returns a device's folder in sysfs. sysfs may show another network namespace than netlink does,
+/// where a device of the same name and index is another: its address and the device on a bus that it
+/// belongs to tell them apart.
+fn dir(devices: &Path, link: &Link) -> Option<PathBuf> {
+    let dir = devices.join(&link.name);
+    let text = |name: &str| Some(fs::read_to_string(dir.join(name)).ok()?.trim().to_owned());
+    let bytes = link.address.iter().map(|byte| format!("{byte:02x}"));
+    let address = bytes.collect::<Vec<_>>().join(":");
+    let parent = fs::read_link(dir.join("device")).ok();
+    let parent = parent.as_deref().and_then(Path::file_name);
+    let is_this = text("ifindex")? == link.index.to_string()
+        && text("address")? == address
+        && parent == link.parent.as_ref().map(OsStr::new);
+    is_this.then_some(dir)
+}
+
+/// Adds what sysfs knows: transmit queues in use and the line rate.
+fn facts(link: &Link, dir: Option<&Path>) -> Facts {
     let in_use = || {
-        let entries = fs::read_dir(folder.join("queues")).ok()?;
+        let entries = fs::read_dir(dir?.join("queues")).ok()?;
         let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
         let count = names
             .filter(|name| name.to_string_lossy().starts_with("tx-"))
             .count();
         u16::try_from(count).ok().filter(|count| *count > 0)
     };
+    let mbit = || -> Option<u64> {
+        let text = fs::read_to_string(dir?.join("speed")).ok()?;
+        let speed = text.trim().parse().ok();
+        speed.filter(|speed| (1..10_000_000).contains(speed))
+    };
     let allocated = u16::try_from(link.tx_queues).unwrap_or(u16::MAX);
-    let mbit = number("speed").filter(|speed| is_this && (1..10_000_000).contains(speed));
     Facts {
         index: link.index,
         name: link.name.clone(),
         is_ethernet: link.is_ethernet,
-        queues: in_use().filter(|_| is_this).unwrap_or(allocated),
-        speed_bps: mbit.map(|mbit| mbit * 1_000_000),
+        queues: in_use().unwrap_or(allocated),
+        speed_bps: mbit().map(|mbit| mbit * 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_device_of_another_namespace_is_another() {
+        let devices = tempfile::tempdir().unwrap();
+        let eth0 = devices.path().join("eth0");
+        fs::create_dir(&eth0).unwrap();
+        fs::write(eth0.join("ifindex"), "2\n").unwrap();
+        fs::write(eth0.join("address"), "02:fc:00:00:00:0a\n").unwrap();
+        symlink("../../../0000:03:00.0", eth0.join("device")).unwrap();
+        let link = Link {
+            index: 2,
+            name: "eth0".to_owned(),
+            address: vec![2, 0xfc, 0, 0, 0, 10],
+            parent: Some("0000:03:00.0".to_owned()),
+            mtu_bytes: 1500,
+            is_ethernet: true,
+            tx_queues: 1,
+        };
+        let dir = |link: &Link| dir(devices.path(), link);
+        assert_eq!(dir(&link), Some(eth0));
+        let address = vec![2, 0xfc, 0, 0, 0, 11];
+        let others = [
+            Link {
+                index: 3,
+                ..link.clone()
+            },
+            Link {
+                address,
+                ..link.clone()
+            },
+            Link {
+                address: Vec::new(),
+                ..link.clone()
+            },
+            // ipvlan has the address of the device below it.
+            Link {
+                parent: None,
+                ..link.clone()
+            },
+            Link {
+                name: "eth1".to_owned(),
+                ..link
+            },
+        ];
+        for other in others {
+            assert_eq!(dir(&other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_devices_of_this_host_are_in_sysfs() {
+        let links = links().unwrap();
+        let here = |link: &&Link| link.name == "lo" || link.parent.is_some();
+        for link in links.iter().filter(here) {
+            let dir = dir(Path::new(DEVICES), link);
+            assert!(dir.is_some(), "{link:?}");
+        }
     }
 }

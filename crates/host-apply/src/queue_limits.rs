@@ -5,50 +5,64 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use host_config::{Facts, KeptLimits, LimitChange, LimitPlan, QueueLimits};
-use serde::{Deserialize, Serialize};
+use host_config::{KeptLimits, LimitChange, LimitPlan, QueueLimits, WantedLimits};
 
+use crate::observe::Observed;
 use crate::run_dir::{path, write};
 
-/// Where devices are.
-const DEVICES: &str = "/sys/class/net";
+/// The network namespace of this process.
+const NAMESPACE: &str = "/proc/self/ns/net";
 /// The file of a queue's folder.
 const LIMIT_MIN: &str = "byte_queue_limits/limit_min";
 
-/// The file of a device.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    /// Interface index: the values are of no other device of the same name.
-    index: u32,
-    queues: KeptLimits,
+/// The byte queue limits of a device, and what becomes of them.
+pub(crate) struct Work {
+    /// None if sysfs does not show the device.
+    files: Option<Files>,
+    pub(crate) limits: QueueLimits,
+    pub(crate) plan: LimitPlan,
+    /// Whether the file asks for them: if not, pacing does not depend on them.
+    is_asked: bool,
+    /// Whether a step has failed: then no other is made.
+    pub(crate) has_failed: bool,
 }
 
-/// Returns a device's folder in sysfs.
-fn device_dir(device: &str) -> PathBuf {
-    Path::new(DEVICES).join(device)
+/// Where limits are.
+struct Files {
+    /// The device's folder in sysfs.
+    dir: PathBuf,
+    /// Keeps what they were.
+    kept: PathBuf,
 }
 
-/// Returns the file that keeps what was before.
-fn kept_path(device: &str) -> PathBuf {
-    path().join(format!("byte-queue-limits.{device}.json"))
-}
-
-/// Reads the byte queue limits of a device. sysfs may show another network namespace than netlink
-/// does, then there are none.
-pub(crate) fn read(facts: &Facts) -> Result<QueueLimits> {
-    let folder = device_dir(&facts.name);
-    let index = fs::read_to_string(folder.join("ifindex")).unwrap_or_default();
-    if index.trim() != facts.index.to_string() {
-        return Ok(QueueLimits::default());
+impl Files {
+    /// Returns those of a device that sysfs shows. A device keeps its index when its name changes;
+    /// network namespaces that share the folder have indices of their own.
+    fn new(observed: &Observed) -> Result<Option<Self>> {
+        let Some(dir) = observed.dir.clone() else {
+            return Ok(None);
+        };
+        let namespace = fs::metadata(NAMESPACE).context(NAMESPACE)?.ino();
+        let index = observed.facts.index;
+        let kept = path().join(format!("byte-queue-limits.{namespace}.{index}.json"));
+        Ok(Some(Self { dir, kept }))
     }
-    Ok(QueueLimits {
-        min_bytes: min_bytes(&folder),
-        kept: kept(&kept_path(&facts.name), facts.index)?,
-    })
+
+    fn read(&self) -> Result<QueueLimits> {
+        Ok(QueueLimits {
+            min_bytes: min_bytes(&self.dir),
+            kept: kept(&self.kept)?,
+        })
+    }
+}
+
+/// Reads the byte queue limits of a device; it has none if sysfs does not show it.
+pub(crate) fn read(observed: &Observed) -> Result<QueueLimits> {
+    Files::new(observed)?.map_or_else(|| Ok(QueueLimits::default()), |files| files.read())
 }
 
 /// Returns `limit_min` of each transmit queue of a device's folder that has one.
@@ -64,21 +78,17 @@ fn min_bytes(folder: &Path) -> BTreeMap<u16, u64> {
     queues.collect()
 }
 
-/// Returns what is kept in a file of the device with this index.
-fn kept(path: &Path, index: u32) -> Result<KeptLimits> {
+/// Returns what is kept in a file.
+fn kept(path: &Path) -> Result<KeptLimits> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(KeptLimits::new()),
         text => text.with_context(|| path.display().to_string())?,
     };
-    let file: File = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-    match file.index == index {
-        true => Ok(file.queues),
-        false => Ok(KeptLimits::new()),
-    }
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
 }
 
 /// Keeps what was before, or deletes the file if nothing was changed.
-fn keep(path: &Path, index: u32, kept: &KeptLimits) -> Result<()> {
+fn keep(path: &Path, kept: &KeptLimits) -> Result<()> {
     if kept.is_empty() {
         return match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -87,27 +97,78 @@ fn keep(path: &Path, index: u32, kept: &KeptLimits) -> Result<()> {
             _ => Ok(()),
         };
     }
-    let queues = kept.clone();
-    write(path, &serde_json::to_string(&File { index, queues })?)
+    write(path, &serde_json::to_string(kept)?)
 }
 
-/// Makes the changes that raise limits, and afterwards those that lower them. `kept` is what was kept
-/// when they were planned.
-pub(crate) fn make(
-    facts: &Facts,
-    kept: &KeptLimits,
-    plan: &LimitPlan,
-    is_raise: bool,
-) -> Result<()> {
+fn note(error: &anyhow::Error) -> String {
+    format!("byte queue limits stay as they are: {error:#}")
+}
+
+impl Work {
+    /// Plans the limits of a device. Returns a note, too, if they cannot be read: without the key
+    /// that keeps nobody from the rest.
+    pub(crate) fn new(
+        observed: &Observed,
+        wanted: &WantedLimits,
+    ) -> Result<(Self, Option<String>)> {
+        Self::of(Files::new(observed), wanted)
+    }
+
+    fn of(files: Result<Option<Files>>, wanted: &WantedLimits) -> Result<(Self, Option<String>)> {
+        let read = files.and_then(|files| {
+            let limits = files
+                .as_ref()
+                .map_or_else(|| Ok(QueueLimits::default()), Files::read);
+            Ok((files, limits?))
+        });
+        let is_asked = wanted.is_asked();
+        let (files, limits, note) = match read {
+            Ok((files, limits)) => (files, limits, None),
+            Err(error) if is_asked => return Err(error),
+            Err(error) => (None, QueueLimits::default(), Some(note(&error))),
+        };
+        let work = Self {
+            plan: limits.plan(wanted),
+            files,
+            limits,
+            is_asked,
+            has_failed: false,
+        };
+        Ok((work, note))
+    }
+
+    /// Makes the changes that raise limits, and afterwards those that lower them. Returns a note if
+    /// that fails and the file does not ask for it.
+    pub(crate) fn make(&mut self, is_raise: bool) -> Result<Option<String>> {
+        // What is kept until all changes are made still leads back from where they failed.
+        let (false, Some(files)) = (self.has_failed, &self.files) else {
+            return Ok(None);
+        };
+        match make(files, &self.limits.kept, &self.plan, is_raise) {
+            Ok(()) => Ok(None),
+            Err(error) => {
+                self.has_failed = true;
+                match self.is_asked {
+                    true => Err(error),
+                    false => Ok(Some(note(&error))),
+                }
+            }
+        }
+    }
+}
+
+/// Makes the changes that raise limits, or those that lower them. `kept` is what was kept when they
+/// were planned.
+fn make(files: &Files, kept: &KeptLimits, plan: &LimitPlan, is_raise: bool) -> Result<()> {
     let changes = plan.changes.iter().filter(|c| c.is_raise() == is_raise);
     let changes: Vec<&LimitChange> = changes.collect();
-    let file = kept_path(&facts.name);
     if is_raise && !plan.changes.is_empty() {
-        keep(&file, facts.index, &plan.kept_meanwhile)?;
+        keep(&files.kept, &plan.kept_meanwhile)?;
     }
-    let folder = device_dir(&facts.name);
     for change in changes {
-        let path = folder.join(format!("queues/tx-{}/{LIMIT_MIN}", change.queue));
+        let path = files
+            .dir
+            .join(format!("queues/tx-{}/{LIMIT_MIN}", change.queue));
         let set = fs::write(&path, change.min_bytes.to_string());
         set.map_err(|error| {
             let advice = match error.kind() {
@@ -121,7 +182,7 @@ pub(crate) fn make(
     }
     let is_same = plan.changes.is_empty() && plan.kept == *kept;
     if !is_raise && !is_same {
-        keep(&file, facts.index, &plan.kept)?;
+        keep(&files.kept, &plan.kept)?;
     }
     Ok(())
 }
@@ -131,7 +192,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
     use super::*;
-    use host_config::KeptLimit;
+    use host_config::{Facts, KeptLimit, Port};
 
     #[test]
     fn limits_in_files() {
@@ -148,22 +209,130 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_of_one_device() {
+    fn what_is_kept_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("byte-queue-limits.eth0.json");
-        assert_eq!(kept(&path, 3).unwrap(), KeptLimits::new());
+        let path = folder.path().join("byte-queue-limits.1.2.json");
+        assert_eq!(kept(&path).unwrap(), KeptLimits::new());
         let limit = KeptLimit {
             before_bytes: 1,
             set_bytes: vec![65_536],
         };
         let limits = KeptLimits::from([(2, limit)]);
-        keep(&path, 3, &limits).unwrap();
-        assert_eq!(kept(&path, 3).unwrap(), limits);
-        assert_eq!(kept(&path, 4).unwrap(), KeptLimits::new());
-        keep(&path, 3, &KeptLimits::new()).unwrap();
+        keep(&path, &limits).unwrap();
+        assert_eq!(kept(&path).unwrap(), limits);
+        keep(&path, &KeptLimits::new()).unwrap();
         assert!(!path.exists());
-        keep(&path, 3, &KeptLimits::new()).unwrap();
+        keep(&path, &KeptLimits::new()).unwrap();
         fs::write(&path, "{").unwrap();
-        assert!(kept(&path, 3).is_err());
+        assert!(kept(&path).is_err());
+    }
+
+    fn observed(name: &str, index: u32, dir: Option<PathBuf>) -> Observed {
+        let facts = Facts {
+            index,
+            name: name.to_owned(),
+            is_ethernet: true,
+            queues: 1,
+            speed_bps: None,
+        };
+        Observed {
+            port: Port::new(&facts, &[], &[], &[]),
+            facts,
+            dir,
+            max_frame_bytes: 1518,
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_of_a_device_of_a_namespace_under_any_name() {
+        let kept = |name: &str, index| {
+            let files = Files::new(&observed(name, index, Some(PathBuf::from(name))));
+            files.unwrap().unwrap().kept.display().to_string()
+        };
+        assert_eq!(kept("eth0", 2), kept("wan", 2));
+        assert_ne!(kept("eth0", 2), kept("eth0", 3));
+        let namespace = fs::read_link(NAMESPACE).unwrap().display().to_string();
+        let inode = namespace.trim_matches(|c: char| !c.is_ascii_digit());
+        assert!(kept("eth0", 2).contains(inode), "{namespace}");
+        let hidden = observed("eth0", 2, None);
+        assert_eq!(read(&hidden).unwrap(), QueueLimits::default());
+    }
+
+    /// A device with this limit at its queue 0, and what is kept of it.
+    fn device(folder: &Path, min_bytes: u64) -> Files {
+        let queue = folder.join("queues/tx-0");
+        fs::create_dir_all(queue.join("byte_queue_limits")).unwrap();
+        fs::write(queue.join(LIMIT_MIN), format!("{min_bytes}\n")).unwrap();
+        Files {
+            dir: folder.to_owned(),
+            kept: folder.join("kept.json"),
+        }
+    }
+
+    fn work(folder: &Path, wanted: &WantedLimits) -> Work {
+        let kept = folder.join("kept.json");
+        let dir = folder.to_owned();
+        Work::of(Ok(Some(Files { dir, kept })), wanted).unwrap().0
+    }
+
+    /// Makes all changes; returns the notes.
+    fn made(work: &mut Work) -> Vec<String> {
+        [true, false]
+            .into_iter()
+            .filter_map(|is_raise| work.make(is_raise).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_failure_keeps_what_was_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let limit = device(folder, 0).dir.join("queues/tx-0").join(LIMIT_MIN);
+        assert_eq!(
+            made(&mut work(folder, &WantedLimits::AtLeast(7_500))),
+            [""; 0]
+        );
+        for wanted in [WantedLimits::AtLeast(75_000), WantedLimits::Before] {
+            let mut work = work(folder, &wanted);
+            // A folder in place of the file: it cannot be written.
+            fs::remove_file(&limit).unwrap();
+            fs::create_dir(&limit).unwrap();
+            let notes = made(&mut work);
+            assert!(
+                notes.len() == 1 && notes[0].starts_with("byte queue limits stay as they are: "),
+                "{wanted:?}: {notes:?}"
+            );
+            fs::remove_dir(&limit).unwrap();
+            fs::write(&limit, "7500\n").unwrap();
+        }
+        assert_eq!(made(&mut work(folder, &WantedLimits::Before)), [""; 0]);
+        assert_eq!(min_bytes(folder), BTreeMap::from([(0, 0)]));
+        assert!(!folder.join("kept.json").exists());
+    }
+
+    #[test]
+    fn only_the_key_makes_failures_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let limit = device(folder, 0).dir.join("queues/tx-0").join(LIMIT_MIN);
+        let mut asked = work(folder, &WantedLimits::Bytes(1));
+        let each = WantedLimits::Each(BTreeMap::from([(0, 1)]));
+        let mut restored = work(folder, &each);
+        fs::remove_file(&limit).unwrap();
+        fs::create_dir(&limit).unwrap();
+        assert!(asked.make(true).is_err());
+        assert!(restored.make(true).unwrap().is_some());
+    }
+
+    #[test]
+    fn only_the_key_needs_what_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let planned = |wanted| Work::of(Ok(Some(device(folder.path(), 0))), wanted);
+        assert!(planned(&WantedLimits::Before).unwrap().1.is_none());
+        fs::write(folder.path().join("kept.json"), "{").unwrap();
+        assert!(planned(&WantedLimits::Bytes(1)).is_err());
+        let (mut work, note) = planned(&WantedLimits::Before).unwrap();
+        assert!(note.is_some());
+        assert_eq!(made(&mut work), [""; 0]);
     }
 }

@@ -79,6 +79,13 @@ pub struct LimitPlan {
 }
 
 impl WantedLimits {
+    /// Returns whether the file names the limits. If not, pacing does not depend on them, and goes on
+    /// where they cannot be read or set.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        matches!(self, Self::Bytes(_))
+    }
+
     /// Returns what a file wants of a device. If the file says nothing, modes gap and hybrid want
     /// what the wire sends while interrupts are held off.
     #[must_use]
@@ -101,10 +108,17 @@ impl WantedLimits {
 }
 
 impl QueueLimits {
-    /// Returns the changes that lead to what is wanted.
+    /// Returns the changes that lead to what is wanted. A queue that is absent, because the device
+    /// uses fewer for now, comes back with the limit that it had: what is kept of it stays.
     #[must_use]
     pub fn plan(&self, wanted: &WantedLimits) -> LimitPlan {
-        let mut plan = LimitPlan::default();
+        let mut absent = self.kept.clone();
+        absent.retain(|queue, _| !self.min_bytes.contains_key(queue));
+        let mut plan = LimitPlan {
+            changes: Vec::new(),
+            kept_meanwhile: absent.clone(),
+            kept: absent,
+        };
         for (queue, now) in &self.min_bytes {
             let kept = self.kept.get(queue);
             let ours = kept.filter(|kept| kept.set_bytes.contains(now));

@@ -130,6 +130,30 @@ fn a_change_that_was_cut_short_is_taken_back() {
     }
 }
 
+/// The kernel hides the queue with its limit, and shows it with the same limit afterwards.
+#[test]
+fn what_is_kept_of_a_queue_that_is_absent_stays() {
+    let mut eth0 = limits(&[0, 3_000]);
+    make(&mut eth0, &WantedLimits::AtLeast(7_500));
+    let hidden = eth0.min_bytes.remove(&1).unwrap();
+    let plan = make(&mut eth0, &WantedLimits::Bytes(1_000));
+    assert_eq!(plan.kept_meanwhile.len(), 2);
+    make(&mut eth0, &WantedLimits::Before);
+    assert_eq!(values(&eth0), [0]);
+    eth0.min_bytes.insert(1, hidden);
+    make(&mut eth0, &WantedLimits::Before);
+    assert_eq!(eth0, limits(&[0, 3_000]));
+}
+
+#[test]
+fn only_the_key_asks_for_limits() {
+    assert!(wanted("byte_queue_limit_min = \"0b\"").is_asked());
+    let each = WantedLimits::Each(BTreeMap::from([(0, 1)]));
+    for wanted in [WantedLimits::Before, WantedLimits::AtLeast(1), each] {
+        assert!(!wanted.is_asked(), "{wanted:?}");
+    }
+}
+
 #[test]
 fn what_was_saved_is_restored() {
     let mut eth0 = limits(&[0, 0]);

@@ -3,10 +3,14 @@
 
 use std::io;
 
+use netlink_packet_core::{DefaultNla, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkLayerType, LinkMessage};
 
 use crate::rtnetlink::dump;
+
+/// IFLA_PARENT_DEV_NAME, since Linux 5.14.
+const PARENT: u16 = 56;
 
 /// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +19,10 @@ pub struct Link {
     pub index: u32,
     /// Its name.
     pub name: String,
+    /// Its hardware address; empty if it has none.
+    pub address: Vec<u8>,
+    /// Name of the device on a bus that it belongs to; a virtual one has none.
+    pub parent: Option<String>,
     /// MTU: the longest packet that it sends, without the Ethernet header.
     pub mtu_bytes: usize,
     /// Whether its frames are Ethernet's.
@@ -50,13 +58,31 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         LinkAttribute::NumTxQueues(queues) => Some(*queues),
         _ => None,
     });
+    let address = attributes().find_map(|attribute| match attribute {
+        LinkAttribute::Address(address) => Some(address.clone()),
+        _ => None,
+    });
+    let parent = attributes().find_map(|attribute| match attribute {
+        LinkAttribute::Other(other) if other.kind() == PARENT => text(other),
+        _ => None,
+    });
     Some(Link {
         index: entry.header.index,
         name: name?,
+        address: address.unwrap_or_default(),
+        parent,
         mtu_bytes: mtu?,
         is_ethernet: entry.header.link_layer_type == LinkLayerType::Ether,
         tx_queues: tx_queues.unwrap_or(1),
     })
+}
+
+/// Returns the text of an attribute, which ends with a zero byte.
+fn text(attribute: &DefaultNla) -> Option<String> {
+    let mut bytes = vec![0; attribute.value_len()];
+    attribute.emit_value(&mut bytes);
+    let text = std::ffi::CStr::from_bytes_until_nul(&bytes).ok()?;
+    text.to_str().ok().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -69,5 +95,6 @@ mod tests {
         let lo = links.iter().find(|link| link.name == "lo").unwrap();
         assert!(lo.index > 0 && lo.mtu_bytes >= 1280, "{lo:?}");
         assert!(!lo.is_ethernet && lo.tx_queues >= 1, "{lo:?}");
+        assert_eq!((&lo.address[..], &lo.parent), (&[0; 6][..], &None));
     }
 }

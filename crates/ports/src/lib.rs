@@ -103,6 +103,8 @@ mod tests {
         Link {
             index,
             name: name.to_owned(),
+            address: Vec::new(),
+            parent: None,
             mtu_bytes: 1500,
             is_ethernet: true,
             tx_queues: 1,
