@@ -445,6 +445,34 @@ fn the_wait_after_the_next_frame_is_known_beforehand() {
     }
 }
 
+/// A class that has left from behind the first is not waited for.
+#[test]
+fn a_class_that_has_left_from_behind_the_first_is_forgotten() {
+    for order in [Order::Clock, Order::Next] {
+        let [(mut alone, _), (mut left, ids)] = [1, 2].map(|classes| {
+            let mut port = Scheduler::new(&config(Mode::Timer, order), 0).unwrap();
+            let ids = APART[..classes].iter().map(|&rate_bps| {
+                let id = port.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
+                port.activate(id, 0).unwrap();
+                id
+            });
+            let ids: Vec<ClassId> = ids.collect();
+            (port, ids)
+        });
+        let (mut until, _) = send_due(&mut alone, 0, 142);
+        // The line carries one frame after the other; the second waits behind the first.
+        let (behind, _) = send_due(&mut left, 0, 142);
+        send_due(&mut left, behind, 142);
+        left.remove_class(ids[1]).unwrap();
+        for step in 0..100 {
+            let expected = send_due(&mut alone, until, 142);
+            let found = send_due(&mut left, until, 142);
+            assert_eq!(found, expected, "{order:?}, {step}");
+            until = expected.0;
+        }
+    }
+}
+
 /// To ask for it changes no answer, whatever comes after: other lengths, other classes, a late
 /// host, another line.
 #[test]
