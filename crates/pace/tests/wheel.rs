@@ -239,9 +239,7 @@ fn the_wait_after_the_next_frame_is_asked_between_bursts() {
     let mut coming = classes.iter().enumerate();
     let mut next = coming.next();
     while sent < 5 * IN_BURST {
-        if let Some((place, &class)) = next
-            && place as u64 * 7_000 <= now_ns
-        {
+        if let Some((_, &class)) = next.filter(|(place, _)| *place as u64 * 7_000 <= now_ns) {
             port.activate(class, now_ns).unwrap();
             next = coming.next();
         }
