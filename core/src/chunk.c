@@ -19,7 +19,7 @@ struct pace_pool {
 	u32 unused;		/* chunks from here on were never allocated */
 	u32 free;		/* list of freed chunks */
 	u32 free_count;		/* freed chunks and unused ones */
-	u64 PACE_MEM *key;	/* all chunks, aligned to a cache line */
+	u64 *key;		/* all chunks, aligned to a cache line */
 };
 
 /*

@@ -30,9 +30,6 @@ static inline __attribute__((always_inline)) u64 pace_div_rem(u64 a, u64 b, u64 
 	return a / b;
 }
 
-/* Of what a pointer leads to that the core keeps; here memory has one kind of address. */
-#define PACE_MEM
-
 #include "../mul_div.h"
 
 /*

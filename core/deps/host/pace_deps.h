@@ -23,9 +23,6 @@ static inline u64 pace_div_rem(u64 a, u64 b, u64 *rem)
 	return a / b;
 }
 
-/* Of what a pointer leads to that the core keeps; here memory has one kind of address. */
-#define PACE_MEM
-
 #include "../mul_div.h"
 
 /* a * b / c, rounded down.  0 < c < 2^48 and the result fits 64 bits. */

@@ -20,9 +20,6 @@ static inline u64 pace_div_rem(u64 a, u64 b, u64 *rem)
 	return div64_u64_rem(a, b, rem);
 }
 
-/* Of what a pointer leads to that the core keeps; here memory has one kind of address. */
-#define PACE_MEM
-
 #include "../mul_div.h"
 
 /*

@@ -283,7 +283,7 @@ struct pace_class {
 
 	u64 max_cost_ps;	/* frame cost of a longest burst, rounded up */
 	u64 offered_load_bps;	/* wire bit/s at the rate, in bursts like the last */
-	struct pace_reservation PACE_MEM *reservation;	/* RT, NRT */
+	struct pace_reservation *reservation;	/* RT, NRT */
 	u32 left_at;		/* when it became inactive, in units of 2^32 ns */
 	bool launches;
 	bool passed;		/* guard band: its visit ended unserved */
@@ -299,7 +299,7 @@ struct pace_class {
 	/* NORMAL */
 	u32 quantum_bytes;
 	s64 deficit_bytes;
-	struct pace_class PACE_MEM *next, PACE_MEM *prev;	/* ring of active classes; not PACED */
+	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
 
 	struct pace_frame_cost other;	/* of the burst before the last of another size */
 	u64 launch_ns;		/* launches: of the first frame; 0: at once */

@@ -16,13 +16,13 @@ struct pace_queue {
 	u64 min;	/* the smallest key, if `count` is not 0 */
 	u32 count;	/* keys, stale ones included */
 	u32 stale;	/* keys that no class has any more: src/stale.c */
-	u64 PACE_MEM *heap;
+	u64 *heap;
 	u32 heap_keys;
 	bool has_wheel;	/* the wheel has keys, or new keys enter it */
 	u32 limit;	/* most keys; `heap` has room for as many */
 	u32 wheel_from;	/* keys */
-	struct pace_wheel PACE_MEM *wheel;	/* NULL: none */
-	struct pace_pool PACE_MEM *pool;
+	struct pace_wheel *wheel;	/* NULL: none */
+	struct pace_pool *pool;
 };
 
 /* The host's clock as global_ps counts: it was ps at ns. */
@@ -47,7 +47,7 @@ struct pace_period {
 	s64 left_bytes;		/* of the budget; below 0: owed by the next period */
 	u64 backlog_wire_bytes;	/* of all rt classes */
 	u64 gated_wire_bytes;	/* of that, what has to end in this period */
-	struct pace_class PACE_MEM *ring[PACE_RINGS];
+	struct pace_class *ring[PACE_RINGS];
 };
 
 struct pace_sched {
@@ -94,7 +94,7 @@ struct pace_sched {
 	u64 handed_ns;		/* ... was handed out, and when */
 	bool handed;
 	u64 borrow_time_ps;	/* borrow clock of the last borrowed frame */
-	struct pace_class PACE_MEM *ring;	/* active normal classes, the next one first */
+	struct pace_class *ring;	/* active normal classes, the next one first */
 	struct pace_period period;	/* rt and nrt classes */
 
 	/* pace_next() has answered WAIT until quiet_until_ns, and nothing has
@@ -130,11 +130,11 @@ struct pace_sched {
 	u64 timer_ps;		/* lateness of a timer that is made up for */
 
 	/* Storage: see src/storage.c. */
-	void PACE_MEM *storage;
-	struct pace_pool PACE_MEM *pool;	/* of the queues' wheels; NULL: no wheel */
+	void *storage;
+	struct pace_pool *pool;		/* of the queues' wheels; NULL: no wheel */
 	u32 capacity;
-	struct pace_class PACE_MEM *PACE_MEM *by_id;
-	u32 PACE_MEM *free_ids;		/* stack of freed ids */
+	struct pace_class **by_id;
+	u32 *free_ids;			/* stack of freed ids */
 	u32 free_count;
 	u32 id_end;			/* ids below were allocated at least once */
 

@@ -24,7 +24,6 @@ u64 pace_mul_div(u64 a, u64 b, u64 c);
 #define pace_prefetch(line)		__builtin_prefetch(line)
 #define pace_memset(dst, byte, n)	__builtin_memset((dst), (byte), (n))
 #define pace_memmove(dst, src, n)	__builtin_memmove((dst), (src), (n))
-#define PACE_MEM
 #define PACE_ASSERT(kept)	((kept) ? true : (__builtin_trap(), false))
 
 #endif /* PACE_DEPS_H */
