@@ -176,8 +176,17 @@ fn check(kernel: Kernel) {
     };
     assert!(count(RATES_BPS[0]) > 100, "{kernel}: {gaps:?}");
     assert!(count(SECOND_BPS) > 100, "{kernel}: {gaps:?}");
-    let least = gaps.iter().min().unwrap();
-    assert!(least + LATE_NS >= gap_ns(RATES_BPS[0]), "{kernel}: {least}");
+    // After a late frame the gap is shorter by as much: what counts is the last one in time.
+    let gap = gap_ns(RATES_BPS[0]);
+    for (place, at) in changed.iter().enumerate().skip(1) {
+        let mut before = (1..=place.min(4)).map(|back| (back, changed[place - back]));
+        let is_in_time = before.any(|(back, ns)| at - ns + LATE_NS >= back as u64 * gap);
+        assert!(
+            is_in_time,
+            "{kernel}: frame {place} at {at} ns: {:?}",
+            &gaps[place - 1]
+        );
+    }
 }
 
 #[test]
