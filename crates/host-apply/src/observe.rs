@@ -98,14 +98,19 @@ fn dir(devices: &Path, link: &Link) -> Option<PathBuf> {
     is_this.then_some(dir)
 }
 
+/// Returns the transmit queues of a device's folder, each by its number, with its folder.
+pub(crate) fn tx_queues(dir: &Path) -> impl Iterator<Item = (u16, PathBuf)> {
+    let entries = fs::read_dir(dir.join("queues"));
+    entries.into_iter().flatten().flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        Some((name.strip_prefix("tx-")?.parse().ok()?, entry.path()))
+    })
+}
+
 /// Adds what sysfs knows: transmit queues in use and the line rate.
 fn facts(link: &Link, dir: Option<&Path>) -> Facts {
     let in_use = || {
-        let entries = fs::read_dir(dir?.join("queues")).ok()?;
-        let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
-        let count = names
-            .filter(|name| name.to_string_lossy().starts_with("tx-"))
-            .count();
+        let count = tx_queues(dir?).count();
         u16::try_from(count).ok().filter(|count| *count > 0)
     };
     let mbit = || -> Option<u64> {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use host_config::{KeptLimits, LimitChange, LimitPlan, QueueLimits, WantedLimits};
 
-use crate::observe::Observed;
+use crate::observe::{Observed, tx_queues};
 use crate::run_dir::{path, write};
 
 /// The network namespace of this process.
@@ -67,15 +67,11 @@ pub(crate) fn read(observed: &Observed) -> Result<QueueLimits> {
 
 /// Returns `limit_min` of each transmit queue of a device's folder that has one.
 fn min_bytes(folder: &Path) -> BTreeMap<u16, u64> {
-    let entries = fs::read_dir(folder.join("queues"));
-    let entries = entries.into_iter().flatten().flatten();
-    let queues = entries.filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let queue = name.strip_prefix("tx-")?.parse().ok()?;
-        let text = fs::read_to_string(entry.path().join(LIMIT_MIN)).ok()?;
+    let limits = tx_queues(folder).filter_map(|(queue, dir)| {
+        let text = fs::read_to_string(dir.join(LIMIT_MIN)).ok()?;
         Some((queue, text.trim().parse().ok()?))
     });
-    queues.collect()
+    limits.collect()
 }
 
 /// Returns what is kept in a file.
