@@ -21,17 +21,17 @@ help:
 	@echo "make fresh              runs demo and test on an empty Debian: SUITE=bookworm (root)"
 	@echo "make test-debug         tests psp on a kernel with KASAN, lockdep and the like; takes hours"
 	@echo "make cross              tests the core's decisions on arm64, i686 and s390x, under qemu-user"
-	@echo "make prove              checks the core's proofs: docs/proofs.md"
+	@echo "make prove              checks the core's proofs: docs/understand/proofs.md"
 	@echo "make calculus           compares the bounds of predict with another library's"
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
-	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/fuzzing.md"
+	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/contribute/fuzzing.md"
 	@echo "make build              builds the pspacer command and the tc plugin"
 	@echo "make experiments        runs every experiment in full; writes docs/results"
 	@echo "make experiments-quick  runs a short form of each experiment, into out/quick"
-	@echo "make bench              measures the scheduler's speed; writes docs/benchmarks.md"
-	@echo "make bench-stalls       measures pspacer stalls; writes docs/stalls-benchmark.md"
-	@echo "make bench-watch        measures what pspacer watch costs a transfer (root): docs/watch.md"
-	@echo "make deb                builds the Debian packages, into build/deb: docs/packages.md"
+	@echo "make bench              measures the scheduler's speed; writes docs/understand/benchmarks.md"
+	@echo "make bench-stalls       measures pspacer stalls; writes docs/understand/stalls-benchmark.md"
+	@echo "make bench-watch        measures what pspacer watch costs a transfer (root): docs/use/watch.md"
+	@echo "make deb                builds the Debian packages, into build/deb: docs/use/packages.md"
 	@echo "make rpm                builds the RPM packages, into build/rpm"
 	@echo "make image              builds an OCI image out of the Debian packages, into build/image"
 	@echo "make licences           checks the crates' licences and advisories with cargo-deny"
@@ -105,12 +105,12 @@ experiments-quick: build
 bench: setup
 	@tools/setup.sh dpkg-deb
 	@cargo build --release --locked --package xtask
-	@$(MAKE) --no-print-directory -C bench run TOOL="$(abspath $(BUILT))/release/xtask bench" DOCS=../docs OPTIONS="$(BENCH)"
+	@$(MAKE) --no-print-directory -C bench run TOOL="$(abspath $(BUILT))/release/xtask bench" DOCS=../docs/understand OPTIONS="$(BENCH)"
 
 # Leaves captures of 10 million packets in out/bench, about 800 MB.
 bench-stalls: setup
 	@cargo build --release --locked --package xtask --package pspacer
-	@$(abspath $(BUILT))/release/xtask bench stalls --pspacer $(abspath $(BUILT))/release/pspacer --folder out/bench --docs docs
+	@$(abspath $(BUILT))/release/xtask bench stalls --pspacer $(abspath $(BUILT))/release/pspacer --folder out/bench --docs docs/understand
 
 # Uses two network namespaces and a veth pair for a minute, and removes them.
 bench-watch: setup
@@ -118,7 +118,7 @@ bench-watch: setup
 	@$(MAKE) --no-print-directory -C lab O=$(abspath build/lab)
 	@bench/watch.sh $(PSPACER) build/lab
 
-# Packages hold what is committed: docs/packages.md.
+# Packages hold what is committed: docs/use/packages.md.
 deb: setup
 	@tools/setup.sh dh dh_apparmor dh_dkms dpkg-buildpackage lintian pkg-config tc
 	@packaging/deb.sh

@@ -6,7 +6,7 @@
  * The arena lies below 4 GiB, so a pointer into it is the same number for both
  * (ARENA_START).  The verifier wants every access to follow an instruction that
  * says of a number that it is such a pointer, and every loop to count.  The
- * compiler cannot write either for code that knows neither; crates/bpf-build
+ * compiler cannot write either for code that knows neither; crates/base/bpf-build
  * writes both into what is compiled to .text (arena.rs).  So .text holds the functions
  * that use the arena and nothing else: programs, which see packets, call them.
  */

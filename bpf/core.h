@@ -7,7 +7,7 @@
  *
  * All else that the core keeps to itself is global here, or inline for certain.  The
  * verifier looks at a global function once, and at another wherever it is called; and
- * the compiler leaves the parameters of a global one as they are (crates/bpf-build).
+ * the compiler leaves the parameters of a global one as they are (crates/base/bpf-build).
  */
 #ifndef BPF_CORE_H
 #define BPF_CORE_H

@@ -8,7 +8,7 @@
  * that its own socket has stamped if that is later; then it does not move the
  * clock any further.  Packets of no class keep what they have.
  *
- * The loader (crates/edt) writes classes and rules into the half of the maps that
+ * The loader (crates/host/edt) writes classes and rules into the half of the maps that
  * is not in use, and changes halves with one store.
  */
 #include "edt_packet.h"
@@ -22,7 +22,7 @@ enum {
 	TC_ACT_SHOT = 2,
 };
 
-/* The numbers that the loader knows, too: crates/edt/src/words.rs. */
+/* The numbers that the loader knows, too: crates/host/edt/src/words.rs. */
 #define EDT_VERSION	1
 #define CLASSES_MAX	4096
 #define RULES_MAX	1024
@@ -31,7 +31,7 @@ enum {
 /* The class of no class. */
 #define NO_SLOT		(~0u)
 
-/* Major number of the ids of classes: minor.rs of crates/host-config. */
+/* Major number of the ids of classes: minor.rs of crates/host/host-config. */
 #define EDT_MAJOR	0x7073u
 
 /* fq sends what has this priority (modulo 16) at once, whatever its time. */

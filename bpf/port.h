@@ -10,7 +10,7 @@
  * holds then (port_take_image()).  A class is known by its slot, which it keeps
  * from image to image, so packets that wait go on waiting.
  *
- * crates/bpf-qdisc/src/layout.rs says the same layout.
+ * crates/host/bpf-qdisc/src/layout.rs says the same layout.
  */
 #ifndef BPF_PORT_H
 #define BPF_PORT_H
@@ -21,7 +21,7 @@
 #define PORT_VERSION		1u
 #define PORT_NO_SLOT		(~0u)
 #define PORT_MINORS		65536u
-/* Major number of the ids of classes: minor.rs of crates/host-config. */
+/* Major number of the ids of classes: minor.rs of crates/host/host-config. */
 #define PORT_MAJOR		0x7073u
 
 /* What the qdisc counts of a class, and what waits.  It outlives images. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The records in the ring buffer, in the host's byte order. crates/watch reads
+ * The records in the ring buffer, in the host's byte order. crates/stalls/watch reads
  * them (src/records.rs): change both together.
  */
 #ifndef WATCH_RECORDS_H
@@ -76,8 +76,8 @@ struct state_record {
 	u32 tail_probe;		/* not 0: a tail loss probe is unanswered */
 };
 
-_Static_assert(sizeof(struct record_head) == 24, "read by crates/watch");
-_Static_assert(sizeof(struct connection_record) == 64, "read by crates/watch");
-_Static_assert(sizeof(struct state_record) == 136, "read by crates/watch");
+_Static_assert(sizeof(struct record_head) == 24, "read by crates/stalls/watch");
+_Static_assert(sizeof(struct connection_record) == 64, "read by crates/stalls/watch");
+_Static_assert(sizeof(struct state_record) == 136, "read by crates/stalls/watch");
 
 #endif

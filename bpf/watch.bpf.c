@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reports the state of this host's TCP senders: at each acknowledgement it
- * writes a record of the socket's variables to a ring buffer (docs/watch.md).
+ * writes a record of the socket's variables to a ring buffer (docs/use/watch.md).
  * It attaches to tracepoints by their BTF types, needs neither kprobes nor
  * ftrace, and changes no kernel state.
  *

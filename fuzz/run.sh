@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Fuzzes one target, guided by coverage (docs/fuzzing.md), from the corpus in
+# Fuzzes one target, guided by coverage (docs/contribute/fuzzing.md), from the corpus in
 # the tree. What is found on the way is kept in the target folder, below fuzz/;
 # an input that fails is named, and lies there as well.
 #

@@ -2,7 +2,7 @@
 /*
  * Netlink: options of the qdisc and of classes, statistics, and extack texts
  * for each refusal.  The kernel keeps 79 characters of a text, which a test
- * checks: crates/vmlab/tests/extack_texts.rs.
+ * checks: crates/lab/vmlab/tests/extack_texts.rs.
  */
 
 /* Sets the text for an option of the whole port that core/ refused. */

@@ -29,7 +29,10 @@ install_command() {
 	install -D -m 644 -t "$root/usr/lib/systemd/system" packaging/systemd/*.service
 	install -D -m 644 -t "$doc/examples/grafana" packaging/grafana/*.json
 	install -D -m 644 -t "$doc/examples/prometheus" packaging/prometheus/*.yml
-	install -D -m 644 -t "$doc" README.md SECURITY.md docs/*.md docs/host-file.schema.json "$out/pspacer.cdx.json" "$out/third-party"
+	install -D -m 644 -t "$doc" README.md SECURITY.md "$out/pspacer.cdx.json" "$out/third-party"
+	for part in use understand contribute; do
+		install -D -m 644 -t "$doc/$part" "docs/$part"/*.*
+	done
 	install -D -m 644 packaging/apparmor/pspacer "$root/etc/apparmor.d/pspacer"
 	install -d "$root/etc/pspacer"
 }
@@ -59,7 +62,7 @@ install_reserve() {
 
 # install_reserve_dev LIB_DIR
 install_reserve_dev() {
-	install -D -m 644 -t "$root/usr/include" crates/psp-reserve/include/psp_reserve.h
+	install -D -m 644 -t "$root/usr/include" crates/streams/psp-reserve/include/psp_reserve.h
 	install -d "$root$1/pkgconfig"
 	ln -sf libpsp_reserve.so.0 "$root$1/libpsp_reserve.so"
 	cat >"$root$1/pkgconfig/psp_reserve.pc" <<-END

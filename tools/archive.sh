@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Prints apt sources of Debian suites: this machine's own archive, with the suite
 # exchanged. This is a script because it runs before there is a Rust toolchain. The
-# laboratory does the same in crates/vmlab/src/sources.rs, which explains the method.
+# laboratory does the same in crates/lab/vmlab/src/sources.rs, which explains the method.
 #
 # usage: archive.sh SUITE...
 set -eu

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Downloads Debian packages of a suite into an empty folder, without installing them
 # and without root. An apt with a state of its own checks signatures and hashes. The
-# laboratory does the same in crates/vmlab/src/packages.rs and shares the lists of
+# laboratory does the same in crates/lab/vmlab/src/packages.rs and shares the lists of
 # packages with this script, so one lock guards both.
 #
 # usage: debs.sh SUITE FOLDER PACKAGE...

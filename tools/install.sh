@@ -90,7 +90,7 @@ install_command() {
 		-o -name '*.config' -o -name '*.conf' -o -name '*.md' -o -name '*.txt' \
 		-o -name .gitignore \) ! -name '*.mod.c' \
 		-exec cp --parents --preserve=mode -t "$share" {} +)
-	install -D -m 644 "$top/crates/stall/lua/pspacer.lua" "$share/wireshark/pspacer.lua"
+	install -D -m 644 "$top/crates/stalls/stall/lua/pspacer.lua" "$share/wireshark/pspacer.lua"
 	chmod -R a+rX,go-w "$share"
 	echo "$completions" | while read -r shell file; do
 		install -d "$(dirname "$dest/$file")"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
  * psp: the table of statistics.  A row is a member of the structs in sch_psp.h; rows are
- * in the order in which tc prints them.  kernel/psp_netlink.c, tc/stats.c and crates/tcpsp
+ * in the order in which tc prints them.  kernel/psp_netlink.c, tc/stats.c and crates/host/tcpsp
  * are compiled from it, section STATISTICS of docs/man/tc-psp.8 is made from it, and
  * tc/stats-table.c checks that it has each member once.
  *

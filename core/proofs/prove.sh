@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Proves what docs/proofs.md says of the core, by bounded model checking: every
+# Proves what docs/understand/proofs.md says of the core, by bounded model checking: every
 # harness in this folder, with CBMC, over the very files in core/src.
 #
 # usage: prove.sh [--core DIR] [--reached] [HARNESS...]

@@ -92,7 +92,7 @@ enum wire_counter {
 	WIRE_N_COUNTERS
 };
 
-/* One record of the timeline, little endian; format in docs/formats.md. */
+/* One record of the timeline, little endian; format in docs/use/formats.md. */
 struct wire_record {
 	__le64 start_ps;
 	__le64 arrive_ps;

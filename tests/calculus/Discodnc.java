@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Delay bounds of chains by the DiscoDNC, as the table that
-// crates/predict/tests/discodnc.rs compares ours with. See run.sh.
+// crates/streams/predict/tests/discodnc.rs compares ours with. See run.sh.
 
 import de.uni_kl.cs.discodnc.curves.CurvePwAffine;
 import de.uni_kl.cs.discodnc.nc.AnalysisConfig.Multiplexing;

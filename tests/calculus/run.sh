@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Computes delay bounds with the DiscoDNC, an existing network-calculus library,
-# and compares them with the committed table, which crates/predict is tested
+# and compares them with the committed table, which crates/streams/predict is tested
 # against. Maven fetches the library into the cache; nothing is installed.
 #
 # usage: run.sh [--write]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Stands in for crates/pace/build.rs in the copy that is mutated: tests load
+//! Stands in for crates/base/pace/build.rs in the copy that is mutated: tests load
 //! the core when they start, so a mutant is compiled but nothing linked anew.
 
 fn main() {

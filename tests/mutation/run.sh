@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Breaks a copy of the core in each way of mutants.txt and asks whether the tests of
-# crates/pace notice. The quickest tests run first, up to the first that fails. A test
+# crates/base/pace notice. The quickest tests run first, up to the first that fails. A test
 # that hangs has noticed, too.
 #
 # usage: run.sh [--only NAME]... [--list] [--commit REV]
@@ -120,18 +120,16 @@ rm -rf "$tree" "$MUTATION/core" "$MUTATION/mutants"
 mkdir -p "$tree" "$MUTATION/mutants"
 cd "$top"
 if [ -n "$commit" ]; then
-	# Older commits have no crates/testkit.
-	# shellcheck disable=SC2046 # no path, or one
-	git archive "$commit" core crates/pace $(git ls-tree --name-only "$commit" crates/testkit) \
-		fuzz/corpus Cargo.toml Cargo.lock | tar -x -C "$tree"
+	git archive "$commit" core crates/base/pace crates/base/testkit fuzz/corpus Cargo.toml Cargo.lock |
+		tar -x -C "$tree"
 else
-	git ls-files -z --cached --others --exclude-standard core crates/pace crates/testkit fuzz/corpus Cargo.toml Cargo.lock |
+	git ls-files -z --cached --others --exclude-standard core crates/base/pace crates/base/testkit fuzz/corpus Cargo.toml Cargo.lock |
 		tar -c --null --files-from=- --ignore-failed-read 2>/dev/null | tar -x -C "$tree"
 fi
-sed -i 's/^members = .*/members = ["crates\/*"]/' "$tree/Cargo.toml"
+perl -0pi -e 's/^members = \[.*?\]/members = ["crates\/base\/*"]/ms' "$tree/Cargo.toml"
 cp -r "$tree/core" "$MUTATION/core"
-cp "$tree/crates/pace/src/shim.c" "$MUTATION/core/"
-cp "$here/build.rs" "$tree/crates/pace/build.rs"
+cp "$tree/crates/base/pace/src/shim.c" "$MUTATION/core/"
+cp "$here/build.rs" "$tree/crates/base/pace/build.rs"
 compile "$MUTATION/core"
 
 echo "building the tests" >&2

@@ -100,7 +100,7 @@ library() {
 # The program of the library's own test, compiled and run with the packages alone, and a
 # manager on loopback that it asks.
 reserve() {
-	cp "$packages_top/crates/psp-reserve/tests/use.c" "$root/tmp/"
+	cp "$packages_top/crates/streams/psp-reserve/tests/use.c" "$root/tmp/"
 	cat >"$root/tmp/net.toml" <<-'END'
 		[[host]]
 		name = "a"

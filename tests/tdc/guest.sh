@@ -3,7 +3,7 @@
 #
 # Runs conformance cases inside the guest: guest.sh CASE-FILE...
 # A case file holds lines `case_id ID` and `step STAGE 'COMMAND'`, written by
-# crates/vmlab/src/tdc.rs, which reads the output: what a command printed, and
+# crates/lab/vmlab/src/tdc.rs, which reads the output: what a command printed, and
 # after it a line `@@ STAGE EXIT-STATUS`.
 #
 # Each case has a network namespace of its own, with the devices that tdc's

@@ -89,7 +89,7 @@ enum pace_error {
 	PACE_ERR_RESERVED,	/* together with the other classes', above the budget */
 };
 
-/* What a rate counts (docs/how-it-works.md, "What a rate counts"). */
+/* What a rate counts (docs/understand/how-it-works.md, "What a rate counts"). */
 enum pace_layer {
 	PACE_LAYER_LINK,	/* the frame as the host holds it: header, no FCS */
 	PACE_LAYER_WIRE,	/* padded, plus overhead: what the wire carries */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer doctor`: what keeps this host from pacing well, and what mends it (docs/monitoring.md).
+//! `pspacer doctor`: what keeps this host from pacing well, and what mends it (docs/use/monitoring.md).
 
 use std::io::Write;
 

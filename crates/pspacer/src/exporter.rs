@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer exporter`: statistics of psp for Prometheus (docs/monitoring.md).
+//! `pspacer exporter`: statistics of psp for Prometheus (docs/use/monitoring.md).
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer top`: every psp class of this host as it sends (docs/monitoring.md).
+//! `pspacer top`: every psp class of this host as it sends (docs/use/monitoring.md).
 
 use std::io::{self, IsTerminal, Write};
 use std::thread::sleep;

@@ -10,9 +10,9 @@ use std::process::Command;
 
 use crate::common::root;
 
-const MAP: &str = "docs/architecture.md";
+const MAP: &str = "docs/contribute/architecture.md";
 const RECIPES: &str = "CONTRIBUTING.md";
-const CLAIMS: &str = "docs/claims.md";
+const CLAIMS: &str = "docs/contribute/claims.md";
 
 /// Returns every Markdown file of the source tree. Built files are left out, and so are golden
 /// files, whose links are those of the page that they copy.
@@ -202,7 +202,7 @@ fn every_link_leads_somewhere() {
 
 #[test]
 fn a_link_to_nowhere_is_found() {
-    let page = root().join("docs/quickstart.md");
+    let page = root().join("docs/use/quickstart.md");
     let text = "# A\n[1](nowhere.md) [2](#a) [3](#b) `[4](code.md)`\n[5](../README.md#no-such-heading)\n```\n[6](fenced.md)\n```\n";
     let bad = broken_links(&page, text);
     assert_eq!(bad.len(), 3, "{bad:?}");
@@ -235,9 +235,8 @@ fn the_map_and_the_recipes_name_what_is_there() {
 #[test]
 fn every_crate_has_its_row_in_the_map() {
     let map = fs::read_to_string(root().join(MAP)).unwrap();
-    let bad: Vec<_> = fs::read_dir(root().join("crates"))
-        .unwrap()
-        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+    let bad: Vec<_> = folders_of_crates()
+        .into_keys()
         .filter(|name| {
             !map.lines()
                 .any(|l| l.starts_with('|') && l.contains(&format!("`{name}`")))
@@ -273,6 +272,28 @@ fn every_subcommand_has_its_row_in_the_map() {
     report("subcommands", &bad);
 }
 
+/// Returns the folder of each crate of the workspace.
+fn folders_of_crates() -> BTreeMap<String, PathBuf> {
+    let wings = fs::read_dir(root().join("crates")).unwrap();
+    let wings: Vec<_> = wings.map(|wing| wing.unwrap().path()).collect();
+    let inside = wings.iter().flat_map(|wing| fs::read_dir(wing).unwrap());
+    let folders = inside.map(|entry| entry.unwrap().path());
+    folders
+        .chain(wings.iter().cloned())
+        .filter(|folder| folder.join("Cargo.toml").exists())
+        .map(|folder| {
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            (name, folder)
+        })
+        .collect()
+}
+
+/// Returns the folder of a crate; one that does not exist if there is no such crate.
+fn folder_of(name: &str) -> PathBuf {
+    let folder = folders_of_crates().remove(name);
+    folder.unwrap_or_else(|| root().join("crates").join(name))
+}
+
 /// Returns what a command of the table of claims needs and is not there; `None` if all is.
 fn missing(command: &str) -> Option<String> {
     let words: Vec<&str> = command.split(' ').collect();
@@ -282,7 +303,7 @@ fn missing(command: &str) -> Option<String> {
         }
         ["cargo", "test", "-p", name, module] | ["cargo", "test", "-p", name, "--test", module] => {
             let file = module.trim_end_matches("::");
-            root().join(format!("crates/{name}/tests/{file}.rs"))
+            folder_of(name).join(format!("tests/{file}.rs"))
         }
         [
             "cargo",
@@ -295,7 +316,7 @@ fn missing(command: &str) -> Option<String> {
             "--",
             file,
         ] => {
-            let example = root().join(format!("crates/{name}/examples/{example}.rs"));
+            let example = folder_of(name).join(format!("examples/{example}.rs"));
             match example.exists() {
                 true => root().join(file),
                 false => example,

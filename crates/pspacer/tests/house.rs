@@ -39,7 +39,7 @@ fn needs_spdx(name: &str) -> bool {
     let generated = [
         "Cargo.lock",
         "LICENSES/",
-        "docs/figures/",
+        "docs/understand/figures/",
         "docs/results/figures/",
         ".gitignore",
     ];
@@ -355,44 +355,44 @@ fn there_is_one_version() {
 #[test]
 fn pure_crates_touch_no_world() {
     let pure = [
-        "crates/units/src",
-        "crates/toml-faults/src",
-        "crates/pace/src",
-        "crates/scenario/src",
-        "crates/sender-log/src",
-        "crates/st2110/src",
-        "crates/capture/src",
-        "crates/metrics/src",
-        "crates/report/src",
-        "crates/predict/src",
-        "crates/host-config/src",
-        "crates/admission/src",
-        "crates/top/src",
+        "crates/base/units/src",
+        "crates/base/toml-faults/src",
+        "crates/base/pace/src",
+        "crates/lab/scenario/src",
+        "crates/capture/sender-log/src",
+        "crates/capture/st2110/src",
+        "crates/capture/capture/src",
+        "crates/capture/metrics/src",
+        "crates/lab/report/src",
+        "crates/streams/predict/src",
+        "crates/host/host-config/src",
+        "crates/streams/admission/src",
+        "crates/host/top/src",
         // But for reading the host.
-        "crates/doctor/src/rules",
-        "crates/exporter/src/families.rs",
-        "crates/exporter/src/reservations.rs",
-        "crates/exporter/src/text.rs",
+        "crates/host/doctor/src/rules",
+        "crates/host/exporter/src/families.rs",
+        "crates/host/exporter/src/reservations.rs",
+        "crates/host/exporter/src/text.rs",
         // But for its store, its service and its client.
-        "crates/manager/src/answer.rs",
-        "crates/manager/src/machine",
-        "crates/manager/src/message.rs",
-        "crates/manager/src/overview.rs",
-        "crates/manager/src/parts.rs",
-        "crates/manager/src/pending.rs",
-        "crates/manager/src/record.rs",
+        "crates/streams/manager/src/answer.rs",
+        "crates/streams/manager/src/machine",
+        "crates/streams/manager/src/message.rs",
+        "crates/streams/manager/src/overview.rs",
+        "crates/streams/manager/src/parts.rs",
+        "crates/streams/manager/src/pending.rs",
+        "crates/streams/manager/src/record.rs",
         // These are the pure files of ping; run.rs and reflect.rs have the sockets.
-        "crates/ping/src/delays.rs",
-        "crates/ping/src/packet.rs",
-        "crates/ping/src/reflector.rs",
-        "crates/ping/src/schedule.rs",
-        "crates/ping/src/statistics.rs",
+        "crates/streams/ping/src/delays.rs",
+        "crates/streams/ping/src/packet.rs",
+        "crates/streams/ping/src/reflector.rs",
+        "crates/streams/ping/src/schedule.rs",
+        "crates/streams/ping/src/statistics.rs",
         // These are the pure files of the router; src/run has the threads.
-        "crates/router/src/config.rs",
-        "crates/router/src/ebox.rs",
-        "crates/router/src/ethernet.rs",
-        "crates/router/src/itm.rs",
-        "crates/router/src/table.rs",
+        "crates/streams/router/src/config.rs",
+        "crates/streams/router/src/ebox.rs",
+        "crates/streams/router/src/ethernet.rs",
+        "crates/streams/router/src/itm.rs",
+        "crates/streams/router/src/table.rs",
     ];
     let world = [
         "std::time::Instant",
@@ -457,7 +457,7 @@ fn property_tests_use_the_shared_set_up() {
     let mut blocks = 0;
     for (name, text) in files() {
         let rust = name.starts_with("crates/") && name.ends_with(".rs");
-        if !rust || name.starts_with("crates/testkit/") || name.ends_with("tests/house.rs") {
+        if !rust || name.starts_with("crates/base/testkit/") || name.ends_with("tests/house.rs") {
             continue;
         }
         blocks += text.matches("proptest! {").count();
@@ -503,6 +503,7 @@ fn every_file_of_tests_is_in_a_program() {
         let parts: Vec<&str> = name.split('/').collect();
         let (folder, file) = match parts[..] {
             ["crates", krate, "tests", file] => (format!("crates/{krate}"), file),
+            ["crates", wing, krate, "tests", file] => (format!("crates/{wing}/{krate}"), file),
             ["xtask", "tests", file] => ("xtask".to_owned(), file),
             _ => continue,
         };
@@ -528,10 +529,10 @@ fn every_file_of_tests_is_in_a_program() {
 #[test]
 fn unsafe_stays_in_the_bindings() {
     let bindings = [
-        "crates/pace/",
-        "crates/afxdp/",
-        "crates/psp-reserve/",
-        "crates/bpf-qdisc/src/memory.rs",
+        "crates/base/pace/",
+        "crates/streams/afxdp/",
+        "crates/streams/psp-reserve/",
+        "crates/host/bpf-qdisc/src/memory.rs",
     ];
     let bad: Vec<_> = files()
         .iter()

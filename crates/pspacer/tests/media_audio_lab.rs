@@ -154,7 +154,7 @@ fn streams_stay_even_beside_tcp_on_7() {
     streams_stay_even_beside_tcp(Kernel::V7);
 }
 
-/// The table of docs/media.md: `cargo test -p pspacer media_audio_lab:: -- --ignored --nocapture`.
+/// The table of docs/use/media.md: `cargo test -p pspacer media_audio_lab:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]
 fn what_each_qdisc_makes_of_audio_beside_tcp() {

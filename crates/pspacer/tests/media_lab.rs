@@ -130,7 +130,7 @@ fn gap_frames_keep_streams_narrow_on_7() {
     gap_frames_keep_streams_narrow(Kernel::V7);
 }
 
-/// The table of docs/media.md: `cargo test -p pspacer media_lab:: -- --ignored --nocapture`.
+/// The table of docs/use/media.md: `cargo test -p pspacer media_lab:: -- --ignored --nocapture`.
 #[test]
 #[ignore = "prints a table"]
 fn what_each_qdisc_makes_of_streams() {

@@ -8,7 +8,7 @@ use scenario::Kernel;
 use serde_json::Value;
 
 fn every_promise_is_kept(kernel: Kernel) {
-    let plan = root().join("crates/vmlab/tests/plans/periods.toml");
+    let plan = root().join("crates/lab/vmlab/tests/plans/periods.toml");
     let folder = tempfile::tempdir().unwrap();
     let ran = Command::new(env!("CARGO_BIN_EXE_pspacer"))
         .args([

@@ -386,7 +386,7 @@ fn tshark_filters_by_cause() {
             out.to_str().unwrap(),
         ]);
         let found: Value = serde_json::from_slice(&run.stdout).unwrap();
-        let lua = root().join("crates/stall/lua/pspacer.lua");
+        let lua = root().join("crates/stalls/stall/lua/pspacer.lua");
         let tshark = |more: &[&str]| {
             let mut command = Command::new("tshark");
             command.args(["-n", "-X", &format!("lua_script:{}", lua.display()), "-r"]);

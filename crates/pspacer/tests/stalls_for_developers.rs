@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/stalls-for-developers.md explains each cause: three sentences, and what to change.
+//! docs/contribute/stalls-for-developers.md explains each cause: three sentences, and what to change.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn sections(page: &str) -> Vec<(&str, &str)> {
 
 #[test]
 fn each_cause_has_its_section() {
-    let page = fs::read_to_string(root().join("docs/stalls-for-developers.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/contribute/stalls-for-developers.md")).unwrap();
     let sections = sections(&page);
     for cause in Cause::ALL {
         let name = serde_json::to_value(cause).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/a-stop-explained.md quotes what its commands print.
+//! docs/understand/a-stop-explained.md quotes what its commands print.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ fn the_page_quotes_what_its_commands_print() {
     ]);
     assert!(stalls.status.success(), "{}", text(&stalls.stderr));
     let said = text(&stalls.stdout);
-    let page = fs::read_to_string(root().join("docs/a-stop-explained.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/understand/a-stop-explained.md")).unwrap();
     let (_, quoted) = page.split_once("```text\n").unwrap();
     let (quoted, _) = quoted.split_once("```").unwrap();
     for line in quoted.lines() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes docs/benchmarks.md.
+//! Writes docs/understand/benchmarks.md.
 
 use crate::bench::figures::{CORE, DPDK, STRUCTURES, TAILS, is_core};
 use crate::bench::goals::{Aim, Goal, goals};
@@ -30,7 +30,7 @@ const HEAD: &str = "\
 <!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->
 # Benchmarks
 
-Made by `make bench`: every figure below was measured by the programs in [bench/](../bench) and
+Made by `make bench`: every figure below was measured by the programs in [bench/](../../bench) and
 written here by them. Absolute times are those of one machine; what counts are ratios, taken side
 by side in one run of one process.
 
@@ -100,8 +100,8 @@ const NOT_MEASURED: &str = "\
 
 Copying, classifying, locks, system calls, a NIC. What psp costs in a kernel, in instructions per
 packet beside tbf, htb and fq, is measured by the experiment `kernel-path-cost` in the laboratory
-([results](results/README.md)), where time is counted in instructions and so is exact; what the
-[laboratory](laboratory.md) and the [simulator](simulator.md) themselves take is said there. Other processors have other caches: the large numbers of
+([results](../results/README.md)), where time is counted in instructions and so is exact; what the
+[laboratory](../use/laboratory.md) and the [simulator](../use/simulator.md) themselves take is said there. Other processors have other caches: the large numbers of
 classes are about memory more than about anything else. Memory is in pages of 4 KB unless said
 otherwise above.
 ";
@@ -136,7 +136,7 @@ fn about_goals(wheel_from: u32) -> String {
 {} on its wheel. Figures are medians over the rounds of a run, quartiles in brackets. A ratio is taken
 within each round, in which all rivals run one after the other, and then the median of those; only a
 ratio between two numbers of classes is one of medians. What was tried where a goal is missed, and why it is:
-[A wheel for many classes](decisions/core.md#a-wheel-for-many-classes).
+[A wheel for many classes](../decisions/core.md#a-wheel-for-many-classes).
 
 ",
         units::display::count(wheel_from.into())

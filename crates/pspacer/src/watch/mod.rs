@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer watch`: tells why transfers stall while they run (docs/watch.md).
+//! `pspacer watch`: tells why transfers stall while they run (docs/use/watch.md).
 
 mod outputs;
 mod recording;

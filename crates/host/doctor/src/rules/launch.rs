@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules about launch times (SO_TXTIME): NICs that hold a frame until its time, and etf, which asks
+//! them to (docs/use/media.md).
+
+use tcpsp::Handle;
+
+use crate::facts::{Device, Facts, Qdisc};
+use crate::finding::{Finding, Severity};
+use crate::rules::device::of;
+
+/// Drivers of the kernel that offer etf's offload for all their NICs. The kernel tells nobody
+/// whether a driver does before it is asked to.
+const LAUNCH: &[&str] = &["igc", "fsl_enetc", "intel-eth-pci", "qcom-ethqos"];
+/// End of the names of stmmac's drivers, such as `imx-dwmac`.
+const STMMAC: &str = "dwmac";
+/// The driver whose i210 alone launches by time; and the i210, without the i211.
+const IGB: &str = "igb";
+const I210: &[u32] = &[
+    0x8086_1533,
+    0x8086_1536,
+    0x8086_1537,
+    0x8086_1538,
+    0x8086_157b,
+    0x8086_157c,
+];
+/// The driver that offers no launch times, and those of its NICs that have them: ConnectX-6 Dx and
+/// later, BlueField-2 and later.
+const MLX5: &str = "mlx5_core";
+const MLX5_LAUNCH: &[u32] = &[
+    0x15b3_101d,
+    0x15b3_101f,
+    0x15b3_1021,
+    0x15b3_1023,
+    0x15b3_a2d6,
+    0x15b3_a2dc,
+];
+
+/// Whether the kernel can ask the NIC to launch frames by time.
+fn launches(device: &Device) -> Option<&str> {
+    let driver = device.driver.as_deref()?;
+    let is_known = LAUNCH.contains(&driver) || driver.ends_with(STMMAC);
+    let is_i210 = driver == IGB && device.pci_id.is_some_and(|id| I210.contains(&id));
+    (is_known || is_i210).then_some(driver)
+}
+
+fn etf(device: &Device) -> Option<&Qdisc> {
+    device.qdiscs.iter().find(|qdisc| qdisc.kind == "etf")
+}
+
+/// Names where a qdisc is.
+fn at(qdisc: &Qdisc) -> String {
+    match qdisc.parent {
+        Handle::ROOT => "root".to_owned(),
+        parent => format!("parent {parent}"),
+    }
+}
+
+/// The NIC launches by time, and nothing asks it to.
+pub fn unused(_: &Facts, device: &Device) -> Option<Finding> {
+    let driver = launches(device)?;
+    if etf(device).is_some() {
+        return None;
+    }
+    let clock = match device.ptp_clock {
+        Some(number) => format!(", by /dev/ptp{number}"),
+        None => String::new(),
+    };
+    of(
+        device,
+        "launch-unused",
+        Severity::Note,
+        format!(
+            "Its NIC ({driver}) can hold each frame until its launch time{clock}; nothing asks it to."
+        ),
+        "etf with offload makes SO_TXTIME exact to the NIC's clock, whatever the host's timers do. It \
+         needs a transmit queue of its own: gap frames of psp and launch times cannot share one, \
+         whose frames leave in order.",
+        format!("ethtool -T {}", device.name),
+    )
+}
+
+/// etf leaves launching to the NIC.
+pub fn by_timer(_: &Facts, device: &Device) -> Option<Finding> {
+    let driver = launches(device)?;
+    let etf = etf(device).filter(|etf| etf.is_offloaded == Some(false))?;
+    of(
+        device,
+        "launch-by-timer",
+        Severity::Warning,
+        format!(
+            "etf at {} launches by the host's timers, and the NIC ({driver}) could.",
+            etf.parent
+        ),
+        "Frames with SO_TXTIME are as late as timers are.",
+        format!(
+            "tc qdisc replace dev {} {} etf clockid CLOCK_TAI delta 300000 offload",
+            device.name,
+            at(etf)
+        ),
+    )
+}
+
+/// The clock that the NIC launches by can be set.
+pub fn no_clock(_: &Facts, device: &Device) -> Option<Finding> {
+    let driver = launches(device)?;
+    etf(device)?;
+    if device.ptp_clock.is_some() || device.has_sent_timestamps.is_none() {
+        return None;
+    }
+    of(
+        device,
+        "launch-no-clock",
+        Severity::Warning,
+        format!("Its NIC ({driver}) launches by time, and the kernel names no clock of it."),
+        "Without a clock in /dev that ptp4l or phc2sys set, launch times mean another instant on the \
+         NIC than on the host.",
+        format!("ethtool -T {}", device.name),
+    )
+}
+
+/// The kernel can use what the NIC has.
+pub fn not_in_kernel(_: &Facts, device: &Device) -> Option<Finding> {
+    let is_mlx5 = device.driver.as_deref() == Some(MLX5);
+    if !is_mlx5 || !device.pci_id.is_some_and(|id| MLX5_LAUNCH.contains(&id)) {
+        return None;
+    }
+    of(
+        device,
+        "launch-not-in-kernel",
+        Severity::Note,
+        format!("Its NIC launches by time, and the kernel's driver does not offer it ({MLX5})."),
+        "Only programs that bypass the kernel (DPDK) have its launch times; etf with offload is \
+         refused, and SO_TXTIME is as exact as timers are.",
+        format!("ethtool -T {}", device.name),
+    )
+}
+
+/// etf is on a NIC that launches by time.
+pub fn software(_: &Facts, device: &Device) -> Option<Finding> {
+    let etf = etf(device)?;
+    if launches(device).is_some() || device.driver.as_deref() == Some(MLX5) {
+        return None;
+    }
+    of(
+        device,
+        "etf-software",
+        Severity::Note,
+        format!(
+            "etf at {} is on a NIC that does not launch by time, as far as is known.",
+            etf.parent
+        ),
+        "It is a timer there: frames with SO_TXTIME are as late as timers are.",
+        format!("tc -s qdisc show dev {}", device.name),
+    )
+}

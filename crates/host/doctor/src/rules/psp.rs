@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules about psp on a device: its options beside the driver, and what its statistics say.
+
+use tcpsp::{Gap, Handle, Mode, Why};
+use units::terse;
+
+use crate::facts::{Device, Facts};
+use crate::finding::{Finding, Severity};
+use crate::rules::device::{is_virtual, of, set_limits};
+
+/// Drivers whose NICs drop what the host makes of EtherType 0x8808, docs/use/real-nics.md.
+const DROP_PAUSE: &[&str] = &["i40e", "ice", "ixgbevf", "iavf"];
+/// A wire slower than this share of its line, in percent, is found slow.
+const SLOW_PERCENT: u64 = 97;
+/// Fewer gap frames in a second prove nothing.
+const FEW_GAP_FRAMES: u64 = 100;
+
+fn change(device: &Device, handle: Handle, options: &str) -> String {
+    format!(
+        "tc qdisc change dev {} handle {handle} psp {options}",
+        device.name
+    )
+}
+
+/// The NIC lets the gap frames pass that psp makes.
+pub fn dropped_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
+    let driver = device.driver.as_deref()?;
+    let psp = device
+        .psp
+        .iter()
+        .find(|psp| psp.options.gap == Gap::Pause)?;
+    if !DROP_PAUSE.contains(&driver) {
+        return None;
+    }
+    of(
+        device,
+        "gap-pause-dropped",
+        Severity::Fault,
+        format!("gap is pause, and {driver} drops frames of EtherType 0x8808 that the host makes."),
+        "Gap frames then take no time: psp finds no wire clock and paces by timer.",
+        change(device, psp.handle, "gap multicast"),
+    )
+}
+
+/// psp does not send PAUSE frames beside the device's own.
+pub fn pause_replaced(_: &Facts, device: &Device) -> Option<Finding> {
+    let is_pause = device.psp.iter().any(|psp| psp.options.gap == Gap::Pause);
+    if !is_pause || device.sends_pause != Some(true) {
+        return None;
+    }
+    of(
+        device,
+        "gap-pause-flow-control",
+        Severity::Note,
+        "gap is pause, and the device sends PAUSE frames of its own.".to_owned(),
+        "psp's PAUSE frames of time 0 would cancel them; psp therefore sends gap frames of gap multicast.",
+        format!("ethtool -A {} tx off", device.name),
+    )
+}
+
+/// psp sends gap frames where it was to.
+pub fn verdict(_: &Facts, device: &Device) -> Option<Finding> {
+    let wants = |psp: &&crate::facts::Psp| psp.options.mode != Mode::Timer;
+    let psp = device
+        .psp
+        .iter()
+        .filter(wants)
+        .find(|psp| psp.stats.why().is_some())?;
+    let why = psp.stats.why()?;
+    let (severity, what, matters, command) = match why {
+        // Known of the device without psp: see no_wire() and line_rate().
+        Why::Software if is_virtual(device) => return None,
+        Why::NoRate => return None,
+        // For milliseconds after the link came up.
+        Why::NotProved => return None,
+        Why::NoClock => (
+            Severity::Fault,
+            format!(
+                "psp found that the wire is no clock, {} times.",
+                psp.stats.no_clock
+            ),
+            "Gap frames took less time than the line rate says: the NIC drops them, or is virtual.",
+            change(device, psp.handle, "mode timer"),
+        ),
+        Why::Shared => (
+            Severity::Note,
+            format!("{} transmit queues share the line.", psp.stats.queues),
+            "Sent bytes are a clock in one queue alone: psp paces by timer. As the root it uses one.",
+            format!(
+                "tc qdisc replace dev {} root handle 1: psp default 1",
+                device.name
+            ),
+        ),
+        Why::NotEthernet | Why::NoQueue | Why::Software => (
+            Severity::Note,
+            format!("psp sends no gap frames: {why}."),
+            "It paces by timer, as exactly as timers are here.",
+            change(device, psp.handle, "mode timer"),
+        ),
+    };
+    of(device, "no-gap-frames", severity, what, matters, command)
+}
+
+/// The device sends the gap frames that it is given.
+pub fn lost_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
+    let trial = device.trial?;
+    let psp = device.psp.first()?;
+    // A tenth may be under way, or counted later.
+    let least = trial.sent_frames + trial.gap_frames - trial.gap_frames / 10;
+    if trial.gap_frames < FEW_GAP_FRAMES || trial.device_frames >= least {
+        return None;
+    }
+    of(
+        device,
+        "gap-frames-lost",
+        Severity::Fault,
+        format!(
+            "In a second psp gave {} frames and {} gap frames, and the device sent {}.",
+            trial.sent_frames, trial.gap_frames, trial.device_frames
+        ),
+        "Gap frames that the device drops take no time: frames leave early.",
+        change(device, psp.handle, "mode timer"),
+    )
+}
+
+/// The wire is as fast as its line.
+pub fn slow_wire(_: &Facts, device: &Device) -> Option<Finding> {
+    let slow = |psp: &&crate::facts::Psp| {
+        let measured = psp.stats.line_measured_bps;
+        measured != 0 && measured < psp.stats.line_rate_bps / 100 * SLOW_PERCENT
+    };
+    let psp = device.psp.iter().find(slow)?;
+    let measured = psp.stats.line_measured_bps;
+    of(
+        device,
+        "wire-slow",
+        Severity::Warning,
+        format!(
+            "The wire takes {}, its line is {}.",
+            terse::rate(measured),
+            terse::rate(psp.stats.line_rate_bps)
+        ),
+        "The bus, the host or a hypervisor is slower than the line: every rate is too low by that.",
+        change(device, psp.handle, &format!("line {measured}bit")),
+    )
+}
+
+/// psp's line is no faster than the device's.
+pub fn fast_line(_: &Facts, device: &Device) -> Option<Finding> {
+    let rate_bps = device.line_rate_bps?;
+    let fast = |psp: &&crate::facts::Psp| psp.options.line_rate_bps > Some(rate_bps);
+    let psp = device.psp.iter().find(fast)?;
+    of(
+        device,
+        "line-fast",
+        Severity::Fault,
+        format!(
+            "line is {}, the device sends {}.",
+            terse::rate(psp.options.line_rate_bps?),
+            terse::rate(rate_bps)
+        ),
+        "psp takes the wire for faster than it is: classes get less than their rates.",
+        change(device, psp.handle, &format!("line {rate_bps}bit")),
+    )
+}
+
+/// The wire does not run dry.
+pub fn wire_stops(_: &Facts, device: &Device) -> Option<Finding> {
+    let stops = |psp: &crate::facts::Psp| match device.trial {
+        Some(trial) => trial.wire_stops,
+        None => psp.stats.wire_stops,
+    };
+    let psp = device.psp.iter().find(|psp| stops(psp) > 0)?;
+    let since = if device.trial.is_some() {
+        "in a second"
+    } else {
+        "so far"
+    };
+    of(
+        device,
+        "wire-stops",
+        Severity::Warning,
+        format!(
+            "The wire was silent {} times {since} although a frame was due, for up to {}.",
+            stops(psp),
+            terse::ms(psp.stats.wire_stop_max_ns)
+        ),
+        "The host was held for longer than the byte queue limit lasts; frames were late by that.",
+        set_limits(device, queue_bytes(psp)),
+    )
+}
+
+/// Returns the bytes that the wire sends in the longest silence, at least in 60 µs.
+fn queue_bytes(psp: &crate::facts::Psp) -> u64 {
+    let held_ns = psp.stats.wire_stop_max_ns.max(60_000);
+    let bytes = u128::from(psp.stats.line_rate_bps) * u128::from(held_ns) / 8_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// The classes' rates fit the line.
+pub fn oversubscribed(_: &Facts, device: &Device) -> Option<Finding> {
+    let over = |psp: &&crate::facts::Psp| psp.rates_bps > psp.stats.line_rate_bps;
+    let psp = device.psp.iter().find(over)?;
+    of(
+        device,
+        "oversubscribed",
+        Severity::Warning,
+        format!(
+            "The rates of the classes of {} sum up to {}, the line is {}.",
+            psp.handle,
+            terse::rate(psp.rates_bps),
+            terse::rate(psp.stats.line_rate_bps)
+        ),
+        "While all send, each gets less than its rate, and frames are late.",
+        format!("tc class show dev {}", device.name),
+    )
+}
+
+/// Nothing is dropped.
+pub fn drops(_: &Facts, device: &Device) -> Option<Finding> {
+    let dropped = |psp: &&crate::facts::Psp| psp.drops.iter().any(|(_, frames)| *frames > 0);
+    let psp = device.psp.iter().find(dropped)?;
+    let causes = psp.drops.iter().filter(|(_, frames)| *frames > 0);
+    let causes: Vec<_> = causes
+        .map(|(cause, frames)| format!("{cause} {frames}"))
+        .collect();
+    of(
+        device,
+        "drops",
+        Severity::Warning,
+        format!("Frames were dropped so far: {}.", causes.join(", ")),
+        "More came than classes may send for longer than their queues hold, or frames were too long \
+         or too late; tc-psp(8) explains each cause.",
+        format!("tc -s class show dev {}", device.name),
+    )
+}
+
+/// Every frame has a class.
+pub fn unclassified(_: &Facts, device: &Device) -> Option<Finding> {
+    let psp = device
+        .psp
+        .iter()
+        .find(|psp| psp.stats.unclassified_frames > 0)?;
+    of(
+        device,
+        "unclassified",
+        Severity::Warning,
+        format!(
+            "{} frames had no class: neither a filter nor default claimed them.",
+            psp.stats.unclassified_frames
+        ),
+        "They are sent behind all classes, unpaced.",
+        change(device, psp.handle, "default 1"),
+    )
+}
+
+/// There is memory for gap frames.
+pub fn gap_memory(_: &Facts, device: &Device) -> Option<Finding> {
+    let psp = device.psp.iter().find(|psp| psp.stats.gap_failed > 0)?;
+    of(
+        device,
+        "gap-memory",
+        Severity::Warning,
+        format!("{} gap frames found no memory.", psp.stats.gap_failed),
+        "The byte clock stands still meanwhile, and frames are late.",
+        "sysctl vm.min_free_kbytes=262144".to_owned(),
+    )
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The subcommands `plan`, `apply`, `save`, `restore` and `remove`: they read a host's file and the
+//! kernel's tables, and make the changes of a plan (docs/use/host-file.md). What the file says and
+//! which changes lead to it is `host-config`'s. Others that make such plans use [`observe`],
+//! [`check`] and [`make`] with the same [`Lock`].
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod confirm;
+mod departure_times;
+mod make;
+mod observe;
+mod queue_limits;
+mod run_dir;
+
+use anyhow::Result;
+
+pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
+pub use commands::{Io, class_names};
+pub use make::{check, make};
+pub use observe::{Observed, observe};
+pub use run_dir::{Lock, folder, write};
+
+/// Runs a subcommand.
+///
+/// # Errors
+/// A fault in a file, what is in the way, or the kernel's refusal.
+pub fn run(command: &Command, io: &mut Io<'_>) -> Result<()> {
+    match command {
+        Command::Plan(args) => commands::plan(args, io),
+        Command::Apply(args) => commands::apply(args, io),
+        Command::Save(args) => commands::save(args, io),
+        Command::Restore(args) => commands::restore(args, io),
+        Command::Remove(args) => commands::remove(args, io),
+    }
+}

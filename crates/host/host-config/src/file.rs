@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A host's file: devices, their classes, and which frames go to which class. It is read and
+//! checked completely before anything is changed (docs/use/host-file.md).
+
+use tcpsp::{Budget, ClassOptions, Dynamic, Launch, Match, QdiscOptions, TypeOptions};
+use tcpsp::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
+use units::parse;
+
+use crate::error::ConfigError;
+use crate::launch_times::Launches;
+use crate::matching;
+use crate::minor;
+use crate::reader::{Item, Key, Section, Source, key};
+
+/// Most filters of a device: they have room to be put between each other.
+pub const MOST_RULES: usize = 1000;
+
+const RATE: &str = parse::RATE;
+const TIME: &str = parse::TIME;
+const WORD_ANY: &str = "true or false";
+const FRAMES: &str = "a number from 1 to 1048576";
+
+/// Keys of the file.
+pub(crate) const FILE_KEYS: &[Key] = &[key("device", "an array of tables, [[device]]")];
+/// Keys of a device.
+pub(crate) const DEVICE_KEYS: &[Key] = &[
+    key("name", "the name of a device, of up to 15 characters"),
+    key("line", "a rate such as \"10gbit\", or \"auto\""),
+    key("mode", "\"auto\", \"gap\", \"timer\" or \"hybrid\""),
+    key("queues", "\"root\" or \"mq\""),
+    key("backend", "\"module\", \"edt\" or \"auto\""),
+    key("default", "the name of a class of this device"),
+    key("layer", "\"link\", \"wire\" or \"ip\""),
+    key("order", "\"next\", \"clock\" or \"rate\""),
+    key("gap", "\"multicast\" or \"pause\""),
+    key("guard", WORD_ANY),
+    key("overhead", "a number from 0 to 256"),
+    key("split_gso", "\"auto\", \"on\" or \"off\""),
+    key("period", "a time from \"125us\" to \"1s\""),
+    key(
+        "budget",
+        "bytes a period such as \"50kb\", or \"70%\" of the line",
+    ),
+    key(
+        "align",
+        "a time below the period such as \"0ms\", or \"off\"",
+    ),
+    key(
+        "byte_queue_limit_min",
+        "a size up to \"1gb\", such as \"64kb\"",
+    ),
+    key("net_cls", WORD_ANY),
+    key("class", "an array of tables, [[device.class]]"),
+];
+/// Keys of a class.
+pub(crate) const CLASS_KEYS: &[Key] = &[
+    key(
+        "name",
+        "a name of letters, digits, `-`, `_` and `.`, of up to 32 characters",
+    ),
+    key("minor", "a hexadecimal number from \"8000\" to \"fffe\""),
+    key(
+        "type",
+        "\"paced\", \"normal\", \"dynamic\", \"rt\" or \"nrt\"",
+    ),
+    key("rate", RATE),
+    key("ceil", RATE),
+    key("share", "a share of the line such as \"20%\" or \"2.5%\""),
+    key("deadline", TIME),
+    key("quantum", "a size from \"256b\" to \"1mb\""),
+    key("reserve", "bytes a period such as \"15kb\""),
+    key("floor", RATE),
+    key("pacing_floor", RATE),
+    key("flows", "a number from 1 to 65536"),
+    key("limit", FRAMES),
+    key("flow_limit", FRAMES),
+    key("horizon", "a time from \"1s\" to \"3600s\""),
+    key("txtime", "\"monotonic\" or \"tai\""),
+    key("txtime_deadline", WORD_ANY),
+    key("txtime_late", "a time up to \"1s\""),
+    key(
+        "launches",
+        "a list of tables such as [{ every = \"1ms\", at = \"0us\", size = \"142b\" }]",
+    ),
+    key(
+        "match",
+        "a list of tables such as [{ to = \"192.0.2.0/24\" }]",
+    ),
+];
+
+/// The types that have a key of a class. All types have the keys that are not here.
+const KEYS_OF_TYPES: &[(&str, &[ClassType], &str)] = &[
+    (
+        "rate",
+        &[ClassType::Paced, ClassType::Dynamic],
+        "it only with type \"paced\" or \"dynamic\"",
+    ),
+    (
+        "ceil",
+        &[ClassType::Paced, ClassType::Dynamic],
+        "it only with type \"paced\" or \"dynamic\"",
+    ),
+    (
+        "share",
+        &[ClassType::Paced, ClassType::Rt, ClassType::Nrt],
+        "it only with type \"paced\", \"rt\" or \"nrt\"",
+    ),
+    (
+        "quantum",
+        &[ClassType::Normal],
+        "it only with type \"normal\"",
+    ),
+    (
+        "reserve",
+        &[ClassType::Rt, ClassType::Nrt],
+        "it only with type \"rt\" or \"nrt\"",
+    ),
+    ("floor", &[ClassType::Dynamic], DYNAMIC),
+    ("pacing_floor", &[ClassType::Dynamic], DYNAMIC),
+    ("flows", &[ClassType::Dynamic], DYNAMIC),
+    ("limit", &[ClassType::Dynamic], DYNAMIC),
+    ("flow_limit", &[ClassType::Dynamic], DYNAMIC),
+    (
+        "horizon",
+        &[ClassType::Paced, ClassType::Dynamic],
+        "it only with type \"dynamic\" or with `txtime`",
+    ),
+    ("txtime", &[ClassType::Paced], PACED),
+    ("txtime_deadline", &[ClassType::Paced], PACED),
+    ("txtime_late", &[ClassType::Paced], PACED),
+    ("launches", &[ClassType::Paced], PACED),
+];
+const PACED: &str = "it only with type \"paced\"";
+const DYNAMIC: &str = "it only with type \"dynamic\"";
+
+/// What a file says of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its devices.
+    pub devices: Vec<Device>,
+}
+
+/// Where psp stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// It is the device's root qdisc and sends through one transmit queue.
+    Root,
+    /// Each transmit queue has one, below mq. Rates are those of each queue.
+    Mq,
+}
+
+/// What paces a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The qdisc psp, which needs the module.
+    Module,
+    /// Departure times by a BPF classifier, which fq keeps.
+    Edt,
+    /// The module where the kernel has it, else departure times.
+    Auto,
+}
+
+/// What a file says of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Line of the name.
+    pub line: usize,
+    /// Where psp stands.
+    pub queues: Queues,
+    /// What paces it.
+    pub backend: Backend,
+    /// The options of psp, with Ethernet's overhead if none is given.
+    pub options: QdiscOptions,
+    /// Whether the overhead is given.
+    pub has_overhead: bool,
+    /// `limit_min` of the byte queue limit of each transmit queue.
+    pub byte_queue_limit_min_bytes: Option<u64>,
+    /// Its classes.
+    pub classes: Vec<Class>,
+    /// Which frames go to which class; the first that matches decides.
+    pub rules: Vec<Rule>,
+}
+
+/// A class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// Minor number of its id.
+    pub minor: u16,
+    /// Its options.
+    pub options: ClassOptions,
+    /// When its frames leave, if it says so.
+    pub launches: Vec<Launches>,
+}
+
+/// Frames of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// What the frames must have.
+    pub matching: Match,
+    /// Minor number of the class; 0 of [`Match::Cgroup`], which names it itself.
+    pub class: u16,
+}
+
+impl Host {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// The first fault: its line, key and value, what was expected, and the nearest name.
+    pub fn read(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let source = Source { file, text };
+        let table = source.parse()?;
+        let top = Section {
+            source,
+            table: &table,
+            offset: 0,
+            label: "the file",
+            keys: FILE_KEYS,
+        }
+        .check()?;
+        top.require("device")?;
+        let mut devices: Vec<Device> = Vec::new();
+        for section in top.tables("device", "[[device]]", DEVICE_KEYS)? {
+            let device = device(section)?;
+            let before = devices.iter().find(|before| before.name == device.name);
+            if let (Some(before), Some(name)) = (before, section.get("name")) {
+                return Err(name.duplicate(before.line));
+            }
+            devices.push(device);
+        }
+        Ok(Self { devices })
+    }
+}
+
+fn words<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Vec<(&'static str, T)> {
+    all.iter().map(|value| (word(*value), *value)).collect()
+}
+
+fn device(section: Section<'_>) -> Result<Device, ConfigError> {
+    let name = section.require("name")?;
+    let mut options = options(section)?;
+    let queues = [("root", Queues::Root), ("mq", Queues::Mq)];
+    let backends = [
+        ("module", Backend::Module),
+        ("edt", Backend::Edt),
+        ("auto", Backend::Auto),
+    ];
+    let sections = section.tables("class", "[[device.class]]", CLASS_KEYS)?;
+    let names = names(&sections)?;
+    let chosen: Vec<_> = names.iter().map(|(name, minor)| (*name, *minor)).collect();
+    let mut classes = Vec::new();
+    let mut rules = Vec::new();
+    for (section, minor) in sections.iter().zip(minor::minors(&chosen)) {
+        let class = class(*section, &options, minor)?;
+        for table in section.tables("match", "a match", matching::KEYS)? {
+            let matches = matching::read(table)?.into_iter();
+            rules.extend(matches.map(|matching| Rule {
+                matching,
+                class: minor,
+            }));
+        }
+        if let (Some(item), true) = (section.get("match"), rules.len() > MOST_RULES) {
+            return Err(item.fault(&format!(
+                "at most {MOST_RULES} filters of a device, of which one of ports without \
+                 protocol and address takes four"
+            )));
+        }
+        classes.push(class);
+    }
+    if let Some(item) = section.get("default") {
+        let wanted = item.text()?;
+        let class = classes.iter().find(|class| class.name == wanted);
+        let known = || classes.iter().map(|class| class.name.clone()).collect();
+        options.default_minor = class.ok_or_else(|| item.unknown(known()))?.minor;
+    }
+    if section.boolean("net_cls")? == Some(true) {
+        rules.push(Rule {
+            matching: Match::Cgroup,
+            class: 0,
+        });
+    }
+    check_reservations(section, &options, &classes)?;
+    Ok(Device {
+        name: name.parsed(matching::device_name)?,
+        line: name.line(),
+        queues: section.word("queues", &queues)?.unwrap_or(Queues::Root),
+        backend: section
+            .word("backend", &backends)?
+            .unwrap_or(Backend::Module),
+        has_overhead: section.get("overhead").is_some(),
+        byte_queue_limit_min_bytes: section.size("byte_queue_limit_min", 0..=1 << 30)?,
+        options,
+        classes,
+        rules,
+    })
+}
+
+fn options(section: Section<'_>) -> Result<QdiscOptions, ConfigError> {
+    let none = QdiscOptions::default_of(true);
+    let line = |text: &str| match text {
+        "auto" => Some(None),
+        _ => parse::rate_bps(text).filter(|rate| *rate > 0).map(Some),
+    };
+    let period_ns = section.time("period", 125_000..=1_000_000_000)?;
+    let period_ns = period_ns.unwrap_or(none.period_ns);
+    let align = |text: &str| match text {
+        "off" => Some(None),
+        _ => parse::time_ns(text)
+            .filter(|align| *align < period_ns)
+            .map(Some),
+    };
+    Ok(QdiscOptions {
+        default_minor: 0,
+        line_rate_bps: section.parsed("line", line)?.unwrap_or(none.line_rate_bps),
+        mode: section
+            .word("mode", &words(Mode::ALL, Mode::word))?
+            .unwrap_or(none.mode),
+        overhead_bytes: section
+            .number("overhead", 0..=256)?
+            .unwrap_or(none.overhead_bytes),
+        layer: section
+            .word("layer", &words(Layer::ALL, Layer::word))?
+            .unwrap_or(none.layer),
+        order: section
+            .word("order", &words(Order::ALL, Order::word))?
+            .unwrap_or(none.order),
+        gap: section
+            .word("gap", &words(Gap::ALL, Gap::word))?
+            .unwrap_or(none.gap),
+        guard: section.boolean("guard")?.unwrap_or(none.guard),
+        split_gso: section
+            .word("split_gso", &words(SplitGso::ALL, SplitGso::word))?
+            .unwrap_or(none.split_gso),
+        period_ns,
+        budget: section.parsed("budget", budget)?.unwrap_or(none.budget),
+        align_ns: section.parsed("align", align)?.unwrap_or(none.align_ns),
+    })
+}
+
+fn budget(text: &str) -> Option<Budget> {
+    let Some(percent) = text.strip_suffix('%') else {
+        let bytes = parse::size_bytes(text).filter(|bytes| *bytes > 0);
+        return bytes.map(Budget::Bytes);
+    };
+    let is_number = percent.bytes().all(|byte| byte.is_ascii_digit());
+    let percent = percent.parse().ok().filter(|p| (1..=100).contains(p));
+    percent.filter(|_| is_number).map(Budget::Percent)
+}
+
+/// Returns names and chosen minor numbers of classes.
+fn names<'a>(sections: &[Section<'a>]) -> Result<Vec<(&'a str, Option<u16>)>, ConfigError> {
+    let mut names: Vec<(&str, Option<u16>)> = Vec::new();
+    let mut lines = Vec::new();
+    for section in sections {
+        let item = section.require("name")?;
+        let name = item.text()?;
+        let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || name.len() > 32 || !name.chars().all(known) {
+            return Err(item.wrong());
+        }
+        let minor = section.parsed("minor", |text| {
+            u16::from_str_radix(text, 16)
+                .ok()
+                .filter(|minor| !text.starts_with('+') && minor::is_ours(*minor))
+        })?;
+        let line_of = |at: Option<usize>| at.and_then(|at| lines.get(at)).copied();
+        let of_name = names.iter().position(|(before, _)| *before == name);
+        if let Some(first) = line_of(of_name) {
+            return Err(item.duplicate(first));
+        }
+        let of_minor = names
+            .iter()
+            .position(|(_, before)| minor.is_some() && *before == minor);
+        if let (Some(first), Some(item)) = (line_of(of_minor), section.get("minor")) {
+            return Err(item.duplicate(first));
+        }
+        names.push((name, minor));
+        lines.push(item.line());
+    }
+    Ok(names)
+}
+
+fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, ConfigError> {
+    let name = section.require("name")?.text()?.to_owned();
+    let has = |key| section.get(key).is_some();
+    let types = words(ClassType::ALL, ClassType::word);
+    let class_type = match section.word("type", &types)? {
+        Some(class_type) => class_type,
+        None if has("rate") || has("share") => ClassType::Paced,
+        None => return Err(section.lacks("rate", "a rate, a share, or a type")),
+    };
+    for (key, types, expected) in KEYS_OF_TYPES {
+        if let (Some(item), false) = (section.get(key), types.contains(&class_type)) {
+            return Err(item.fault(expected));
+        }
+    }
+    let share = share(section, of)?;
+    let by_type = match class_type {
+        ClassType::Normal => TypeOptions::Normal {
+            quantum_bytes: section
+                .size("quantum", 256..=1 << 20)?
+                .and_then(|bytes| bytes.try_into().ok()),
+        },
+        ClassType::Paced => paced(section, of, share)?,
+        ClassType::Dynamic => TypeOptions::Dynamic(dynamic(section, of)?),
+        ClassType::Rt => TypeOptions::Rt {
+            reserve_bytes: reserve(section, of, share)?,
+        },
+        ClassType::Nrt => TypeOptions::Nrt {
+            reserve_bytes: reserve(section, of, share)?,
+        },
+    };
+    let deadline_ns = section.time("deadline", 0..=u64::MAX)?;
+    Ok(Class {
+        name,
+        minor,
+        options: ClassOptions {
+            by_type,
+            deadline_ns: deadline_ns.filter(|deadline| *deadline > 0),
+        },
+        launches: Launches::read(section)?,
+    })
+}
+
+/// A share of the line, in bit/s.
+fn share(section: Section<'_>, of: &QdiscOptions) -> Result<Option<u64>, ConfigError> {
+    let Some(item) = section.get("share") else {
+        return Ok(None);
+    };
+    for other in ["rate", "reserve"] {
+        if section.get(other).is_some() {
+            return Err(item.fault(&format!("either it or `{other}`")));
+        }
+    }
+    // Percents are read as a rate, so that they are exact: 1% is 1000 of 100000.
+    let thousandths = item.parsed(|text| {
+        let number = text.strip_suffix('%')?;
+        let number = parse::rate_bps(&format!("{number}kbit"))?;
+        (1..=100_000).contains(&number).then_some(number)
+    })?;
+    let line_bps = of.line_rate_bps.ok_or_else(|| {
+        item.fault("a rate: a share is of the line, and the device's `line` is \"auto\"")
+    })?;
+    let share_bps = u128::from(line_bps) * u128::from(thousandths) / 100_000;
+    Ok(u64::try_from(share_bps).ok())
+}
+
+/// Returns a rate if it is at most the line's.
+fn within_line(
+    section: Section<'_>,
+    key: &'static str,
+    of: &QdiscOptions,
+) -> Result<Option<u64>, ConfigError> {
+    let rate = section.rate(key)?;
+    if let (Some(rate), Some(line_bps), Some(item)) = (rate, of.line_rate_bps, section.get(key)) {
+        if rate > line_bps {
+            return Err(item.fault(&format!(
+                "at most the line's {}",
+                units::display::rate(line_bps as f64)
+            )));
+        }
+    }
+    Ok(rate)
+}
+
+/// Rejects a value that is below another.
+fn at_least(
+    item: Option<Item<'_>>,
+    value: Option<u64>,
+    least: Option<u64>,
+    of: &str,
+) -> Result<(), ConfigError> {
+    match (item, value, least) {
+        (Some(item), Some(value), Some(least)) if value < least => {
+            Err(item.fault(&format!("at least the {of}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn paced(
+    section: Section<'_>,
+    of: &QdiscOptions,
+    share: Option<u64>,
+) -> Result<TypeOptions, ConfigError> {
+    let rate_bps = match share {
+        Some(share) => share,
+        None => match within_line(section, "rate", of)? {
+            Some(rate) => rate,
+            None => return Err(section.lacks("rate", "a rate or a share")),
+        },
+    };
+    let ceil_bps = within_line(section, "ceil", of)?;
+    at_least(section.get("ceil"), ceil_bps, Some(rate_bps), "rate")?;
+    Ok(TypeOptions::Paced {
+        rate_bps,
+        ceil_bps,
+        launch: launch(section)?,
+    })
+}
+
+/// How a class's frames leave at the time that their sockets say.
+fn launch(section: Section<'_>) -> Result<Option<Launch>, ConfigError> {
+    let Some(clock) = section.word("txtime", &words(LaunchClock::ALL, LaunchClock::word))? else {
+        for key in ["txtime_deadline", "txtime_late", "horizon"] {
+            if let Some(item) = section.get(key) {
+                return Err(item.fault("it only with `txtime`"));
+            }
+        }
+        return Ok(None);
+    };
+    if let Some(item) = section.get("deadline") {
+        return Err(item.fault("none with `txtime`, but `txtime_late`"));
+    }
+    let none = Launch::new(clock);
+    let late_ns = section.time("txtime_late", 0..=1_000_000_000)?;
+    Ok(Some(Launch {
+        clock,
+        is_deadline: section
+            .boolean("txtime_deadline")?
+            .unwrap_or(none.is_deadline),
+        late_ns: late_ns.filter(|late_ns| *late_ns > 0),
+        horizon_ns: horizon_ns(section)?.unwrap_or(none.horizon_ns),
+    }))
+}
+
+fn horizon_ns(section: Section<'_>) -> Result<Option<u64>, ConfigError> {
+    section.time("horizon", 1_000_000_000..=3_600_000_000_000)
+}
+
+fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, ConfigError> {
+    let none = Dynamic::default();
+    let frames = 1..=1 << 20;
+    let dynamic = Dynamic {
+        rate_bps: within_line(section, "rate", of)?,
+        ceil_bps: within_line(section, "ceil", of)?,
+        floor_bps: section.rate("floor")?,
+        pacing_floor_bps: section.rate("pacing_floor")?,
+        flows: section.number("flows", 1..=65_536)?.unwrap_or(none.flows),
+        limit_frames: section
+            .number("limit", frames.clone())?
+            .unwrap_or(none.limit_frames),
+        flow_limit_frames: section
+            .number("flow_limit", frames)?
+            .unwrap_or(none.flow_limit_frames),
+        horizon_ns: horizon_ns(section)?.unwrap_or(none.horizon_ns),
+    };
+    for (least, what) in [
+        (dynamic.rate_bps, "rate"),
+        (dynamic.floor_bps, "floor"),
+        (dynamic.pacing_floor_bps, "pacing_floor"),
+    ] {
+        at_least(section.get("ceil"), dynamic.ceil_bps, least, what)?;
+    }
+    Ok(dynamic)
+}
+
+fn reserve(
+    section: Section<'_>,
+    of: &QdiscOptions,
+    share: Option<u64>,
+) -> Result<u64, ConfigError> {
+    let given = section.size("reserve", 1..=u64::MAX)?;
+    let of_share = share.and_then(|share_bps| bytes_in(share_bps, of.period_ns));
+    match given.or(of_share).filter(|bytes| *bytes > 0) {
+        Some(bytes) => Ok(bytes),
+        None => Err(section.lacks("reserve", "bytes a period, or a share of the line")),
+    }
+}
+
+/// Returns the bytes that a rate is in a period, rounded down.
+fn bytes_in(rate_bps: u64, period_ns: u64) -> Option<u64> {
+    let bytes = u128::from(rate_bps) * u128::from(period_ns) / 8_000_000_000;
+    u64::try_from(bytes).ok()
+}
+
+/// Returns the bytes of a budget, on a line of this rate.
+#[must_use]
+pub(crate) fn budget_bytes(options: &QdiscOptions, line_bps: Option<u64>) -> Option<u64> {
+    match options.budget {
+        Budget::Bytes(bytes) => Some(bytes),
+        Budget::Percent(percent) => {
+            let whole = bytes_in(line_bps?, options.period_ns)?;
+            u64::try_from(u128::from(whole) * u128::from(percent) / 100).ok()
+        }
+    }
+}
+
+/// Rejects reservations that are more than the budget, if that is known.
+fn check_reservations(
+    section: Section<'_>,
+    options: &QdiscOptions,
+    classes: &[Class],
+) -> Result<(), ConfigError> {
+    let reserved: u64 = classes
+        .iter()
+        .map(|class| class.options.reserve_bytes())
+        .fold(0, u64::saturating_add);
+    match budget_bytes(options, options.line_rate_bps) {
+        Some(budget) if reserved > budget => Err(match section.get("budget") {
+            Some(item) => item.fault(&format!(
+                "at least {reserved} bytes a period, which the classes reserve; it is {budget}"
+            )),
+            None => section.lacks(
+                "budget",
+                &format!(
+                    "at least {reserved} bytes a period, which the classes reserve; without it \
+                     it is {budget}"
+                ),
+            ),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of psp's qdisc and classes: read from and written as the kernel's attributes, as
+//! `uapi/sch_psp.h` describes them. The meaning of each is in tc-psp(8).
+
+use serde::Serialize;
+use units::ethernet;
+
+use crate::attribute::{self, Attribute, Found};
+use crate::choices::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
+use crate::uapi::*;
+
+/// Default period: paper 004's.
+const PERIOD_NS: u64 = units::itm::PERIOD_NS;
+/// Default of [`Budget`]: paper 004's share of the line.
+const BUDGET_PERCENT: u32 = 70;
+/// Defaults of a dynamic class, as `kernel/sch_psp.c` has them.
+const FLOWS: u32 = 16_384;
+const LIMIT_FRAMES: u32 = 32_768;
+const FLOW_LIMIT_FRAMES: u32 = 4_096;
+const HORIZON_NS: u64 = 10_000_000_000;
+
+/// What a port sends in a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Budget {
+    /// So many bytes.
+    Bytes(u64),
+    /// So much of what the line carries in a period.
+    Percent(u32),
+}
+
+/// Options of the qdisc.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QdiscOptions {
+    /// Minor of the class for frames that no filter claims; 0: none.
+    pub default_minor: u16,
+    /// Line rate; `None`: the device's.
+    pub line_rate_bps: Option<u64>,
+    /// How time passes.
+    pub mode: Mode,
+    /// Bytes a frame takes on the wire beyond what the host holds.
+    pub overhead_bytes: u32,
+    /// What rates count.
+    pub layer: Layer,
+    /// Which of several due classes goes first.
+    pub order: Order,
+    /// Type of gap frame.
+    pub gap: Gap,
+    /// Whether normal frames are sent only where they fit before the next paced one.
+    pub guard: bool,
+    /// Whether bursts are cut.
+    pub split_gso: SplitGso,
+    /// Length of a period.
+    pub period_ns: u64,
+    /// What the port sends in a period.
+    pub budget: Budget,
+    /// Time from a multiple of the period on CLOCK_TAI to the beginning of a period; `None`: any.
+    pub align_ns: Option<u64>,
+}
+
+impl QdiscOptions {
+    /// Returns what the kernel takes where nothing is said.
+    #[must_use]
+    pub fn default_of(is_ethernet: bool) -> Self {
+        Self {
+            default_minor: 0,
+            line_rate_bps: None,
+            mode: Mode::Auto,
+            overhead_bytes: match is_ethernet {
+                true => ethernet::WIRE_OVERHEAD_BYTES,
+                false => 0,
+            },
+            layer: Layer::Link,
+            order: Order::Next,
+            gap: Gap::Multicast,
+            guard: false,
+            split_gso: SplitGso::Auto,
+            period_ns: PERIOD_NS,
+            budget: Budget::Percent(BUDGET_PERCENT),
+            align_ns: None,
+        }
+    }
+
+    /// Reads what the kernel dumps.
+    #[must_use]
+    pub fn read(options: &[u8]) -> Self {
+        let attributes = attribute::read(options);
+        let found = Found(&attributes);
+        let none = Self::default_of(true);
+        let number = |kind| found.number(kind);
+        Self {
+            default_minor: number(TCA_PSP_DEFAULT)
+                .and_then(|minor| minor.try_into().ok())
+                .unwrap_or(none.default_minor),
+            line_rate_bps: number(TCA_PSP_LINE_RATE).filter(|rate| *rate != 0),
+            mode: number(TCA_PSP_MODE)
+                .and_then(Mode::from_number)
+                .unwrap_or(none.mode),
+            overhead_bytes: found.u32(TCA_PSP_OVERHEAD).unwrap_or(none.overhead_bytes),
+            layer: number(TCA_PSP_LAYER)
+                .and_then(Layer::from_number)
+                .unwrap_or(none.layer),
+            order: number(TCA_PSP_ORDER)
+                .and_then(Order::from_number)
+                .unwrap_or(none.order),
+            gap: number(TCA_PSP_GAP)
+                .and_then(Gap::from_number)
+                .unwrap_or(none.gap),
+            guard: number(TCA_PSP_GUARD).is_some_and(|guard| guard != 0),
+            split_gso: number(TCA_PSP_SPLIT_GSO)
+                .and_then(SplitGso::from_number)
+                .unwrap_or(none.split_gso),
+            period_ns: number(TCA_PSP_PERIOD).unwrap_or(none.period_ns),
+            budget: match number(TCA_PSP_BUDGET).filter(|bytes| *bytes != 0) {
+                Some(bytes) => Budget::Bytes(bytes),
+                None => found
+                    .u32(TCA_PSP_BUDGET_PERCENT)
+                    .map_or(none.budget, Budget::Percent),
+            },
+            align_ns: number(TCA_PSP_ALIGN).filter(|align| *align != TC_PSP_ALIGN_OFF),
+        }
+    }
+
+    /// Returns the attributes that set all options.
+    #[must_use]
+    pub fn write(&self) -> Vec<Attribute> {
+        let word = |kind, number| Attribute::u8(kind, u8::try_from(number).unwrap_or(u8::MAX));
+        let mut all = vec![
+            Attribute::u32(TCA_PSP_DEFAULT, self.default_minor.into()),
+            Attribute::u64(TCA_PSP_LINE_RATE, self.line_rate_bps.unwrap_or(0)),
+            word(TCA_PSP_MODE, self.mode.number()),
+            Attribute::u32(TCA_PSP_OVERHEAD, self.overhead_bytes),
+            word(TCA_PSP_LAYER, self.layer.number()),
+            word(TCA_PSP_ORDER, self.order.number()),
+            word(TCA_PSP_GAP, self.gap.number()),
+            word(TCA_PSP_GUARD, self.guard.into()),
+            word(TCA_PSP_SPLIT_GSO, self.split_gso.number()),
+            Attribute::u64(TCA_PSP_PERIOD, self.period_ns),
+            Attribute::u64(TCA_PSP_ALIGN, self.align_ns.unwrap_or(TC_PSP_ALIGN_OFF)),
+        ];
+        match self.budget {
+            Budget::Bytes(bytes) => all.push(Attribute::u64(TCA_PSP_BUDGET, bytes)),
+            Budget::Percent(percent) => {
+                all.push(Attribute::u64(TCA_PSP_BUDGET, 0));
+                all.push(Attribute::u32(TCA_PSP_BUDGET_PERCENT, percent));
+            }
+        }
+        all
+    }
+}
+
+/// Options of a class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClassOptions {
+    /// Type, with what that type has.
+    #[serde(flatten)]
+    pub by_type: TypeOptions,
+    /// Frames that have waited for longer are dropped; `None`: never.
+    pub deadline_ns: Option<u64>,
+}
+
+/// A type of class, with its options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TypeOptions {
+    /// Best effort.
+    Normal {
+        /// Bytes of a turn; `None`: one largest frame.
+        quantum_bytes: Option<u32>,
+    },
+    /// Has a rate.
+    Paced {
+        /// The rate.
+        rate_bps: u64,
+        /// Borrows up to this rate; `None`: never.
+        ceil_bps: Option<u64>,
+        /// Frames leave at the time that their sockets say; `None`: at the rate.
+        launch: Option<Launch>,
+    },
+    /// Each TCP flow at packet size x cwnd / RTT.
+    Dynamic(Dynamic),
+    /// Frames that arrived before a period leave in it.
+    Rt {
+        /// Bytes of a period.
+        reserve_bytes: u64,
+    },
+    /// A share of each period.
+    Nrt {
+        /// Bytes of a period.
+        reserve_bytes: u64,
+    },
+}
+
+/// Options of a class whose frames have launch times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Launch {
+    /// Their clock.
+    pub clock: LaunchClock,
+    /// They are deadlines: frames may leave earlier.
+    pub is_deadline: bool,
+    /// A frame that would leave so much later is dropped; `None`: 1 ms, or of deadlines none.
+    pub late_ns: Option<u64>,
+    /// A frame that would wait for longer is refused.
+    pub horizon_ns: u64,
+}
+
+impl Launch {
+    /// Returns the kernel's defaults.
+    #[must_use]
+    pub fn new(clock: LaunchClock) -> Self {
+        Self {
+            clock,
+            is_deadline: false,
+            late_ns: None,
+            horizon_ns: HORIZON_NS,
+        }
+    }
+
+    fn read(found: Found<'_>) -> Option<Self> {
+        let clock = LaunchClock::from_number(found.number(TCA_PSP_CLASS_TXTIME)?)?;
+        let some = |kind| found.number(kind).filter(|number| *number != 0);
+        Some(Self {
+            is_deadline: some(TCA_PSP_CLASS_TXTIME_DEADLINE).is_some(),
+            late_ns: some(TCA_PSP_CLASS_TXTIME_LATE),
+            horizon_ns: some(TCA_PSP_CLASS_HORIZON).unwrap_or(HORIZON_NS),
+            ..Self::new(clock)
+        })
+    }
+
+    /// The kernel refuses the others without the first.
+    fn write(launch: Option<&Self>, all: &mut Vec<Attribute>) {
+        let word = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
+        let Some(launch) = launch else {
+            all.push(Attribute::u8(TCA_PSP_CLASS_TXTIME, 0));
+            return;
+        };
+        all.extend([
+            Attribute::u8(TCA_PSP_CLASS_TXTIME, word(launch.clock.number())),
+            Attribute::u8(TCA_PSP_CLASS_TXTIME_DEADLINE, launch.is_deadline.into()),
+            Attribute::u64(TCA_PSP_CLASS_TXTIME_LATE, launch.late_ns.unwrap_or(0)),
+            Attribute::u64(TCA_PSP_CLASS_HORIZON, launch.horizon_ns),
+        ]);
+    }
+}
+
+/// Options of a dynamic class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dynamic {
+    /// Rate of frames without a socket, all together; `None`: the ceil.
+    pub rate_bps: Option<u64>,
+    /// No flow is faster; `None`: than the line.
+    pub ceil_bps: Option<u64>,
+    /// The formula gives no flow less; `None`: one largest frame in 200 ms.
+    pub floor_bps: Option<u64>,
+    /// No flow is slower, whatever its socket asks for; `None`: one largest frame in a horizon.
+    pub pacing_floor_bps: Option<u64>,
+    /// Most flows.
+    pub flows: u32,
+    /// Most frames of all flows.
+    pub limit_frames: u32,
+    /// Most frames of a flow.
+    pub flow_limit_frames: u32,
+    /// A frame that would wait for longer is dropped.
+    pub horizon_ns: u64,
+}
+
+impl Default for Dynamic {
+    fn default() -> Self {
+        Self {
+            rate_bps: None,
+            ceil_bps: None,
+            floor_bps: None,
+            pacing_floor_bps: None,
+            flows: FLOWS,
+            limit_frames: LIMIT_FRAMES,
+            flow_limit_frames: FLOW_LIMIT_FRAMES,
+            horizon_ns: HORIZON_NS,
+        }
+    }
+}
+
+impl ClassOptions {
+    /// Returns a class of this type without a deadline.
+    #[must_use]
+    pub fn new(by_type: TypeOptions) -> Self {
+        Self {
+            by_type,
+            deadline_ns: None,
+        }
+    }
+
+    /// Returns the type.
+    #[must_use]
+    pub fn class_type(&self) -> ClassType {
+        match self.by_type {
+            TypeOptions::Normal { .. } => ClassType::Normal,
+            TypeOptions::Paced { .. } => ClassType::Paced,
+            TypeOptions::Dynamic(_) => ClassType::Dynamic,
+            TypeOptions::Rt { .. } => ClassType::Rt,
+            TypeOptions::Nrt { .. } => ClassType::Nrt,
+        }
+    }
+
+    /// Returns the bytes of a period that the class reserves.
+    #[must_use]
+    pub fn reserve_bytes(&self) -> u64 {
+        match self.by_type {
+            TypeOptions::Rt { reserve_bytes } | TypeOptions::Nrt { reserve_bytes } => reserve_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Reads what the kernel dumps. A type that is not known here is best effort.
+    #[must_use]
+    pub fn read(options: &[u8]) -> Self {
+        let attributes = attribute::read(options);
+        let found = Found(&attributes);
+        let some = |kind| found.number(kind).filter(|number| *number != 0);
+        let class_type = found
+            .number(TCA_PSP_CLASS_TYPE)
+            .and_then(ClassType::from_number);
+        let reserve_bytes = some(TCA_PSP_CLASS_RESERVE).unwrap_or(0);
+        let by_type = match class_type.unwrap_or(ClassType::Normal) {
+            ClassType::Normal => TypeOptions::Normal {
+                quantum_bytes: found.u32(TCA_PSP_CLASS_QUANTUM).filter(|q| *q != 0),
+            },
+            ClassType::Paced => TypeOptions::Paced {
+                rate_bps: some(TCA_PSP_CLASS_RATE).unwrap_or(0),
+                ceil_bps: some(TCA_PSP_CLASS_CEIL),
+                launch: Launch::read(found),
+            },
+            ClassType::Dynamic => TypeOptions::Dynamic(Dynamic::read(found)),
+            ClassType::Rt => TypeOptions::Rt { reserve_bytes },
+            ClassType::Nrt => TypeOptions::Nrt { reserve_bytes },
+        };
+        Self {
+            by_type,
+            deadline_ns: some(TCA_PSP_CLASS_DEADLINE),
+        }
+    }
+
+    /// Returns the attributes that set all options of the type.
+    #[must_use]
+    pub fn write(&self) -> Vec<Attribute> {
+        let number = u8::try_from(self.class_type().number()).unwrap_or(u8::MAX);
+        let mut all = vec![
+            Attribute::u8(TCA_PSP_CLASS_TYPE, number),
+            Attribute::u64(TCA_PSP_CLASS_DEADLINE, self.deadline_ns.unwrap_or(0)),
+        ];
+        match &self.by_type {
+            TypeOptions::Normal { quantum_bytes } => {
+                all.push(Attribute::u32(
+                    TCA_PSP_CLASS_QUANTUM,
+                    quantum_bytes.unwrap_or(0),
+                ));
+            }
+            TypeOptions::Paced {
+                rate_bps,
+                ceil_bps,
+                launch,
+            } => {
+                all.push(Attribute::u64(TCA_PSP_CLASS_RATE, *rate_bps));
+                all.push(Attribute::u64(TCA_PSP_CLASS_CEIL, ceil_bps.unwrap_or(0)));
+                Launch::write(launch.as_ref(), &mut all);
+            }
+            TypeOptions::Dynamic(dynamic) => dynamic.write(&mut all),
+            TypeOptions::Rt { reserve_bytes } | TypeOptions::Nrt { reserve_bytes } => {
+                all.push(Attribute::u64(TCA_PSP_CLASS_RESERVE, *reserve_bytes));
+            }
+        }
+        all
+    }
+}
+
+impl Dynamic {
+    fn read(found: Found<'_>) -> Self {
+        let none = Self::default();
+        let some = |kind| found.number(kind).filter(|number| *number != 0);
+        Self {
+            rate_bps: some(TCA_PSP_CLASS_RATE),
+            ceil_bps: some(TCA_PSP_CLASS_CEIL),
+            floor_bps: some(TCA_PSP_CLASS_FLOOR),
+            pacing_floor_bps: some(TCA_PSP_CLASS_PACING_FLOOR),
+            flows: found.u32(TCA_PSP_CLASS_FLOWS).unwrap_or(none.flows),
+            limit_frames: found.u32(TCA_PSP_CLASS_LIMIT).unwrap_or(none.limit_frames),
+            flow_limit_frames: found
+                .u32(TCA_PSP_CLASS_FLOW_LIMIT)
+                .unwrap_or(none.flow_limit_frames),
+            horizon_ns: some(TCA_PSP_CLASS_HORIZON).unwrap_or(none.horizon_ns),
+        }
+    }
+
+    fn write(&self, all: &mut Vec<Attribute>) {
+        for (kind, number) in [
+            (TCA_PSP_CLASS_RATE, self.rate_bps),
+            (TCA_PSP_CLASS_CEIL, self.ceil_bps),
+            (TCA_PSP_CLASS_FLOOR, self.floor_bps),
+            (TCA_PSP_CLASS_PACING_FLOOR, self.pacing_floor_bps),
+            (TCA_PSP_CLASS_HORIZON, Some(self.horizon_ns)),
+        ] {
+            all.push(Attribute::u64(kind, number.unwrap_or(0)));
+        }
+        for (kind, number) in [
+            (TCA_PSP_CLASS_FLOWS, self.flows),
+            (TCA_PSP_CLASS_LIMIT, self.limit_frames),
+            (TCA_PSP_CLASS_FLOW_LIMIT, self.flow_limit_frames),
+        ] {
+            all.push(Attribute::u32(kind, number));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn some() -> impl Strategy<Value = Option<u64>> {
+        proptest::option::of(1..=u64::MAX >> 1)
+    }
+
+    fn qdiscs() -> impl Strategy<Value = QdiscOptions> {
+        let budget = prop_oneof![
+            (1..u64::MAX).prop_map(Budget::Bytes),
+            (1..=100u32).prop_map(Budget::Percent),
+        ];
+        let words = (
+            proptest::sample::select(Mode::ALL),
+            proptest::sample::select(Layer::ALL),
+            proptest::sample::select(Order::ALL),
+            proptest::sample::select(Gap::ALL),
+            proptest::sample::select(SplitGso::ALL),
+        );
+        let numbers = (any::<u16>(), some(), 0..=256u32, any::<bool>(), 1..9u64);
+        (words, numbers, budget, some()).prop_map(|(words, numbers, budget, align_ns)| {
+            QdiscOptions {
+                default_minor: numbers.0,
+                line_rate_bps: numbers.1,
+                mode: words.0,
+                overhead_bytes: numbers.2,
+                layer: words.1,
+                order: words.2,
+                gap: words.3,
+                guard: numbers.3,
+                split_gso: words.4,
+                period_ns: numbers.4,
+                budget,
+                align_ns,
+            }
+        })
+    }
+
+    fn launches() -> impl Strategy<Value = Launch> {
+        let clock = proptest::sample::select(LaunchClock::ALL);
+        let late = proptest::option::of(1..9u64);
+        (clock, any::<bool>(), late, 1..9u64).prop_map(
+            |(clock, is_deadline, late_ns, horizon_ns)| Launch {
+                clock,
+                is_deadline,
+                late_ns,
+                horizon_ns,
+            },
+        )
+    }
+
+    fn classes() -> impl Strategy<Value = ClassOptions> {
+        let dynamic = (
+            some(),
+            some(),
+            some(),
+            some(),
+            1..9u32,
+            1..9u32,
+            1..9u32,
+            1..9u64,
+        );
+        let dynamic = dynamic.prop_map(|(rate, ceil, floor, least, flows, limit, one, horizon)| {
+            TypeOptions::Dynamic(Dynamic {
+                rate_bps: rate,
+                ceil_bps: ceil,
+                floor_bps: floor,
+                pacing_floor_bps: least,
+                flows,
+                limit_frames: limit,
+                flow_limit_frames: one,
+                horizon_ns: horizon,
+            })
+        });
+        let by_type = prop_oneof![
+            proptest::option::of(256..99_999u32)
+                .prop_map(|quantum_bytes| TypeOptions::Normal { quantum_bytes }),
+            (1..u64::MAX, some(), proptest::option::of(launches())).prop_map(
+                |(rate_bps, ceil_bps, launch)| TypeOptions::Paced {
+                    rate_bps,
+                    ceil_bps,
+                    launch,
+                }
+            ),
+            (1..u64::MAX).prop_map(|reserve_bytes| TypeOptions::Rt { reserve_bytes }),
+            (1..u64::MAX).prop_map(|reserve_bytes| TypeOptions::Nrt { reserve_bytes }),
+            dynamic,
+        ];
+        (by_type, some()).prop_map(|(by_type, deadline_ns)| ClassOptions {
+            by_type,
+            deadline_ns,
+        })
+    }
+
+    proptest! {
+        #![proptest_config(testkit::properties())]
+
+        #[test]
+        fn what_is_written_is_read(qdisc in qdiscs(), class in classes()) {
+            prop_assert_eq!(QdiscOptions::read(&attribute::write(&qdisc.write())), qdisc);
+            prop_assert_eq!(ClassOptions::read(&attribute::write(&class.write())), class);
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..99)) {
+            let _ = (QdiscOptions::read(&bytes), ClassOptions::read(&bytes));
+        }
+    }
+
+    #[test]
+    fn defaults_are_the_kernels() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../kernel/sch_psp.c");
+        let text = fs::read_to_string(path).unwrap();
+        let defined = |name: &str| {
+            let start = format!("#define {name}");
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix(&start))
+                .unwrap();
+            line.trim().to_owned()
+        };
+        assert_eq!(defined("PSP_FLOWS_DEFAULT"), format!("{FLOWS}u"));
+        assert_eq!(defined("PSP_LIMIT_DEFAULT"), format!("{LIMIT_FRAMES}u"));
+        assert_eq!(
+            defined("PSP_FLOW_LIMIT_DEFAULT"),
+            format!("{FLOW_LIMIT_FRAMES}u")
+        );
+        assert_eq!(defined("PSP_HORIZON_DEFAULT"), "(10ull * NSEC_PER_SEC)");
+        assert_eq!(HORIZON_NS, 10 * 1_000_000_000);
+        let none = QdiscOptions::default_of(true);
+        assert_eq!(none.overhead_bytes, 24);
+        assert_eq!(QdiscOptions::default_of(false).overhead_bytes, 0);
+        assert_eq!(
+            (none.period_ns, none.budget),
+            (10_000_000, Budget::Percent(70))
+        );
+    }
+
+    #[test]
+    fn json() {
+        let class = ClassOptions::new(TypeOptions::Paced {
+            rate_bps: 5,
+            ceil_bps: None,
+            launch: None,
+        });
+        assert_eq!(
+            serde_json::to_string(&class).unwrap(),
+            r#"{"type":"paced","rate_bps":5,"ceil_bps":null,"launch":null,"deadline_ns":null}"#
+        );
+        let launch = Launch::new(LaunchClock::Tai);
+        assert_eq!(
+            serde_json::to_string(&launch).unwrap(),
+            r#"{"clock":"tai","is_deadline":false,"late_ns":null,"horizon_ns":10000000000}"#
+        );
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The bodies of requests and answers over HTTP (`docs/use/reservations.md`, "The API").
+
+use admission::{Refusal, StreamRequest};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{Answer, Failure, View};
+
+/// Longest body of a request, bytes.
+pub const MOST_BODY_BYTES: usize = 64 * 1024;
+
+/// Body of `POST /v1/reservations`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReserveBody {
+    /// Id of the request, the talker's choice. The same id again has the same answer.
+    pub id: String,
+    /// Length of the lease, ns.
+    pub lease_ns: u64,
+    /// The stream.
+    pub stream: StreamRequest,
+}
+
+/// Body of `PUT /v1/reservations/{id}/lease`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeaseBody {
+    /// Length of the lease from now on, ns; absent: as before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_ns: Option<u64>,
+}
+
+/// Body of `PUT /v1/reservations/{id}/in-force/{node}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InForceBody {
+    /// Whether the node keeps to the reservation.
+    pub in_force: bool,
+}
+
+/// Body of `PUT /v1/reservations/{id}/route/{node}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteBody {
+    /// Name of the segment that the node sends the stream into.
+    pub segment: String,
+}
+
+/// A link, as `GET /v1/links` lists it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkView {
+    /// Its name.
+    pub link: String,
+    /// Length of its period, ns.
+    pub period_ns: u64,
+    /// Wire bytes that streams may take in a period.
+    pub budget_bytes: u64,
+    /// Those that reservations have.
+    pub reserved_bytes: u64,
+    /// Those that are left.
+    pub free_bytes: u64,
+}
+
+/// Answer to a request to reserve that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedView {
+    /// Id of the request.
+    pub id: String,
+    /// False.
+    pub granted: bool,
+    /// Failure code of IEEE 802.1Qcc, table 46-15.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_code: Option<u8>,
+    /// The reason in a sentence.
+    pub message: String,
+    /// The reason, with the numbers.
+    #[serde(flatten)]
+    pub refusal: Refusal,
+}
+
+/// Answer to a request that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorView {
+    /// The reason in a sentence.
+    pub error: String,
+}
+
+/// Answer to `DELETE /v1/reservations/{id}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleasedView {
+    /// Id of the reservation.
+    pub id: String,
+    /// True.
+    pub released: bool,
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// What is wrong, in a sentence with its line and column.
+pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    if body.len() > MOST_BODY_BYTES {
+        let length = body.len();
+        return Err(format!(
+            "the body has {length} bytes, expected at most {MOST_BODY_BYTES}"
+        ));
+    }
+    serde_json::from_slice(body).map_err(|error| format!("the body is not valid: {error}"))
+}
+
+/// Returns the status and the JSON of an answer to the request of this id.
+#[must_use]
+pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
+    let (status, value) = match answer {
+        Answer::Granted(view) => (200, json::<View>(&view)),
+        Answer::Released(id) => (200, json(&ReleasedView { id, released: true })),
+        Answer::Refused(Refusal::Invalid {
+            field,
+            value,
+            expected,
+        }) => {
+            let error = format!("`{field}` is {value}, expected {expected}");
+            (400, json(&ErrorView { error }))
+        }
+        Answer::Refused(refusal) => {
+            let view = RefusedView {
+                id: id.to_owned(),
+                granted: false,
+                failure_code: refusal.failure_code(),
+                message: refusal.to_string(),
+                refusal,
+            };
+            (409, json(&view))
+        }
+        Answer::Failed(failure) => {
+            let status = match failure {
+                Failure::Id(_)
+                | Failure::Lease { .. }
+                | Failure::Node(_)
+                | Failure::Segment(_)
+                | Failure::Listener(_)
+                | Failure::Nothing => 400,
+                Failure::Forbidden(_) => 403,
+                Failure::Unknown(_) => 404,
+                Failure::IdInUse(_) => 409,
+                Failure::Ended(_) | Failure::Lost(_) => 410,
+                Failure::Busy | Failure::Store(_) => 503,
+                Failure::NoAnswer(_) | Failure::NotInForce(_) => 504,
+            };
+            let error = failure.to_string();
+            (status, json(&ErrorView { error }))
+        }
+    };
+    (status, value)
+}
+
+/// Returns a value as JSON: all of ours have a form.
+pub(crate) fn json<T: Serialize>(value: &T) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
