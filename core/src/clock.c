@@ -30,9 +30,12 @@
 #define PACE_BYTE_PS		8000000000000ull
 
 /*
- * Clocks wrap at 2^64 ps, 213 days.  No clock is ahead of the schedule by more than
- * PACE_LEAD_MAX_PS plus half a gap, but one may have been left behind for months; so
- * the half circle of a signed comparison is better spent unevenly.
+ * Clocks wrap at 2^64 ps, 213 days.  A comparison of wrapping clocks has to choose which
+ * differences mean "ahead" and which mean "behind".  A signed comparison gives each 106
+ * days.  But a class clock is never further ahead of the schedule's clock than
+ * PACE_LEAD_MAX_PS (240 s) plus half a gap, and the clock of an idle class may be behind
+ * for months.  So the window for "ahead" has twice PACE_LEAD_MAX_PS, and all other
+ * differences mean "behind".
  */
 #define PACE_LEAD_WINDOW_PS	(PACE_LEAD_MAX_PS << 1)
 

@@ -23,7 +23,11 @@ fn files(document: &str) -> Vec<String> {
 #[test]
 fn hosts_in_documents_are_read() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    for (document, expected) in [("README.md", 1), ("docs/use/host-file.md", 1)] {
+    for (document, expected) in [
+        ("README.md", 1),
+        ("docs/use/host-file.md", 1),
+        ("docs/use/recipes.md", 6),
+    ] {
         let text = fs::read_to_string(root.join(document)).unwrap();
         let files = files(&text);
         assert_eq!(files.len(), expected, "{document}");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! By which device the kernel sends packets to an address, and a word whenever that may have changed.
+//! Asks the kernel by which device it sends packets to an address, and waits for changes of devices, routes
+//! and rules that may change the answer.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,22 +18,22 @@ use netlink_sys::{Socket as NetlinkSocket, SocketAddr};
 
 use crate::known::Routes;
 
-/// Groups of rtnetlink that tell of devices, of routes and of rules, of IPv4 and IPv6 (RTNLGRP_LINK,
-/// _IPV4_ROUTE, _IPV4_RULE, _IPV6_ROUTE, _IPV6_RULE).
+/// Groups of rtnetlink that report changes of devices, and of IPv4's and IPv6's routes and rules
+/// (RTNLGRP_LINK, _IPV4_ROUTE, _IPV4_RULE, _IPV6_ROUTE, _IPV6_RULE).
 const GROUPS: [u32; 5] = [1, 7, 8, 11, 19];
-/// Errors that say that there is no route: ENETUNREACH, EHOSTUNREACH; and those of routes that refuse:
-/// EACCES, EINVAL of a black hole.
+/// Errors of an address without a usable route. No route: ENETUNREACH, EHOSTUNREACH. A route that refuses
+/// packets: EACCES (prohibit), EINVAL (black hole).
 const NO_ROUTE: [i32; 4] = [101, 113, 13, 22];
-/// The kernel had more to tell than the socket has room for.
+/// The socket's buffer was full, and the kernel dropped messages.
 const ENOBUFS: i32 = 105;
-/// Time in which changes that follow each other are one.
+/// Time after a change in which further changes belong to it.
 const SETTLE: Duration = Duration::from_millis(100);
-/// Longest wait without a look.
+/// Longest wait before the socket is read again.
 const LONGEST_WAIT_NS: u64 = 60_000_000_000;
-/// Bytes of a message that are read; what it says is looked up anew.
+/// Bytes of a message that are read. Its content is not used: the caller asks for the routes anew.
 const READ_BYTES: usize = 4096;
 
-/// Returns by which devices the kernel sends packets of this host to addresses.
+/// Returns, for each address, the device by which the kernel sends packets of this host to it.
 ///
 /// # Errors
 /// If the kernel cannot be asked.
@@ -77,7 +78,7 @@ fn device_to(socket: &mut Socket, to: IpAddr) -> io::Result<Option<u32>> {
     }))
 }
 
-/// Tells of changes.
+/// A socket on which the kernel reports changes of devices, routes and rules.
 #[derive(Debug)]
 pub struct Changes(NetlinkSocket);
 
@@ -96,7 +97,7 @@ impl Changes {
         Ok(Self(socket))
     }
 
-    /// Waits until something has changed; many changes at once are one.
+    /// Waits for a change. Changes that follow each other within `SETTLE` count as one.
     ///
     /// # Errors
     /// The system's.
