@@ -29,10 +29,14 @@ shift
 }
 
 folder=${CARGO_TARGET_DIR:-$here/../target}/fuzz
-corpus=$here/corpus/$target
+archive=$here/corpus/$target.tar
 found=$folder/found/$target
-mkdir -p "$corpus" "$found" "$folder/failed/$target"
+mkdir -p "$folder/corpus" "$found" "$folder/failed/$target"
 folder=$(cd "$folder" && pwd)
+corpus=$folder/corpus/$target
+rm -rf "$corpus"
+mkdir "$corpus"
+[ ! -e "$archive" ] || tar -xf "$archive" -C "$corpus"
 
 # What is under test is instrumented, and nothing else: C with GCC's own means,
 # which also end the program at what C leaves undefined and at memory that is
@@ -64,10 +68,11 @@ if [ "${1:-}" = --minimise ]; then
 	mkdir -p "$folder/fewest"
 	fewest=$(mktemp -d "$folder/fewest/$target.XXXXXX")
 	FUZZ_SEEN_ONLY=1 "$program" -set_cover_merge=1 -use_counters=0 -max_len=1024 "$fewest" "$corpus" "$found"
-	rm -rf "$corpus"
-	mv "$fewest" "$corpus"
-	chmod 755 "$corpus"
-	echo "$(ls "$corpus" | wc -l) inputs in $corpus"
+	# The same inputs are the same archive.
+	(cd "$fewest" && ls) | tar --create --format=ustar --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=0644 \
+		--directory="$fewest" --files-from=- --file="$archive.new"
+	mv "$archive.new" "$archive"
+	echo "$(tar -tf "$archive" | wc -l) inputs in $archive"
 	exit
 fi
 for last in "$@"; do

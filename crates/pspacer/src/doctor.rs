@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use doctor::read::{Wanted, facts};
 use doctor::{Facts, Finding, Severity, findings};
-use report::terminal::paragraph;
+use draw::terminal::paragraph;
 use serde::Serialize;
 
 use crate::headings::{OUTPUT, RUN};

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use draw::histogram::{Histogram, delay_bars, histogram};
 use linux_io::udp::Class;
 use manager::client::Client;
 use manager::commands::Connection;
@@ -18,7 +19,6 @@ use ping::run::{Above, Done, Plan, run};
 use ping::schedule::Schedule;
 use ping::statistics::Results;
 use ping::text;
-use report::{Histogram, delay_bars};
 use serde::Serialize;
 
 use crate::headings::{OUTPUT, RUN};
@@ -219,7 +219,7 @@ pub fn main(args: &PingArgs) -> Result<ExitCode> {
     })
     .with_context(|| address.to_string())?;
     if let Some(path) = &args.plot {
-        let svg = report::histogram(&plot(&plan, &done.results)).svg;
+        let svg = histogram(&plot(&plan, &done.results)).svg();
         fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
     }
     print(args, &plan, &done)?;

@@ -11,8 +11,8 @@ use lab_run::measured_delays;
 use predict::answer::{Answer, Measured, Question, stages};
 use predict::classes::Classes;
 use predict::measured;
+use predict::report::{plot, text, time as shown};
 use predict::service::Given;
-use report::prediction::{plot, text, time as shown};
 
 use crate::headings::{FILTERS, OUTPUT};
 use crate::output;

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, stdout};
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
-use report::Style;
+use draw::Style;
 use terminal_size::{Width, terminal_size_of};
 
 /// Width of a terminal that does not report it, columns.

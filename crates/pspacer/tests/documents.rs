@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks documents: every relative link leads to a file and an anchor that exist, every path
-//! that the map of the source and the recipes name exists, each crate and subcommand has its row
-//! in the map, and what the table of claims names exists.
+//! that the map of the source and the recipes name exists, each subcommand has its row in the map,
+//! and what the table of claims names exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -230,20 +230,6 @@ fn the_map_and_the_recipes_name_what_is_there() {
         );
     }
     report("paths", &bad);
-}
-
-#[test]
-fn every_crate_has_its_row_in_the_map() {
-    let map = fs::read_to_string(root().join(MAP)).unwrap();
-    let bad: Vec<_> = folders_of_crates()
-        .into_keys()
-        .filter(|name| {
-            !map.lines()
-                .any(|l| l.starts_with('|') && l.contains(&format!("`{name}`")))
-        })
-        .map(|name| format!("{MAP}: expected a row with `{name}`"))
-        .collect();
-    report("crates", &bad);
 }
 
 #[test]

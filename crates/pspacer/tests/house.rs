@@ -2,9 +2,6 @@
 //! Rules of the source tree that a test can check: who may depend on whom, licences, sizes,
 //! names, and what pure code may not use.
 
-use crate::crates;
-use crate::names;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
@@ -104,6 +101,16 @@ fn files_are_small() {
         .map(|(n, lines)| format!("{n}: {lines} lines"))
         .collect();
     report("files over about 600 lines", &bad);
+    let lengths: BTreeMap<_, _> = files()
+        .into_iter()
+        .map(|(name, text)| (name, text.lines().count()))
+        .collect();
+    let outdated: Vec<_> = LONG_FILES
+        .iter()
+        .filter(|(name, _)| lengths.get(*name).is_none_or(|lines| *lines <= 620))
+        .map(|(name, _)| format!("{name} needs none"))
+        .collect();
+    report("exemptions that are outdated", &outdated);
 }
 
 #[test]
@@ -133,10 +140,57 @@ fn no_machine_and_no_archive_is_named() {
     report("hosts and paths", &bad);
 }
 
-/// The rules for Rust of "Who may depend on whom" in architecture.md.
-#[test]
-fn crates_depend_only_on_whom_they_may() {
-    let allowed: BTreeMap<&str, &[&str]> = crates::MAY_USE.iter().copied().collect();
+/// A row of the tables of crates in architecture.md.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Row {
+    /// Its folder.
+    folder: String,
+    /// The crates of ours that it uses, in order of name.
+    uses: Vec<String>,
+    /// Those that only its tests use.
+    tests_use: Vec<String>,
+}
+
+/// Reads the tables of crates: one for each wing, `### WING`, from below.
+fn rows(map: &str) -> Vec<(String, Row)> {
+    let names = |cell: &str| -> Vec<String> {
+        let mut names: Vec<_> = cell
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    let (_, section) = map.split_once("\n## Crates\n").unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let mut wing = "";
+    let mut rows = vec![];
+    for line in section.lines() {
+        if let Some(heading) = line.strip_prefix("### ") {
+            // The programs belong to no wing.
+            wing = heading.split('`').nth(1).unwrap_or_default();
+        }
+        let cells: Vec<&str> = line.split('|').collect();
+        let ["", name, _, uses, tests_use, ""] = cells[..] else {
+            continue;
+        };
+        let Some(name) = name.split('`').nth(1) else {
+            continue;
+        };
+        let row = Row {
+            folder: format!("{wing}/{name}").trim_start_matches('/').to_owned(),
+            uses: names(uses),
+            tests_use: names(tests_use),
+        };
+        rows.push((name.to_owned(), row));
+    }
+    rows
+}
+
+/// Returns the crates of this workspace as the tables should have them.
+fn workspace() -> BTreeMap<String, Row> {
     let out = Command::new(env!("CARGO"))
         .args([
             "metadata",
@@ -150,30 +204,84 @@ fn crates_depend_only_on_whom_they_may() {
         .unwrap();
     let meta: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     let packages = meta["packages"].as_array().unwrap();
-    let ours: BTreeSet<&str> = packages
-        .iter()
-        .map(|p| p["name"].as_str().unwrap())
-        .collect();
+    let name = |value: &serde_json::Value| value["name"].as_str().unwrap().to_owned();
+    let ours: BTreeSet<String> = packages.iter().map(name).collect();
     assert!(ours.contains("pspacer"));
-    let mut bad = vec![];
-    for p in packages {
-        let name = p["name"].as_str().unwrap();
-        let Some(may) = allowed.get(name) else {
-            bad.push(format!(
-                "{name}: a crate that architecture.md does not know"
-            ));
-            continue;
+    let row = |package: &serde_json::Value| {
+        let depends = package["dependencies"].as_array().unwrap();
+        let of = |is_for_tests: bool| -> BTreeSet<String> {
+            let those = depends
+                .iter()
+                .filter(|d| (d["kind"] == "dev") == is_for_tests);
+            those.map(name).filter(|name| ours.contains(name)).collect()
         };
-        for d in p["dependencies"].as_array().unwrap() {
-            let dep = d["name"].as_str().unwrap();
-            // What is promised of the core is tested against it.
-            let helps_tests = ["testkit", "pace"].contains(&dep) && d["kind"] == "dev";
-            if ours.contains(dep) && !may.contains(&dep) && !helps_tests {
-                bad.push(format!("{name} may not depend on {dep}"));
-            }
+        let manifest = package["manifest_path"].as_str().unwrap();
+        let folder = manifest.trim_end_matches("/Cargo.toml");
+        let folder = folder.strip_prefix(root().canonicalize().unwrap().to_str().unwrap());
+        let folder = folder.unwrap().trim_start_matches('/');
+        let uses = of(false);
+        // What tests of several crates share needs no mention.
+        let tests_use = of(true).into_iter();
+        let tests_use = tests_use.filter(|name| name != "testkit" && !uses.contains(name));
+        Row {
+            folder: folder.trim_start_matches("crates/").to_owned(),
+            tests_use: tests_use.collect(),
+            uses: uses.into_iter().collect(),
         }
+    };
+    packages.iter().map(|p| (name(p), row(p))).collect()
+}
+
+/// Returns what is wrong in the tables: a row that is not as cargo has it, or a crate that uses one
+/// further down.
+fn row_faults(rows: &[(String, Row)], actual: &BTreeMap<String, Row>) -> Vec<String> {
+    let mut bad = vec![];
+    for (at, (name, row)) in rows.iter().enumerate() {
+        match actual.get(name) {
+            Some(expected) if expected == row => {}
+            expected => bad.push(format!("{name}: expected {expected:?}, found {row:?}")),
+        }
+        let stands = |used: &str| rows[..at].iter().any(|(name, _)| name == used);
+        let up = row.uses.iter().filter(|used| !stands(used));
+        bad.extend(up.map(|used| format!("{name}: uses {used}, which does not stand above it")));
     }
-    report("crate dependencies", &bad);
+    let has_row = |name: &str| rows.iter().any(|(of, _)| of == name);
+    let none = actual.keys().filter(|name| !has_row(name));
+    bad.extend(none.map(|name| format!("{name}: no row")));
+    bad
+}
+
+/// The tables of crates in architecture.md say who uses whom, and each crate uses only those that
+/// stand above it: the wings have an order, too.
+#[test]
+fn crates_use_whom_the_map_says() {
+    let map = fs::read_to_string(root().join("docs/contribute/architecture.md")).unwrap();
+    report("crates", &row_faults(&rows(&map), &workspace()));
+}
+
+#[test]
+fn a_row_that_is_wrong_is_found() {
+    let row = |name: &str, uses: &[&str]| {
+        let row = Row {
+            folder: format!("base/{name}"),
+            uses: uses.iter().map(|&used| used.to_owned()).collect(),
+            tests_use: vec!["c".to_owned()],
+        };
+        (name.to_owned(), row)
+    };
+    let table = "# A\n## Crates\n### `base`: low\n| crate | purpose | uses | tests |\n|---|---|---|---|\n\
+                 | `a` | x | - | `c` |\n| `b` | y | `a` | `c` |\n## B\n| `c` | z | - | - |\n";
+    let good = [row("a", &[]), row("b", &["a"])];
+    let actual: BTreeMap<String, Row> = [row("a", &[]), row("b", &["a"])].into();
+    assert_eq!(rows(table), good);
+    assert_eq!(row_faults(&good, &actual), [""; 0]);
+    let upside_down = [row("b", &["a"]), row("a", &[])];
+    assert_eq!(row_faults(&upside_down, &actual).len(), 1);
+    assert_eq!(row_faults(&[row("a", &[])], &actual), ["b: no row"]);
+    assert_eq!(
+        row_faults(&[row("a", &[]), row("b", &[])], &actual).len(),
+        1
+    );
 }
 
 /// The rules for C: `(folder, prefixes an #include "..." or <pace/...> may have)`.
@@ -293,48 +401,6 @@ fn a_circle_of_files_is_found() {
     );
 }
 
-#[test]
-fn names_are_those_of_the_field() {
-    report("names of our own", &names::faults(&files()));
-}
-
-#[test]
-fn a_name_of_our_own_is_found() {
-    let faults = |file: &str, text: &str| {
-        let file = (file.to_owned(), text.to_owned());
-        names::faults(&[file]).len()
-    };
-    for (file, text) in [
-        ("x/src/a.rs", "fn stir_clock() {}"),
-        ("x/src/a.rs", "struct SentAgain;"),
-        ("x/src/a.rs", "struct A {\n    price: u32,\n}"),
-        ("x/src/a.rs", "enum Way {\n    In,\n}"),
-        (
-            "x/src/a.rs",
-            "#[cfg(test)]\nmod tests {\n    fn tally() {}\n}",
-        ),
-        ("x/a.c", "static int psp_train_whole(void);"),
-        ("x/a.h", "#define PSP_STATION 1"),
-        ("x/src/walk.rs", ""),
-        ("x/src/snap.rs", ""),
-        ("x/live/src/lib.rs", ""),
-    ] {
-        assert_eq!(faults(file, text), 1, "{file}: {text}");
-    }
-    for (file, text) in [
-        ("x/src/a.rs", "// It stirs.\nconst A: &str = \"patience\";"),
-        (
-            "x/src/a.rs",
-            "fn constrain(one_way_ns: u64) {\n    return\n}",
-        ),
-        ("x/a.c", "/* The price of a turn. */\nint nturns;"),
-        ("x/src/a.md", "struct SentAgain;"),
-        ("x/src/walker.rs", ""),
-    ] {
-        assert_eq!(faults(file, text), 0, "{file}: {text}");
-    }
-}
-
 /// The workspace, the kernel module and its DKMS package have the same version.
 #[test]
 fn there_is_one_version() {
@@ -362,17 +428,17 @@ fn pure_crates_touch_no_world() {
         "crates/capture/sender-log/src",
         "crates/capture/st2110/src",
         "crates/capture/capture/src",
-        "crates/capture/metrics/src",
+        "crates/lab/metrics/src",
         "crates/lab/report/src",
         "crates/streams/predict/src",
         "crates/host/host-config/src",
         "crates/streams/admission/src",
-        "crates/host/top/src",
+        "crates/monitor/top/src",
         // But for reading the host.
-        "crates/host/doctor/src/rules",
-        "crates/host/exporter/src/families.rs",
-        "crates/host/exporter/src/reservations.rs",
-        "crates/host/exporter/src/text.rs",
+        "crates/monitor/doctor/src/rules",
+        "crates/monitor/exporter/src/families.rs",
+        "crates/monitor/exporter/src/reservations.rs",
+        "crates/monitor/exporter/src/text.rs",
         // But for its store, its service and its client.
         "crates/streams/manager/src/answer.rs",
         "crates/streams/manager/src/machine",
@@ -530,7 +596,7 @@ fn every_file_of_tests_is_in_a_program() {
 fn unsafe_stays_in_the_bindings() {
     let bindings = [
         "crates/base/pace/",
-        "crates/streams/afxdp/",
+        "crates/streams/router/src/afxdp/",
         "crates/streams/psp-reserve/",
         "crates/host/bpf-qdisc/src/memory.rs",
     ];

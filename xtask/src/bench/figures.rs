@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plots of the benchmark page.
 
-use report::{Chart, ChartCurve, Plot};
+use draw::Plot;
+use draw::chart::{Chart, ChartCurve};
 
 use crate::bench::model::{Dpdk, Rival, Spread, Structures};
 
@@ -58,7 +59,7 @@ pub fn figures(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Plot> {
     charts
         .iter()
         .filter(|c| !c.curves.is_empty())
-        .map(report::chart)
+        .map(|of| draw::chart::chart(of).plot())
         .collect()
 }
 

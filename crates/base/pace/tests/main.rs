@@ -12,7 +12,6 @@ mod agreement;
 mod burstiness;
 mod bursts;
 mod ceil;
-mod corpus;
 mod freestanding;
 mod guard;
 mod hybrid;

@@ -2,8 +2,6 @@
 //! The queue of clocks alone (core/src/queue.c), as heap, as wheel and while it
 //! changes from one to the other, against an ordered set.
 
-use crate::corpus;
-
 use crate::wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER, replay};
 use proptest::prelude::*;
 
@@ -310,5 +308,8 @@ proptest! {
 /// What the fuzzer has found worth keeping (docs/contribute/fuzzing.md).
 #[test]
 fn the_corpus_is_in_order() {
-    corpus::each("queue", replay);
+    for (name, bytes) in testkit::corpus("queue", 10) {
+        println!("{name}");
+        replay(&bytes);
+    }
 }

@@ -2,9 +2,11 @@
 //! Code that the tests of several crates share. Other crates depend on it for their tests
 //! only.
 
+mod corpus;
 pub mod guest;
 mod properties;
 
+pub use corpus::corpus;
 pub use properties::{cases, properties};
 
 /// Returns whether all there is to test shall be tested, as `make test-all` asks: more cases, longer

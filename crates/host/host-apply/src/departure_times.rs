@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::edt::{Config, Running, Step, steps};
 use anyhow::{Result, anyhow};
-use edt::{Config, Running, Step, steps};
 use host_config::{Backend, Device};
 use serde::Serialize;
 use tcpsp::Tc;

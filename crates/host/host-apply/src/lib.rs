@@ -10,6 +10,7 @@ mod args;
 mod commands;
 mod confirm;
 mod departure_times;
+pub mod edt;
 mod make;
 mod observe;
 mod queue_limits;

@@ -15,6 +15,7 @@ mod handle;
 mod message;
 mod options;
 mod plain;
+pub mod ports;
 pub mod stats;
 mod table;
 mod uapi;

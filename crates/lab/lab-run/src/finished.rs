@@ -27,7 +27,7 @@ pub struct Finished {
     /// Curves for the plots, by cell.
     pub curves: Vec<Curves>,
     /// Plots that only this engine can make.
-    pub plots: Vec<report::Plot>,
+    pub plots: Vec<draw::Plot>,
 }
 
 impl Finished {

@@ -49,7 +49,7 @@ impl Page {
         let _ = write!(
             self.text,
             "\n```text\n{}```\n",
-            report::summary(result, report::Style::PLAIN)
+            report::summary(result, draw::Style::PLAIN)
         );
         self.rows(rows);
     }

@@ -4,8 +4,9 @@
 use metrics::curves::Curves;
 use scenario::result::RunResult;
 
-use crate::charts::{self, Figure};
+use crate::charts;
 use crate::streams;
+use draw::Figure;
 
 /// Returns the figures over all cells: every flow in a few cells beside each other, else curves
 /// over a swept number, else a comparison of the cells; then the cells over time.

@@ -8,53 +8,26 @@
 #![forbid(unsafe_code)]
 
 mod charts;
-mod escape;
 mod figures;
 mod frames;
 mod metric_names;
 mod page;
-pub mod prediction;
-mod scale;
 mod series;
 mod side_by_side;
-pub mod stalls;
 mod streams;
-mod svg;
 mod sweep;
-pub mod table;
+mod table;
 pub mod terminal;
-mod theme;
 mod transfers;
 
+use draw::{Figure, Plot, Style};
 use metrics::curves::Curves;
 use scenario::result::RunResult;
 
-pub use charts::{
-    Chart, ChartCurve, Distribution, Histogram, HistogramBar, Level, Sample, SenderRecord, Stream,
-    Stroke, Variables, delay_bars,
-};
-pub use page::media::{StreamSection, streams_html};
+pub use charts::{Distribution, SenderRecord, Variables};
 pub use page::run::html;
-pub use page::stalls::{StallConnection, StallRow, stalls_html};
 pub use page::survey::survey_html;
 pub use sweep::{Varying, varying};
-pub use terminal::Style;
-
-/// A plot and the name of its file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plot {
-    /// Name of the file, for example `bandwidth.svg`.
-    pub name: String,
-    /// The SVG document.
-    pub svg: String,
-}
-
-fn plot(figure: &charts::Figure) -> Plot {
-    Plot {
-        name: format!("{}.svg", figure.slug),
-        svg: figure.svg(),
-    }
-}
 
 /// Returns the plots over all cells of a run, for the run's folder: a comparison of the cells or
 /// curves over a swept number, the waits of the flow whose waits have a bound, and the cells over
@@ -64,7 +37,7 @@ fn plot(figure: &charts::Figure) -> Plot {
 pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
     let mut plots: Vec<Plot> = Vec::new();
     for figure in figures::run_figures(run, curves) {
-        let mut made = plot(&figure);
+        let mut made = figure.plot();
         let of_kind = |p: &&Plot| p.name.starts_with(figure.slug);
         let number = plots.iter().filter(of_kind).count() + 1;
         if number > 1 {
@@ -79,34 +52,28 @@ pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
 /// `burstiness.svg`, without those that would be empty.
 #[must_use]
 pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
-    figures::cell_figures(curves).iter().map(plot).collect()
-}
-
-/// Returns the plots of a connection as files; none if its events were not kept.
-#[must_use]
-pub fn stall_plots(connection: &StallConnection) -> Vec<Plot> {
-    page::stalls::stall_figures(connection)
+    figures::cell_figures(curves)
         .iter()
-        .map(plot)
+        .map(Figure::plot)
         .collect()
 }
 
 /// Plots the share of packets by delay, in steps of `step_ms`.
 #[must_use]
 pub fn delays_plot(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Plot {
-    plot(&charts::delays(of, step_ms, is_round_trip))
+    charts::delays(of, step_ms, is_round_trip).plot()
 }
 
 /// Plots the share of frames by the number of collisions before they went through.
 #[must_use]
 pub fn retries_plot(of: &[Distribution]) -> Plot {
-    plot(&charts::retries(of))
+    charts::retries(of).plot()
 }
 
 /// Plots the share of packets by the periods they were late, measured and predicted.
 #[must_use]
 pub fn lateness_plot(of: &[Distribution]) -> Plot {
-    plot(&charts::lateness(of))
+    charts::lateness(of).plot()
 }
 
 /// Plots the records that senders kept themselves: windows and timeouts over the whole time, then
@@ -116,7 +83,10 @@ pub fn sender_plots(
     whole: &[SenderRecord],
     stretches: &[(String, Vec<SenderRecord>)],
 ) -> Vec<Plot> {
-    let mut plots: Vec<Plot> = charts::sender_window(whole).iter().map(plot).collect();
+    let mut plots: Vec<Plot> = charts::sender_window(whole)
+        .iter()
+        .map(Figure::plot)
+        .collect();
     for (name, records) in stretches {
         let figures = [
             charts::sender_sequence(name, records),
@@ -129,35 +99,17 @@ pub fn sender_plots(
                 .collect();
             plots.push(Plot {
                 name: format!("{}-{word}.svg", figure.slug),
-                svg: figure.svg(),
+                ..figure.plot()
             });
         }
     }
     plots
 }
 
-/// Plots curves whose numbers come from no run.
-#[must_use]
-pub fn chart(chart: &Chart) -> Plot {
-    plot(&charts::chart(chart))
-}
-
-/// Plots a level over time.
-#[must_use]
-pub fn level(level: &Level) -> Plot {
-    plot(&charts::level(level))
-}
-
-/// Plots counts or shares by class.
-#[must_use]
-pub fn histogram(histogram: &Histogram) -> Plot {
-    plot(&charts::histogram(histogram))
-}
-
 /// Returns the flows of one window as a text table.
 #[must_use]
 pub fn window_summary(window: &scenario::result::WindowResult, style: Style) -> String {
-    terminal::table(&table::flows(window), style)
+    draw::terminal::table(&table::flows(window), style)
 }
 
 /// Returns the single frames of two or three cells beside each other, as text. The text is empty if
@@ -182,11 +134,14 @@ pub fn summary(run: &RunResult, style: Style) -> String {
     let mut out = String::new();
     if !run.table.is_empty() {
         let rows = transfers::transfers(run, &varying);
-        out.push_str(&terminal::table(&rows, style));
+        out.push_str(&draw::terminal::table(&rows, style));
     }
     match (run.cells.as_slice(), sweep::main_window(run)) {
         _ if streams::are_meant(run) => {
-            out.push_str(&terminal::table(&streams::streams(run, &varying), style));
+            out.push_str(&draw::terminal::table(
+                &streams::streams(run, &varying),
+                style,
+            ));
         }
         // The table of transfers already shows these cells.
         _ if !run.table.is_empty() => {}
@@ -197,20 +152,23 @@ pub fn summary(run: &RunResult, style: Style) -> String {
         }
         (_, Some(window)) => match side_by_side::side_by_side(run) {
             Some(few) => {
-                out.push_str(&terminal::table(&few.table(), style));
+                out.push_str(&draw::terminal::table(&few.table(), style));
                 let words = format!("{} {}", few.sentence(), side_by_side::BURSTINESS);
-                out.push_str(&format!("\n{}", terminal::paragraph(&words, style)));
+                out.push_str(&format!("\n{}", draw::terminal::paragraph(&words, style)));
             }
             None => {
                 let rows = table::cells(run, window, &varying);
-                out.push_str(&terminal::table(&rows, style));
+                out.push_str(&draw::terminal::table(&rows, style));
             }
         },
         (_, None) => {}
     }
     if run.cells.iter().flat_map(|c| &c.bounds).any(|b| !b.ok) {
         out.push_str("\nBounds that do not hold:\n");
-        out.push_str(&terminal::table(&table::bounds(run, &varying, 0), style));
+        out.push_str(&draw::terminal::table(
+            &table::bounds(run, &varying, 0),
+            style,
+        ));
     }
     out
 }
@@ -231,6 +189,6 @@ fn lone_window(window: &scenario::result::WindowResult, several: bool, style: St
         0..=page::parts::MOST_FLOWS => table::flows(window),
         _ => table::flow_summary(window),
     };
-    out.push_str(&terminal::table(&rows, style));
+    out.push_str(&draw::terminal::table(&rows, style));
     out
 }

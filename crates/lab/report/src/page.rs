@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report: one self-contained HTML page.
 
-pub mod media;
 pub mod parts;
 pub mod run;
-pub mod stalls;
 pub mod survey;

@@ -4,7 +4,7 @@
 
 use metrics::curves::{Curves, FlowCurves};
 
-use crate::theme::COLOURS;
+use draw::theme::COLOURS;
 
 /// Most flows that are drawn as a line each; more flows are drawn as bands.
 pub const MOST_LINES: usize = 8;

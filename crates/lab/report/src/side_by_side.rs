@@ -6,7 +6,7 @@ use units::display::{maybe, number, rate_unit, short, signed};
 
 use crate::streams;
 use crate::sweep::{self, Varying};
-use crate::table::{Table, Value};
+use draw::table::{Table, Value};
 
 /// Most cells: more do not fit beside each other in 80 columns.
 const MOST_CELLS: usize = 3;

@@ -5,7 +5,7 @@ use scenario::result::{FlowMetrics, RunResult};
 use units::display::{maybe, number};
 
 use crate::sweep::Varying;
-use crate::table::{Table, Tone, Value};
+use draw::table::{Table, Tone, Value};
 
 /// Returns whether the run has hosts on segments.
 #[must_use]
@@ -50,7 +50,7 @@ pub fn streams(run: &RunResult, varying: &[Varying]) -> Table {
             table.rows.push(values);
         }
     }
-    table.without_empty_columns()
+    table.without_empty_columns(&["dropped"])
 }
 
 fn numbers(m: &FlowMetrics) -> Vec<Value> {

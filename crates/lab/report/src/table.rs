@@ -1,103 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables of a run, for the terminal and for pages alike.
 
+use draw::table::{Table, Tone, Value};
 use metrics::flow::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, WindowResult};
-use units::display::{NONE, Unit, maybe, number, rate_unit, signed};
+use units::display::{Unit, maybe, number, rate_unit, signed};
 
 use crate::metric_names::in_words;
 use crate::sweep::{self, Varying};
-
-/// The head of a column.
-#[derive(Clone, Debug)]
-pub struct Column {
-    /// The title: what the column holds.
-    pub title: String,
-    /// Its unit; empty if it has none.
-    pub unit: String,
-    /// Whether the column holds text, aligned to the left, or numbers, aligned to the right.
-    pub is_text: bool,
-}
-
-/// Whether a value is good or bad.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tone {
-    /// Neither good nor bad.
-    #[default]
-    Plain,
-    /// As wanted.
-    Good,
-    /// Not as wanted.
-    Bad,
-}
-
-/// One value of a row.
-#[derive(Clone, Debug, Default)]
-pub struct Value {
-    /// The value as printed.
-    pub text: String,
-    /// Whether it is good or bad, which chooses its colour.
-    pub tone: Tone,
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self {
-            text,
-            tone: Tone::Plain,
-        }
-    }
-}
-
-/// Rows under columns.
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    /// The columns, from left to right.
-    pub columns: Vec<Column>,
-    /// The rows, from top to bottom; each has as many values as there are columns.
-    pub rows: Vec<Vec<Value>>,
-}
-
-impl Table {
-    /// Adds a column of text.
-    pub fn text(&mut self, title: &str) {
-        self.columns.push(Column {
-            title: title.into(),
-            unit: String::new(),
-            is_text: true,
-        });
-    }
-
-    /// Adds a column of numbers.
-    pub fn number(&mut self, title: &str, unit: &str) {
-        self.columns.push(Column {
-            title: title.into(),
-            unit: unit.into(),
-            is_text: false,
-        });
-    }
-
-    /// Removes columns that are empty in every row. The column of dropped frames is also removed if
-    /// all its values are 0, because the table of directions has it, too.
-    pub(crate) fn without_empty_columns(mut self) -> Self {
-        let used: Vec<bool> = (0..self.columns.len())
-            .map(|i| {
-                let dropped = self.columns[i].title == "dropped";
-                let nothing = |v: &Value| v.text == NONE || dropped && v.text == "0";
-                self.rows
-                    .iter()
-                    .any(|r| r.get(i).is_some_and(|v| !nothing(v)))
-            })
-            .collect();
-        let mut keep = used.iter();
-        self.columns.retain(|_| *keep.next().unwrap_or(&true));
-        for row in &mut self.rows {
-            let mut keep = used.iter();
-            row.retain(|_| *keep.next().unwrap_or(&true));
-        }
-        self
-    }
-}
 
 /// Adds the columns of metrics, after the column of the name.
 fn metric_columns(table: &mut Table, unit: Unit) {
@@ -180,7 +90,7 @@ pub fn flows(window: &WindowResult) -> Table {
         row.extend(metric_values(&flow.metrics, unit));
         table.rows.push(row);
     }
-    table.without_empty_columns()
+    table.without_empty_columns(&["dropped"])
 }
 
 /// Returns the least, median and largest value of each metric over a window's flows, where the
@@ -224,7 +134,7 @@ pub fn flow_summary(window: &WindowResult) -> Table {
         row.extend(metric_values(&m, unit));
         table.rows.push(row);
     }
-    table.without_empty_columns()
+    table.without_empty_columns(&["dropped"])
 }
 
 /// Returns one row for each direction of a cable that carried frames.
@@ -323,7 +233,7 @@ pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
         row.push(held(cell));
         table.rows.push(row);
     }
-    table.without_empty_columns()
+    table.without_empty_columns(&["dropped"])
 }
 
 /// Returns the datagrams of a flow that its receiver missed, or that a simulated queue dropped.

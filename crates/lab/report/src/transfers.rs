@@ -5,7 +5,7 @@ use scenario::result::{RunResult, TransferRow};
 use units::display::{number, rate_unit};
 
 use crate::sweep::Varying;
-use crate::table::{Table, Value};
+use draw::table::{Table, Value};
 
 /// Returns the rows of a run's `table`.
 #[must_use]

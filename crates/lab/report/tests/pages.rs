@@ -169,7 +169,7 @@ fn tcp_is_shown_by_what_it_delivers_and_over_time() {
     assert!(plots[3].svg.contains("TCP over time, fifo 64kb"));
     let summary = report::summary(
         result,
-        report::Style {
+        draw::Style {
             colour: false,
             width: 100,
         },
@@ -215,7 +215,7 @@ fn the_terminal_gets_a_chart_and_a_table() {
     ];
     let scenario = scenario("two", &two, "200ms", "");
     let (result, curves) = run(&scenario, &|_, _| Shape::Even);
-    let plain = report::Style {
+    let plain = draw::Style {
         colour: false,
         width: 60,
     };
@@ -231,7 +231,7 @@ fn the_terminal_gets_a_chart_and_a_table() {
         !summary.contains('\x1b') && summary.contains("Mbit/s"),
         "{summary}"
     );
-    let coloured = report::Style {
+    let coloured = draw::Style {
         colour: true,
         width: 60,
     };
@@ -278,7 +278,7 @@ fn two_shapers_stand_beside_each_other() {
     let (result, curves) = beside(
         "[[closeup]]\nname = \"5 ms\"\ninterval = \"1us\"\nfrom = \"100ms\"\nto = \"105ms\"\n",
     );
-    let style = report::Style {
+    let style = draw::Style {
         colour: false,
         width: 80,
     };
@@ -371,7 +371,7 @@ fn a_coarse_closeup_shows_no_frames() {
         let names: Vec<_> = plots.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, expected);
         let drawn: Vec<_> = curves.into_iter().flatten().collect();
-        assert_eq!(report::frames(&result, &drawn, report::Style::PLAIN), "");
+        assert_eq!(report::frames(&result, &drawn, draw::Style::PLAIN), "");
     }
 }
 

@@ -9,7 +9,7 @@ use anyhow::Result;
 use capture::choice::Choice;
 use capture::segments::Segments;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use stall_files::open::{is_stdin, open};
+use stall::files::open::{is_stdin, open};
 
 const BYTES: &str = "{spinner} reading {bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left";
 

@@ -13,10 +13,10 @@ use capture::expression::Expression;
 use clap::Args;
 use linux_io::signals::Signals;
 use stall::captures::{Found, read, worst_first};
+use stall::files::follow::{Input, Plan, follow};
+use stall::files::{annotate, json, two_ends};
 use stall::follow::Limits;
 use stall::select::Selector;
-use stall_files::follow::{Input, Plan, follow};
-use stall_files::{annotate, json, two_ends};
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
@@ -164,7 +164,7 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
         json::write(&mut out, &found)?;
     } else {
         let style = crate::terminal::style();
-        report::stalls::text::write(&mut out, &found, args.all, style)?;
+        stall::report::text::write(&mut out, &found, args.all, style)?;
     }
     out.flush()?;
     let stalls = |i: &usize| found.analysis.connections[*i].stalls.len();
@@ -212,5 +212,5 @@ fn draw(args: &StallsArgs, found: &mut Found) -> Result<String> {
             connection.history = history.and_then(|c| c.history);
         }
     }
-    Ok(report::stalls::page::html(found, args.interval))
+    Ok(stall::report::page::html(found, args.interval))
 }

@@ -14,11 +14,11 @@ use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use watch::counted::Counted;
 use watch::json::Stream;
+use watch::lines::Lines;
+use watch::screen::{Screen, asks_to_stop};
 use watch::select::Selector;
 use watch::session::Report;
 use watch::{Filter, Network, Tracer};
-use watch_view::lines::Lines;
-use watch_view::screen::{Screen, asks_to_stop};
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;

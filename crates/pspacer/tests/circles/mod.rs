@@ -6,15 +6,14 @@
 //! `mod x;` alone is no import, and neither is a `pub use` of a name that the
 //! file itself does not use. Code for tests (`#[cfg(test)]`) is left out.
 
-mod graph;
 mod rust;
-mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use graph::Graph;
 pub use rust::rust_imports;
-pub use tokens::words;
+
+/// Which files each file imports.
+pub type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the `#include "..."` between the C files among `files`, as the compiler finds them:
 /// beside the including file, or below one of `folders`.

@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::Graph;
-use super::tokens::tokens;
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, ImplItemFn, Item, ItemMod, ItemUse, Macro, UseTree, Visibility};
+
+use super::Graph;
 
 /// A module's place: the names from the crate's root down.
 type Path = Vec<String>;
@@ -19,13 +22,17 @@ struct Import {
     public: bool,
 }
 
+/// What a file has, without its code for tests.
+#[derive(Default)]
 struct Module {
     file: String,
     imports: Vec<Import>,
     /// Paths in the code.
     paths: Vec<Path>,
-    /// Words in the code, outside of `use`.
-    words: BTreeSet<String>,
+    /// First names of paths, outside of `use`.
+    names: BTreeSet<String>,
+    /// Modules that it declares and that have a file of their own.
+    children: Vec<String>,
 }
 
 /// Every module of one root file.
@@ -35,6 +42,9 @@ type Tree = BTreeMap<Path, Module>;
 const STEPS_MAX: usize = 8;
 
 /// Returns the imports between the Rust files among `files` (name and text).
+///
+/// # Panics
+/// If a file is no Rust.
 pub fn rust_imports(files: &[(String, String)]) -> Graph {
     let texts: BTreeMap<&str, &str> = files
         .iter()
@@ -71,115 +81,150 @@ fn add(tree: &mut Tree, at: Path, file: &str, texts: &BTreeMap<&str, &str>) {
     let Some(text) = texts.get(file) else {
         return;
     };
-    let tokens = tokens(text);
-    let (module, children) = read(file, &tokens);
-    tree.insert(at.clone(), module);
+    let mut module = Module {
+        file: file.to_owned(),
+        ..Module::default()
+    };
+    let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    module.visit_file(&parsed);
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
     let folder = match name.strip_suffix(".rs").unwrap_or(name) {
         _ if at.is_empty() => folder.to_owned(),
         "mod" => folder.to_owned(),
         stem => format!("{folder}/{stem}"),
     };
-    for child in children {
+    for child in &module.children {
         let files = [
             format!("{folder}/{child}.rs"),
             format!("{folder}/{child}/mod.rs"),
         ];
         if let Some(file) = files.iter().find(|file| texts.contains_key(file.as_str())) {
-            let below = at.iter().cloned().chain([child]).collect();
+            let below = at.iter().cloned().chain([child.clone()]).collect();
             add(tree, below, file, texts);
         }
     }
+    tree.insert(at, module);
 }
 
-/// Returns the contents of a file, and the names of the modules that it declares.
-fn read(file: &str, tokens: &[String]) -> (Module, Vec<String>) {
-    let mut module = Module {
-        file: file.to_owned(),
-        imports: vec![],
-        paths: vec![],
-        words: BTreeSet::new(),
+/// Returns whether an item is compiled for tests only.
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    let is_test = |attribute: &Attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute
+                .parse_args::<syn::Path>()
+                .is_ok_and(|path| path.is_ident("test"))
     };
-    let mut children = vec![];
-    let word = |at: usize| tokens.get(at).map_or("", String::as_str);
-    let mut at = 0;
-    while at < tokens.len() {
-        match (word(at), word(at + 2)) {
-            ("mod", ";") => {
-                children.push(word(at + 1).to_owned());
-                at += 3;
-            }
-            ("use", _) => {
-                let public = at > 0 && matches!(word(at - 1), "pub" | ")");
-                at += 1;
-                trees(tokens, &mut at, &[], public, &mut module.imports);
-            }
-            (first, _) if is_word(first) => {
-                let mut path = vec![first.to_owned()];
-                while word(at + 1) == "::" && is_word(word(at + 2)) {
-                    path.push(word(at + 2).to_owned());
-                    at += 2;
-                }
-                at += 1;
-                module.words.insert(path[0].clone());
-                if path.len() > 1 {
-                    module.paths.push(path);
-                }
-            }
-            _ => at += 1,
+    attributes.iter().any(is_test)
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+impl Module {
+    fn add_path(&mut self, path: Path) {
+        self.names.insert(path[0].clone());
+        if path.len() > 1 {
+            self.paths.push(path);
         }
     }
-    (module, children)
-}
 
-fn is_word(token: &str) -> bool {
-    token.starts_with(|c: char| c.is_alphabetic() || c == '_')
-}
+    fn add_import(&mut self, tree: &UseTree, before: &[String], public: bool) {
+        let with = |name: &dyn ToString| [before, &[name.to_string()]].concat();
+        let (name, path) = match tree {
+            UseTree::Path(tree) => {
+                return self.add_import(&tree.tree, &with(&tree.ident), public);
+            }
+            UseTree::Group(group) => {
+                let add = |tree| self.add_import(tree, before, public);
+                return group.items.iter().for_each(add);
+            }
+            UseTree::Glob(_) => ("*".to_owned(), with(&"*")),
+            UseTree::Name(tree) if tree.ident == "self" => {
+                (before.last().cloned().unwrap_or_default(), before.to_vec())
+            }
+            UseTree::Name(tree) => (tree.ident.to_string(), with(&tree.ident)),
+            UseTree::Rename(tree) if tree.ident == "self" => {
+                (tree.rename.to_string(), before.to_vec())
+            }
+            UseTree::Rename(tree) => (tree.rename.to_string(), with(&tree.ident)),
+        };
+        self.imports.push(Import { name, path, public });
+    }
 
-/// Reads one tree of a `use` (`a::{b, c as d}`), up to its end.
-fn trees(
-    tokens: &[String],
-    at: &mut usize,
-    before: &[String],
-    public: bool,
-    out: &mut Vec<Import>,
-) {
-    let mut path = before.to_vec();
-    let word = |at: usize| tokens.get(at).map_or(";", String::as_str);
-    loop {
-        match word(*at) {
-            "{" => {
-                *at += 1;
-                while !matches!(word(*at), "}" | ";") {
-                    trees(tokens, at, &path, public, out);
-                    if word(*at) == "," {
-                        *at += 1;
+    /// Takes the paths of a macro's tokens, which are no syntax that is known.
+    fn add_tokens(&mut self, tokens: TokenStream) {
+        let mut path: Path = vec![];
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => {
+                    if colons != 2 && !path.is_empty() {
+                        self.add_path(std::mem::take(&mut path));
+                    }
+                    path.push(name.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(sign) if sign.as_char() == ':' => colons += 1,
+                token => {
+                    if !path.is_empty() {
+                        self.add_path(std::mem::take(&mut path));
+                    }
+                    colons = 0;
+                    if let TokenTree::Group(group) = token {
+                        self.add_tokens(group.stream());
                     }
                 }
-                *at += 1;
-                return;
-            }
-            "::" => *at += 1,
-            ";" => return,
-            name => {
-                path.push(name.to_owned());
-                *at += 1;
-                if word(*at) == "::" {
-                    continue;
-                }
-                let mut name = path.last().cloned().unwrap_or_default();
-                if name == "self" && path.len() > 1 {
-                    path.pop();
-                    name = path.last().cloned().unwrap_or_default();
-                }
-                if word(*at) == "as" {
-                    name = word(*at + 1).to_owned();
-                    *at += 2;
-                }
-                out.push(Import { name, path, public });
-                return;
             }
         }
+        if !path.is_empty() {
+            self.add_path(path);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Module {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_for_tests(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast ImplItemFn) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        if item.content.is_none() {
+            self.children.push(item.ident.to_string());
+        }
+        visit::visit_item_mod(self, item);
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        self.add_import(&item.tree, &[], !matches!(item.vis, Visibility::Inherited));
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names = path.segments.iter().map(|part| part.ident.to_string());
+        self.add_path(names.collect());
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, called: &'ast Macro) {
+        self.add_tokens(called.tokens.clone());
+        visit::visit_macro(self, called);
     }
 }
 
@@ -187,7 +232,7 @@ fn trees(
 fn taken(tree: &Tree, at: &Path, module: &Module) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for import in &module.imports {
-        if import.public && !module.words.contains(&import.name) {
+        if import.public && !module.names.contains(&import.name) {
             continue;
         }
         // The import of a module stands for the names below it that the code uses.
@@ -244,7 +289,7 @@ fn defined(tree: &Tree, at: &Path, path: &[String], steps: usize) -> Option<Stri
     let glob = || {
         let globs = module.imports.iter().filter(|i| i.public && i.name == "*");
         globs
-            .filter(|_| !module.words.contains(item))
+            .filter(|_| !module.names.contains(item))
             .find_map(|glob| {
                 let (_, parent) = glob.path.split_last()?;
                 let named: Path = parent.iter().chain([item]).cloned().collect();

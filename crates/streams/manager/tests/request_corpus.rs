@@ -3,24 +3,17 @@
 
 use crate::any_request;
 
-use std::fs;
-use std::path::Path;
-
 use manager::{api, message, record};
 use proptest::prelude::*;
 
 fn corpus() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/reservations");
-    let files = fs::read_dir(folder).unwrap();
-    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-    files.sort();
-    files.iter().map(|file| fs::read(file).unwrap()).collect()
+    let inputs = testkit::corpus("reservations", 10).into_iter();
+    inputs.map(|(_, bytes)| bytes).collect()
 }
 
 #[test]
 fn the_corpus_of_requests_is_in_order() {
     let corpus = corpus();
-    assert!(corpus.len() >= 10, "only {} inputs", corpus.len());
     // Each kind of input is there, and can be read.
     let reads = |can: fn(&[u8]) -> bool| corpus.iter().any(|bytes| can(bytes));
     assert!(reads(|b| api::read::<api::ReserveBody>(b).is_ok()));

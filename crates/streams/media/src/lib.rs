@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod document;
 pub mod measure;
 mod measure_page;
 mod measure_report;

@@ -11,7 +11,7 @@ use capture::datagrams::{Datagram, Summary, read_datagrams};
 use capture::filter::FlowFilter;
 use capture::flows::{FlowKey, Proto};
 use clap::Args;
-use report::Style;
+use draw::Style;
 use st2110::audio::{self, Evenness};
 use st2110::format::Schedule;
 use st2110::infer::{Contents, Given, Kind, contents};

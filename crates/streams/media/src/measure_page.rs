@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page and the plots of measured streams.
 
-use report::table::{Table, Tone, Value};
-use report::{Histogram, HistogramBar, Level, StreamSection, streams_html};
+use draw::histogram::{Histogram, HistogramBar};
+use draw::level::Level;
+use draw::table::{Table, Tone, Value};
 use st2110::audio::AudioResult;
 use st2110::video::VideoResult;
 use units::display::{count, number};
 
+use crate::document::{StreamSection, streams_html};
 use crate::measure_report::{Measured, Report};
 use crate::measure_text::{notes, overviews, sentences};
 
@@ -34,8 +36,14 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
     let page = streams_html(&title, &facts, &overviews(report), &sections);
     let mut files = vec![("report.html".to_owned(), page)];
     for (number, section) in (1..).zip(&sections) {
-        let levels = section.levels.iter().map(report::level);
-        let histograms = section.histograms.iter().map(report::histogram);
+        let levels = section
+            .levels
+            .iter()
+            .map(|of| draw::level::level(of).plot());
+        let histograms = section
+            .histograms
+            .iter()
+            .map(|of| draw::histogram::histogram(of).plot());
         for plot in levels.chain(histograms) {
             files.push((format!("{number}-{}", plot.name), plot.svg));
         }

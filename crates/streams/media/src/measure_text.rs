@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The text of measured streams: a table of video, one of audio, and sentences.
 
-use report::Style;
-use report::table::{Table, Tone, Value};
-use report::terminal::{paragraph, table};
+use draw::Style;
+use draw::table::{Table, Tone, Value};
+use draw::terminal::{paragraph, table};
 use st2110::audio::{AudioResult, Evenness};
 use st2110::format::Scan;
 use st2110::infer::Kind;

@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
+use draw::Style;
+use draw::terminal::paragraph;
 use linux_io::launch::{LaunchClock, LaunchSocket};
 use linux_io::priority::{Scheduling, schedule};
 use linux_io::signals::Signals;
-use report::Style;
-use report::terminal::paragraph;
 use serde::Serialize;
 use st2110::format::{Format, Schedule};
 use st2110::synthetic;

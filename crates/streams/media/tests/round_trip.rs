@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::Path;
 
+use draw::Style;
 use media::measure::{Outcome, Request, StreamArgs, measure};
-use report::Style;
 use serde_json::Value;
 use st2110::format::Schedule;
 use st2110::limits::SenderType;

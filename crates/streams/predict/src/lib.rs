@@ -21,6 +21,7 @@ mod error;
 pub mod estimate;
 pub mod fit;
 pub mod measured;
+pub mod report;
 pub mod service;
 
 pub use error::Error;

@@ -13,8 +13,9 @@
 //! `config`, `ethernet`, `fragments`, `icmp`, `table`, `itm` and `ebox` use neither devices nor
 //! clocks; `run` has the threads.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod afxdp;
 pub mod config;
 mod counters;
 pub mod ebox;

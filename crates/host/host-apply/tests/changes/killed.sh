@@ -11,7 +11,7 @@ driver() {
 	words=$1
 	shift
 	CHANGES=$words "$@" /changes/ld.so --library-path /changes /changes/test \
-		--exact in_guest --ignored --nocapture --test-threads 1 >/tmp/said 2>&1
+		--exact changes_lab::in_guest --ignored --nocapture --test-threads 1 >/tmp/said 2>&1
 }
 must() { driver "$1" env || { cat /tmp/said; return 1; }; }
 

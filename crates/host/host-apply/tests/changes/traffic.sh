@@ -12,7 +12,7 @@
 # driver WORDS: does in the guest what tests/changes_lab.rs says.
 driver() {
 	CHANGES="$*" /changes/ld.so --library-path /changes /changes/test \
-		--exact in_guest --ignored --nocapture --test-threads 1 >/tmp/said 2>&1 ||
+		--exact changes_lab::in_guest --ignored --nocapture --test-threads 1 >/tmp/said 2>&1 ||
 		{ cat /tmp/said; return 1; }
 }
 # tables: prints everything that is set up on the device, without what frames have counted. The order

@@ -355,7 +355,7 @@ impl Pictures {
         }
     }
 
-    fn plots(&self) -> Vec<report::Plot> {
+    fn plots(&self) -> Vec<draw::Plot> {
         if self.delays.len() > MOST_LINES {
             return vec![];
         }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use draw::Plot;
 use metrics::curves::Curves;
-use report::Plot;
 use scenario::result::{CellResult, Engine, TransferRow};
 use scenario::{Cell, Scenario};
 use serde_json::{Value, json};

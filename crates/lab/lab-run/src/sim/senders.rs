@@ -59,7 +59,7 @@ impl Senders {
     }
 
     /// Draws the records of several cells, with a panel for each sender.
-    pub fn plots(all: Vec<Self>) -> Vec<report::Plot> {
+    pub fn plots(all: Vec<Self>) -> Vec<draw::Plot> {
         let (mut whole, mut stretches) = (vec![], Vec::<(String, Vec<SenderRecord>)>::new());
         for senders in all {
             // If any cell has closeups, only the cells with closeups are drawn over the whole time,

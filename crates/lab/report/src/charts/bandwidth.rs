@@ -4,11 +4,11 @@
 use metrics::curves::{Curves, FlowCurves};
 use units::display::{rate_unit, short, time, time_unit};
 
-use crate::scale::{Kind, round_up};
 use crate::series::{self, MOST_LINES, Point};
+use draw::scale::{Kind, round_up};
 
-use super::figure::Figure;
-use super::lines::{Line, Lines};
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
 
 /// Returns the rate that one more frame adds to a point of the curve, in bit/s. `None` if that is
 /// less than a fiftieth of the rate of every flow, because such a step cannot be seen.

@@ -6,12 +6,12 @@ use scenario::result::RunResult;
 use units::display::{number, short, time, time_unit};
 
 use crate::frames::{Frames, stretches};
-use crate::scale::{Kind, Scale};
 use crate::side_by_side::{BURSTINESS, SideBySide, side_by_side};
-use crate::svg::{Anchor, Canvas, Frame, text_width};
-use crate::theme::COLOURS;
+use draw::scale::{Kind, Scale};
+use draw::svg::{Anchor, Canvas, Frame, text_width};
+use draw::theme::COLOURS;
 
-use super::figure::{Figure, is_narrow};
+use draw::figure::{Figure, is_narrow};
 
 /// The slug of the figure that shows single frames.
 pub const FRAMES: &str = "frames";

@@ -6,13 +6,13 @@ use scenario::result::RunResult;
 use units::display::{rate_unit, time, time_unit};
 
 use crate::frames::is_of_frames;
-use crate::scale::round_up;
 use crate::sweep;
-use crate::theme::COLOURS;
+use draw::scale::round_up;
+use draw::theme::COLOURS;
 
-use super::figure::Figure;
-use super::grid::{Grid, Panel};
-use super::lines::Line;
+use draw::figure::Figure;
+use draw::grid::{Grid, Panel};
+use draw::lines::Line;
 
 /// A panel with more points than this is drawn as a shade from the least to the largest value.
 const MOST_POINTS: usize = 200;

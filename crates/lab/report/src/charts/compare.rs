@@ -5,13 +5,13 @@
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use units::display::short;
 
-use crate::scale::{Kind, Scale};
-use crate::svg::{Anchor, Canvas, Frame, text_width};
 use crate::sweep::{self, Varying};
-use crate::theme::COLOURS;
+use draw::scale::{Kind, Scale};
+use draw::svg::{Anchor, Canvas, Frame, text_width};
+use draw::theme::COLOURS;
 
-use super::figure::{Figure, is_narrow};
-use super::lines::{legend, legend_rows};
+use draw::figure::{Figure, is_narrow};
+use draw::lines::{legend, legend_rows};
 
 /// Least, median and largest of a metric in one cell.
 type Spread = Option<[f64; 3]>;

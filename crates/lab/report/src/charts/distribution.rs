@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots of distributions of packets: by delay, by retries, by periods late.
 
-use crate::scale::Kind;
+use draw::scale::Kind;
 
-use super::figure::Figure;
-use super::lines::{Line, Lines};
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
 
 /// The packets of one cell, divided into classes: a step of delay, a number of retries, or a number
 /// of periods late.

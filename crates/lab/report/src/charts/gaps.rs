@@ -5,11 +5,11 @@ use metrics::curves::Curves;
 use metrics::gaps::Bin;
 use units::display::{number, short};
 
-use crate::scale::{Kind, Scale};
 use crate::series::{self, Group};
-use crate::svg::{Anchor, Canvas, Frame, text_width};
+use draw::scale::{Kind, Scale};
+use draw::svg::{Anchor, Canvas, Frame, text_width};
 
-use super::figure::{Figure, is_narrow};
+use draw::figure::{Figure, is_narrow};
 
 const ROW_HEIGHT: f64 = 74.0;
 const BAR_HEIGHT: f64 = 44.0;

@@ -4,11 +4,11 @@
 use metrics::curves::Curves;
 use units::display::time_unit;
 
-use crate::scale::{Kind, round_up};
 use crate::series::{self, MOST_LINES};
+use draw::scale::{Kind, round_up};
 
-use super::figure::Figure;
-use super::lines::{Line, Lines};
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
 
 /// Most points of a curve: with more, the plot becomes black.
 const POINTS: usize = 200;

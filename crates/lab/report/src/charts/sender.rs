@@ -5,11 +5,11 @@
 
 use units::display::time_unit;
 
-use crate::scale::round_up;
+use draw::scale::round_up;
 
-use super::figure::Figure;
-use super::grid::{Grid, Panel};
-use super::lines::Line;
+use draw::figure::Figure;
+use draw::grid::{Grid, Panel};
+use draw::lines::Line;
 
 /// Most steps of a curve.
 const STEPS: f64 = 250.0;

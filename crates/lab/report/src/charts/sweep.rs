@@ -4,12 +4,12 @@
 use scenario::result::{FlowMetrics, RunResult};
 use units::display::{rate_unit, time_unit};
 
-use crate::scale::{Kind, round_up};
 use crate::sweep::{self, Dimension, Varying};
-use crate::theme::COLOURS;
+use draw::scale::{Kind, round_up};
+use draw::theme::COLOURS;
 
-use super::figure::Figure;
-use super::lines::{Line, Lines};
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
 
 /// Least number of swept values for a curve; runs with fewer are compared instead.
 const FEWEST_VALUES: usize = 4;

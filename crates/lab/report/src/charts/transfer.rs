@@ -5,13 +5,13 @@ use metrics::curves::{Curves, FlowCurves};
 use scenario::result::RunResult;
 use units::display::{rate_unit, time_unit};
 
-use crate::scale::round_up;
 use crate::sweep;
-use crate::theme::COLOURS;
+use draw::scale::round_up;
+use draw::theme::COLOURS;
 
-use super::figure::Figure;
-use super::grid::{Grid, Panel};
-use super::lines::Line;
+use draw::figure::Figure;
+use draw::grid::{Grid, Panel};
+use draw::lines::Line;
 
 /// Most points of a bandwidth curve.
 const POINTS: usize = 100;

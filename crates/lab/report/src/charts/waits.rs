@@ -5,12 +5,12 @@ use metrics::curves::Curves;
 use metrics::gaps::Bin;
 use scenario::result::RunResult;
 
-use crate::scale::Kind;
 use crate::sweep::{self, Varying};
-use crate::theme::COLOURS;
+use draw::scale::Kind;
+use draw::theme::COLOURS;
 
-use super::figure::Figure;
-use super::lines::{Line, Lines};
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
 
 /// Most figures that are drawn.
 const MOST_FIGURES: usize = 8;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of a run.
 
+use draw::page::{MOST_ROWS, MOST_SECTIONS, Text, document, figures, folded, paragraph, table};
 use maud::{Markup, html};
 use metrics::curves::Curves;
 use scenario::result::{CellResult, Engine, RunResult};
 
 use crate::figures::{cell_figures, run_figures};
-use crate::page::parts::{
-    MOST_ROWS, MOST_SECTIONS, Text, document, figures, folded, foot, paragraph, table, window,
-};
+use crate::page::parts::{foot, window};
 use crate::side_by_side::side_by_side;
 use crate::sweep::{self, Varying};
 use crate::table as tables;

@@ -5,7 +5,8 @@ use maud::html;
 use metrics::survey::Survey;
 
 use crate::figures::cell_figures;
-use crate::page::parts::{document, figures, foot, window};
+use crate::page::parts::{foot, window};
+use draw::page::{document, figures};
 
 /// Returns the page of a capture or timeline that belongs to no scenario, with what is known about
 /// it.

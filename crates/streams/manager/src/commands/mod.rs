@@ -7,7 +7,7 @@ mod talk;
 
 use anyhow::Result;
 use clap::Subcommand;
-use report::terminal::Style;
+use draw::terminal::Style;
 
 pub use outcome::{CONNECTION, OUTPUT, Outcome, RUN, Usage, some_time, status_of};
 pub use serve::ManagerArgs;

@@ -12,8 +12,8 @@ use admission::{
 };
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use report::table::{Column, Table, Value};
-use report::terminal::{Style, table};
+use draw::table::{Column, Table, Value};
+use draw::terminal::{Style, table};
 use units::display::count;
 
 use super::outcome::{CONNECTION, OUTPUT, Outcome, REFUSED, STREAM, Usage, some_time, time};

@@ -11,10 +11,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use draw::terminal::Style;
 use manager::client::{Client, Tls};
 use manager::commands;
 use manager::etcd::gateway::Gateway;
-use report::terminal::Style;
 use vmlab::{Cache, Quiet};
 
 /// The words of a manager's command line, one to a line: set in the process that is one.

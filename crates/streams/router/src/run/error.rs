@@ -42,7 +42,7 @@ pub enum RunError {
         /// Its name.
         name: String,
         /// The reason.
-        error: afxdp::Error,
+        error: crate::afxdp::Error,
     },
     /// Any other error of the system.
     #[error(transparent)]

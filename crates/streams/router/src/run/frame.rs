@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A frame's buffer, from the device that received it to the one that sends it.
 
-use afxdp::{BEFORE_BYTES, Chunk};
+use crate::afxdp::{BEFORE_BYTES, Chunk};
 use linux_io::packet::VNET_BYTES;
 
 use crate::ethernet::{self, ETHERNET, Header, fill_checksum};
@@ -11,7 +11,7 @@ use crate::itm::WireLength;
 pub(super) const FRAME_BYTES: usize = 1522;
 
 const _: () = assert!(
-    BEFORE_BYTES == VNET_BYTES && VNET_BYTES + FRAME_BYTES <= afxdp::CHUNK_BYTES,
+    BEFORE_BYTES == VNET_BYTES && VNET_BYTES + FRAME_BYTES <= crate::afxdp::CHUNK_BYTES,
     "a chunk has a frame and what AF_PACKET has before it"
 );
 

@@ -6,7 +6,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use afxdp::{Chunk, Pool, XdpSocket};
+use crate::afxdp::{Chunk, Pool, XdpSocket};
 use linux_io::packet::{PacketSocket, VNET_BYTES, mac_address};
 
 use crate::config::{Device, Io};
@@ -32,7 +32,7 @@ pub(super) struct Port {
 enum Socket {
     Xdp(Box<XdpSocket>),
     /// AF_PACKET, with the reason why it is not AF_XDP if that was preferred.
-    Packet(PacketSocket, Option<afxdp::Error>),
+    Packet(PacketSocket, Option<crate::afxdp::Error>),
 }
 
 impl Port {

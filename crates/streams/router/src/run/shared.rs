@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use afxdp::Pool;
+use crate::afxdp::Pool;
 use linux_io::packet::own_addresses;
 
 use crate::config::Config;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the fuzzer has found worth keeping (docs/contribute/fuzzing.md).
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Returns the inputs of a target by name, from the archive `fuzz/corpus/TARGET.tar`.
+///
+/// # Panics
+/// If the archive cannot be read, or has fewer than `least` inputs.
+#[must_use]
+pub fn corpus(target: &str, least: usize) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus");
+    let archive = folder.join(format!("{target}.tar"));
+    let file =
+        File::open(&archive).unwrap_or_else(|error| panic!("{}: {error}", archive.display()));
+    let mut archive = tar::Archive::new(file);
+    let inputs: Vec<_> = archive
+        .entries()
+        .unwrap()
+        .map(|entry| {
+            let mut entry = entry.unwrap();
+            let name = entry.path().unwrap().display().to_string();
+            let mut bytes = vec![];
+            entry.read_to_end(&mut bytes).unwrap();
+            (name, bytes)
+        })
+        .collect();
+    assert!(inputs.len() >= least, "{target}: {} inputs", inputs.len());
+    inputs
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loads the program, and finds it where it runs.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use aya::programs::{ProgramError, ProgramFd, SchedClassifier, loaded_programs};
+use aya::{Ebpf, EbpfLoader};
+
+use super::error::{Error, refused};
+use super::maps::Maps;
+
+/// The object that build.rs compiled; empty if clang was missing.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/edt.bpf.o"));
+
+const PROGRAM: &str = "set_departure";
+
+/// A program that was loaded and is not attached. It goes with this value, unless a filter holds
+/// it by then.
+pub(crate) struct Loaded {
+    pub maps: Maps,
+    ebpf: Ebpf,
+}
+
+impl Loaded {
+    pub fn new() -> Result<Self, Error> {
+        if OBJECT.is_empty() {
+            return Err(Error::NotBuilt);
+        }
+        let load = EbpfLoader::new().load(OBJECT);
+        let mut ebpf = load.map_err(|error| refused("program", &error))?;
+        let classifier = classifier(&mut ebpf)?;
+        let load = classifier.load();
+        load.map_err(|error| refused("program", &error))?;
+        Ok(Self {
+            maps: Maps::of_new(&mut ebpf)?,
+            ebpf,
+        })
+    }
+
+    /// Passes the program's descriptor, as the kernel's filter wants it, to `attach`.
+    pub fn with_descriptor<T>(&mut self, attach: impl FnOnce(u32) -> T) -> Result<T, Error> {
+        let fd = classifier(&mut self.ebpf)?.fd();
+        let fd: &ProgramFd = fd.map_err(|error| refused("program", &error))?;
+        let number = fd.as_fd().as_raw_fd();
+        Ok(attach(u32::try_from(number).unwrap_or(u32::MAX)))
+    }
+}
+
+fn classifier(ebpf: &mut Ebpf) -> Result<&mut SchedClassifier, Error> {
+    let program = ebpf.program_mut(PROGRAM).ok_or_else(|| Error::Refused {
+        part: "program".to_owned(),
+        detail: format!("the object has no {PROGRAM}"),
+    })?;
+    program
+        .try_into()
+        .map_err(|error: ProgramError| refused("program", &error))
+}
+
+/// Opens the maps of the program with this id; `None` if it is gone.
+pub(crate) fn maps_of(id: u32) -> Result<Option<Maps>, Error> {
+    for info in loaded_programs() {
+        let info = info.map_err(|error| refused("program", &error))?;
+        if info.id() == id {
+            let ids = info.map_ids().map_err(|error| refused("program", &error))?;
+            return Maps::of_running(&ids.unwrap_or_default()).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Returns how many of these programs the kernel has, on all devices.
+///
+/// # Errors
+/// The kernel's.
+pub fn programs() -> Result<usize, Error> {
+    let mut count = 0;
+    for info in loaded_programs() {
+        let info = info.map_err(|error| refused("program", &error))?;
+        count += usize::from(info.name_as_str() == Some(PROGRAM));
+    }
+    Ok(count)
+}

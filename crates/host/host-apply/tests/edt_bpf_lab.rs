@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Departure times on the kernels of distributions, in the laboratory's guest: two classes of two
+//! rates leave when the core says, within what fq's timer is late by.
+//!
+//! This program runs in the guest, too, as the command that sets departure times up: see
+//! [`in_guest`].
+
+#![allow(clippy::print_stdout, reason = "the guest's script reads it")]
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use host_apply::edt::{Config, Running, steps};
+use host_config::{Facts, Host};
+use linux_io::links::links;
+use pace::{ClassConfig, Config as Port, Decision, Mode, Scheduler};
+use scenario::Kernel;
+use tcpsp::Tc;
+use testkit::guest::{check_times, frames, starts, test_program};
+use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+const MODULES: &[&str] = &["wire", "sch_fq", "sch_ingress", "cls_bpf"];
+
+const FIRST: &str = r#"
+[[device]]
+name = "c1a"
+[[device.class]]
+name = "fast"
+rate = "70000003bit"
+match = [{ to = "10.0.0.0/24", to_port = 5001, protocol = "udp" }]
+[[device.class]]
+name = "slow"
+rate = "9mbit"
+match = [{ to_port = 5002 }]
+"#;
+/// The rates of the two ports, and the frames sent to them, in bytes.
+const RATES_BPS: [u64; 2] = [70_000_003, 9_000_000];
+const FRAME_BYTES: [u32; 2] = [1500, 1000];
+const SECOND_BPS: u64 = 20_000_000;
+/// fq's timer in the guest, and the other class's frame on the wire (12 us).
+const LATE_NS: u64 = 60_000;
+
+/// Does what the guest's script asks for in `EDT`.
+#[test]
+#[ignore = "runs in the guest"]
+fn in_guest() {
+    let words = std::env::var("EDT").unwrap();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    if words == ["programs"] {
+        println!("EDT {}", host_apply::edt::programs().unwrap());
+        return;
+    }
+    let mut tc = Tc::open().unwrap();
+    let link = links().unwrap();
+    let link = link.into_iter().find(|link| link.name == "c1a").unwrap();
+    let facts = Facts {
+        index: link.index,
+        name: link.name,
+        is_ethernet: true,
+        queues: 1,
+        speed_bps: None,
+    };
+    let config = match words[..] {
+        ["apply", file] => {
+            let host = Host::read(file, &fs::read_to_string(file).unwrap()).unwrap();
+            Some(Config::new(&host.devices[0], &facts).unwrap_or_else(|error| panic!("{error}")))
+        }
+        _ => None,
+    };
+    let mut running = Running::read(&mut tc, &facts).unwrap_or_else(|error| panic!("{error}"));
+    if words == ["show"] {
+        for class in running.counters().unwrap() {
+            println!(
+                "EDT {} {} {} {}",
+                class.rate_bps, class.frames, class.bytes, class.dropped_frames
+            );
+        }
+        return;
+    }
+    let planned = steps(&running, config.as_ref(), false);
+    let (steps, _) = planned.unwrap_or_else(|error| panic!("{error}"));
+    for step in &steps {
+        println!("EDT {step}");
+        let made = step.make(&mut tc, &mut running, config.as_ref());
+        made.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Returns when the core sends a class's bursts that all wait since 0, with timers on a line that
+/// carries a byte in a nanosecond.
+fn by_core(rate_bps: u64, bursts: &[u32]) -> Vec<u64> {
+    let config = Port {
+        mode: Mode::Timer,
+        ..Port::ethernet(8_000_000_000, 100_000)
+    };
+    let mut core = Scheduler::new(&config, 0).unwrap();
+    let class = core.add_class(&ClassConfig::Paced { rate_bps }).unwrap();
+    core.activate(class, 0).unwrap();
+    let mut now = 0;
+    let mut left = Vec::new();
+    while left.len() < bursts.len() {
+        match core.next(now) {
+            Decision::Send(_) => {
+                let more = left.len() + 1 < bursts.len();
+                core.sent(class, bursts[left.len()], more, now).unwrap();
+                left.push(now);
+            }
+            Decision::Wait { until_ns } => now = until_ns,
+            other => panic!("{other:?}"),
+        }
+    }
+    left
+}
+
+fn check(kernel: Kernel) {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
+    let second = FIRST.replace("70000003bit", &format!("{SECOND_BPS}bit"));
+    let ceil = FIRST.replace("rate = \"9mbit\"", "rate = \"9mbit\"\nceil = \"12mbit\"");
+    for (name, text) in [("first", FIRST), ("second", &second), ("ceil", &ceil)] {
+        let path = folder.path().join(format!("{name}.toml"));
+        fs::write(&path, text).unwrap();
+        files.push((path, format!("/edt/{name}.toml")));
+    }
+    files.push((
+        here.join("tests/edt/departures.sh"),
+        "/edt/departures.sh".to_owned(),
+    ));
+    let lib = here.join("../../../kernel/tests/lib.sh");
+    files.push((lib, "/edt/lib.sh".to_owned()));
+    let files: Vec<_> = files
+        .iter()
+        .map(|(from, to)| (from.as_path(), to.as_str()))
+        .collect();
+    let spec = ScriptSpec {
+        kernel,
+        modules: MODULES,
+        files: &files,
+        command: &format!("EDT_PROGRAM='{command}' sh /edt/departures.sh"),
+        seed: 1,
+        timeout: Duration::from_secs(600),
+        out_dir: folder.path(),
+    };
+    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
+        let console = fs::read_to_string(folder.path().join("console.log"));
+        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
+    });
+    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
+    println!("{kernel}:\n{}", ran.output);
+
+    // Frame by frame.
+    let first = frames(folder.path(), "first");
+    for (number, port) in (0..).zip([5001, 5002]) {
+        let starts = starts(&first, port);
+        let due = by_core(RATES_BPS[number], &vec![FRAME_BYTES[number]; starts.len()]);
+        check_times(&format!("{kernel}, port {port}"), &starts, &due, LATE_NS);
+    }
+    // A burst of ten datagrams is charged as ten frames, whether the device cut it or the kernel.
+    let bursts = starts(&frames(folder.path(), "bursts"), 5001);
+    assert_eq!(bursts.len() % 10, 0, "{kernel}: {} frames", bursts.len());
+    let first_of_each: Vec<u64> = bursts.iter().step_by(10).copied().collect();
+    let due = by_core(
+        RATES_BPS[0],
+        &vec![10 * FRAME_BYTES[0]; first_of_each.len()],
+    );
+    check_times(&format!("{kernel}, bursts"), &first_of_each, &due, LATE_NS);
+    // Both rates are kept, and at the change no frame is too early for the faster one.
+    let changed = starts(&frames(folder.path(), "changed"), 5001);
+    let gap_ns = |rate_bps: u64| 1500 * 8_000_000_000 / rate_bps;
+    let gaps: Vec<u64> = changed.windows(2).map(|two| two[1] - two[0]).collect();
+    let count = |rate_bps: u64| {
+        let is_near = |gap: &&u64| gap.abs_diff(gap_ns(rate_bps)) < LATE_NS;
+        gaps.iter().filter(is_near).count()
+    };
+    assert!(count(RATES_BPS[0]) > 100, "{kernel}: {gaps:?}");
+    assert!(count(SECOND_BPS) > 100, "{kernel}: {gaps:?}");
+    // After a late frame the gap is shorter by as much: what counts is the last one in time.
+    let gap = gap_ns(RATES_BPS[0]);
+    for (place, at) in changed.iter().enumerate().skip(1) {
+        let mut before = (1..=place.min(4)).map(|back| (back, changed[place - back]));
+        let is_in_time = before.any(|(back, ns)| at - ns + LATE_NS >= back as u64 * gap);
+        assert!(
+            is_in_time,
+            "{kernel}: frame {place} at {at} ns: {:?}",
+            &gaps[place - 1]
+        );
+    }
+}
+
+#[test]
+fn classes_leave_when_the_core_says_on_6_1() {
+    check(Kernel::V6_1);
+}
+
+#[test]
+fn classes_leave_when_the_core_says_on_6_12() {
+    check(Kernel::V6_12);
+}
+
+#[test]
+fn classes_leave_when_the_core_says_on_7() {
+    check(Kernel::V7);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads the facts of this host: files of the kernel, and tables over netlink. What cannot be read
+//! is not known; only the tables of qdiscs and devices must be there.
+
+mod ethtool;
+mod netlink;
+mod sockets;
+mod sysfs;
+
+use std::io;
+use std::path::Path;
+
+use linux_io::clock::timer_resolution_ns;
+use linux_io::links::{Link, links};
+use tcpsp::stats::{Stats, Value};
+use tcpsp::{ClassStats, Tc, attribute};
+
+use crate::facts::{Device, Facts, Psp, Qdisc};
+use crate::trial;
+
+/// Where the kernel's files are.
+const ROOT: &str = "/";
+
+/// What to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The device; `None`: all with psp, or if there is none all NICs with a link.
+    pub device: Option<String>,
+    /// Whether to measure for a second.
+    pub is_tried: bool,
+    /// Version of this program.
+    pub program_version: String,
+}
+
+/// Reads the facts.
+///
+/// # Errors
+/// The system's, of the tables of devices and qdiscs; [`io::ErrorKind::NotFound`] if the device
+/// does not exist.
+pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
+    let root = Path::new(ROOT);
+    let mut tc = Tc::open()?;
+    let links = links()?;
+    let ports = tcpsp::ports::read(&mut tc)?;
+    let qdiscs = tc.qdiscs()?;
+    let chosen = choose(&links, wanted.device.as_deref(), &ports, root)?;
+    let before = wanted.is_tried.then(|| ports.clone());
+    let frames = |link: &Link| sysfs::sent_frames(root, &link.name);
+    let frames_before: Vec<_> = chosen.iter().map(|link| frames(link)).collect();
+    let timers = wanted.is_tried.then(trial::timers).transpose()?;
+    let ports = match before {
+        Some(_) => tcpsp::ports::read(&mut tc)?,
+        None => ports,
+    };
+    let mut devices = Vec::new();
+    for (link, device_frames) in chosen.iter().zip(frames_before) {
+        let of_link = |qdisc: &&tcpsp::Qdisc| qdisc.device == link.index;
+        let trial = before.as_ref().and_then(|ports_before| {
+            let before = trial::Instant {
+                ports: ports_before.clone(),
+                device_frames,
+            };
+            let after = trial::Instant {
+                ports: ports.clone(),
+                device_frames: frames(link),
+            };
+            trial::between(&link.name, &before, &after)
+        });
+        let qdiscs = qdiscs.iter().filter(of_link).map(|qdisc| Qdisc {
+            kind: qdisc.kind.clone(),
+            handle: qdisc.handle,
+            parent: qdisc.parent,
+            is_offloaded: (qdisc.kind == "etf")
+                .then(|| etf_is_offloaded(&qdisc.options))
+                .flatten(),
+        });
+        let ports = ports.iter().filter(|port| port.index == link.index);
+        let mut device = Device {
+            name: link.name.clone(),
+            is_ethernet: link.is_ethernet,
+            qdiscs: qdiscs.collect(),
+            psp: ports.map(psp).collect(),
+            trial,
+            ..Device::default()
+        };
+        sysfs::device(root, &mut device);
+        ethtool::device(&mut device);
+        devices.push(device);
+    }
+    let mut facts = Facts {
+        program_version: wanted.program_version.clone(),
+        timer_resolution_ns: timer_resolution_ns()?,
+        paced_sockets: sockets::paced().ok(),
+        timers,
+        devices,
+        ..Facts::default()
+    };
+    sysfs::host(root, &mut facts);
+    Ok(facts)
+}
+
+fn choose<'a>(
+    links: &'a [Link],
+    wanted: Option<&str>,
+    ports: &[tcpsp::ports::Port],
+    root: &Path,
+) -> io::Result<Vec<&'a Link>> {
+    if let Some(name) = wanted {
+        let link = links.iter().find(|link| link.name == name);
+        let known: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
+        let none = format!(
+            "{name}: no such device; expected one of {}",
+            known.join(", ")
+        );
+        let link = link.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, none))?;
+        return Ok(vec![link]);
+    }
+    let with_psp = |link: &&Link| ports.iter().any(|port| port.index == link.index);
+    let found: Vec<_> = links.iter().filter(with_psp).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let is_nic = |link: &&Link| sysfs::is_nic_with_link(root, &link.name);
+    Ok(links.iter().filter(is_nic).collect())
+}
+
+fn psp(port: &tcpsp::ports::Port) -> Psp {
+    let rates = port.classes.iter().map(|class| class.psp.stats.rate_bps);
+    let of_class = |member: &'static str, stats: &ClassStats| {
+        let row = ClassStats::TABLE.iter().find(|row| row.member == member);
+        match row.map(|row| (row.value)(stats)) {
+            Some(Value::Number(frames)) => frames,
+            _ => 0,
+        }
+    };
+    let causes = tcpsp::QdiscStats::TABLE
+        .iter()
+        .filter(|row| row.member.starts_with("drop_"));
+    let drops = causes.map(|row| {
+        // The qdisc counts what its classes do, and what never came to one.
+        let frames = match (row.value)(&port.psp.stats) {
+            Value::Number(frames) => frames,
+            Value::Histogram(_) => 0,
+        };
+        let classes = port
+            .classes
+            .iter()
+            .map(|class| of_class(row.member, &class.psp.stats));
+        (row.key, frames.max(classes.sum()))
+    });
+    Psp {
+        handle: port.handle,
+        parent: port.parent,
+        options: port.psp.options.clone(),
+        stats: port.psp.stats.clone(),
+        rates_bps: rates.fold(0, u64::saturating_add),
+        drops: drops.collect(),
+    }
+}
+
+/// Returns whether the NIC launches the frames of an etf with these options: a flag of struct
+/// tc_etf_qopt, linux/pkt_sched.h.
+fn etf_is_offloaded(options: &[u8]) -> Option<bool> {
+    const PARAMETERS: u16 = 1;
+    const OFFLOAD: u32 = 2;
+    let options = attribute::read(options);
+    // delta, clockid, flags.
+    let flags = netlink::value(&options, PARAMETERS)?
+        .get(8..)?
+        .first_chunk()?;
+    Some(u32::from_ne_bytes(*flags) & OFFLOAD != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn etf_says_whether_the_nic_launches() {
+        let options = |flags: u32| {
+            // 16 bytes of attribute 1: its head, delta, clockid, flags.
+            let head = [16u16, 1].map(u16::to_ne_bytes).concat();
+            let values = [300_000u32, 11, flags].map(u32::to_ne_bytes).concat();
+            [head, values].concat()
+        };
+        assert_eq!(etf_is_offloaded(&options(0)), Some(false));
+        assert_eq!(etf_is_offloaded(&options(2)), Some(true));
+        assert_eq!(etf_is_offloaded(&options(2)[..12]), None);
+        assert_eq!(etf_is_offloaded(&[]), None);
+    }
+
+    #[test]
+    fn this_host_can_be_read() {
+        let lo = |is_tried| {
+            facts(&Wanted {
+                device: Some("lo".to_owned()),
+                is_tried,
+                program_version: "0".to_owned(),
+            })
+        };
+        let facts = lo(false).unwrap();
+        assert!(facts.kernel_release.contains('.'), "{facts:?}");
+        assert_eq!(facts.devices.len(), 1);
+        let [device] = &facts.devices[..] else {
+            unreachable!()
+        };
+        assert_eq!(
+            (device.driver.as_deref(), device.is_ethernet),
+            (None, false)
+        );
+        let timers = lo(true).unwrap().timers.unwrap();
+        assert!(
+            timers.timers > 0 && timers.median_ns <= timers.max_ns,
+            "{timers:?}"
+        );
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_named() {
+        let wanted = Wanted {
+            device: Some("eth77".to_owned()),
+            ..Wanted::default()
+        };
+        let error = facts(&wanted).unwrap_err().to_string();
+        assert!(
+            error.starts_with("eth77: no such device; expected one of "),
+            "{error}"
+        );
+        assert!(error.contains("lo"), "{error}");
+    }
+}

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A table: what each rule finds, one change away from a host on which none finds anything.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod host;
+
+use std::collections::BTreeSet;
+
+use doctor::facts::{Facts, IdleState, Lateness, Trial};
+use doctor::{Severity, findings};
+use host::{ROOT, device, fine, launches, psp, qdisc};
+use tcpsp::{Gap, Handle, QdiscOptions, QdiscStats, SplitGso, Why};
+
+type Change = fn(&mut Facts);
+
+/// What is changed, the one finding, words of what it says, and of its command.
+const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
+    (
+        |f| (f.is_module_loaded, f.are_signatures_enforced) = (false, false),
+        "module-not-loaded",
+        Severity::Note,
+        "not loaded",
+        "modprobe sch_psp",
+    ),
+    (
+        |f| (f.is_module_loaded, f.is_module_installed) = (false, false),
+        "module-missing",
+        Severity::Fault,
+        "6.12.48+deb13-amd64",
+        "make install",
+    ),
+    (
+        |f| f.is_module_loaded = false,
+        "module-signature",
+        Severity::Warning,
+        "keys that it trusts",
+        "mokutil --import /var/lib/dkms/mok.pub",
+    ),
+    (
+        |f| (f.is_module_loaded, f.is_module_signed) = (false, None),
+        "module-signature",
+        Severity::Warning,
+        "keys that it trusts",
+        "modprobe sch_psp ||",
+    ),
+    (
+        |f| (f.is_module_loaded, f.is_module_signed) = (false, Some(false)),
+        "module-not-signed",
+        Severity::Fault,
+        "not signed",
+        "/var/lib/dkms/mok.key /var/lib/dkms/mok.pub /lib/modules/6.12/sch_psp.ko && mokutil",
+    ),
+    (
+        |f| f.module_version = Some("0.1.0".to_owned()),
+        "module-version",
+        Severity::Warning,
+        "0.1.0",
+        "modprobe -r",
+    ),
+    (
+        |f| f.kernel_release = "5.10.0-33".to_owned(),
+        "kernel-old",
+        Severity::Warning,
+        "5.10.0-33",
+        "linux-image",
+    ),
+    (
+        |f| f.timer_resolution_ns = 4_000_000,
+        "timers-coarse",
+        Severity::Fault,
+        "4.000 ms",
+        "highres",
+    ),
+    (
+        |f| f.clocksource = Some("hpet".to_owned()),
+        "clock-slow",
+        Severity::Warning,
+        "hpet",
+        "echo tsc",
+    ),
+    (
+        |f| {
+            f.idle_states.push(IdleState {
+                name: "C6".to_owned(),
+                latency_us: 51,
+            })
+        },
+        "idle-deep",
+        Severity::Warning,
+        "C6, which takes 51 µs",
+        "cpupower idle-set -D 50",
+    ),
+    (
+        |f| {
+            f.timers = Some(Lateness {
+                p99_ns: 1_500_000,
+                ..Lateness::default()
+            })
+        },
+        "timers-late",
+        Severity::Warning,
+        "1.500 ms",
+        "tuned-adm",
+    ),
+    (
+        |f| f.paced_sockets = Some(3),
+        "sockets-paced",
+        Severity::Note,
+        ": 3.",
+        "ss -tin",
+    ),
+    (
+        |f| device(f).has_carrier = Some(false),
+        "no-link",
+        Severity::Fault,
+        "no link",
+        "ethtool eth0",
+    ),
+    (
+        |f| device(f).has_carrier = None,
+        "down",
+        Severity::Fault,
+        "down",
+        "ip link set eth0 up",
+    ),
+    (
+        |f| {
+            device(f).psp.clear();
+            device(f).qdiscs = vec![qdisc("fq", Handle::new(8, 0), Handle::ROOT)];
+        },
+        "no-psp",
+        Severity::Note,
+        "its root is fq",
+        "tc qdisc replace dev eth0 root handle 1: psp default 1",
+    ),
+    (
+        |f| {
+            device(f).qdiscs = vec![
+                qdisc("mq", ROOT, Handle::ROOT),
+                qdisc("psp", Handle::new(0x11, 0), Handle::new(1, 1)),
+                qdisc("fq_codel", Handle::NONE, Handle::new(1, 2)),
+                qdisc("fq_codel", Handle::NONE, Handle::new(1, 3)),
+            ];
+        },
+        "queues-not-paced",
+        Severity::Warning,
+        "2 transmit queues",
+        "parent 1:2 psp",
+    ),
+    (
+        |f| device(f).driver = Some("virtio_net".to_owned()),
+        "no-wire",
+        Severity::Note,
+        "virtio_net",
+        "tc qdisc change dev eth0 handle 1: psp mode timer",
+    ),
+    (
+        |f| {
+            device(f).driver = None;
+            psp(f).stats.why_not_hybrid = Why::Software.number();
+        },
+        "no-wire",
+        Severity::Note,
+        "software device",
+        "mode timer",
+    ),
+    (
+        |f| {
+            device(f).line_rate_bps = None;
+            psp(f).stats.line_known = 0;
+        },
+        "line-unknown",
+        Severity::Fault,
+        "assumes 10 Gbit/s",
+        "psp line 10gbit",
+    ),
+    (
+        |f| device(f).is_full_duplex = Some(false),
+        "half-duplex",
+        Severity::Fault,
+        "half duplex",
+        "duplex full",
+    ),
+    (
+        |f| device(f).is_held_by_pause = Some(true),
+        "flow-control",
+        Severity::Warning,
+        "PAUSE",
+        "ethtool -A eth0 rx off",
+    ),
+    (
+        |f| device(f).queue_limits_min_bytes[2] = 1_500,
+        "queue-limit",
+        Severity::Warning,
+        "1500 bytes; in 60 µs without an interrupt the wire sends 75000",
+        "byte_queue_limit_min = \"75000b\"",
+    ),
+    (
+        |f| device(f).tx_coalesce_us = Some(200),
+        "queue-limit",
+        Severity::Warning,
+        "in 200 µs",
+        "echo 250000",
+    ),
+    (
+        |f| psp(f).options.split_gso = SplitGso::Off,
+        "bursts-whole",
+        Severity::Warning,
+        "split-gso is off",
+        "split-gso auto",
+    ),
+    (
+        |f| {
+            device(f)
+                .qdiscs
+                .push(qdisc("fq", Handle::new(0x20, 0), Handle::new(1, 2)))
+        },
+        "inner-pacing",
+        Severity::Note,
+        "class 1:2 is fq",
+        "parent 1:2 pfifo",
+    ),
+    (
+        |f| {
+            device(f).driver = Some("ice".to_owned());
+            psp(f).options.gap = Gap::Pause;
+        },
+        "gap-pause-dropped",
+        Severity::Fault,
+        "ice drops",
+        "gap multicast",
+    ),
+    (
+        |f| {
+            device(f).sends_pause = Some(true);
+            psp(f).options.gap = Gap::Pause;
+        },
+        "gap-pause-flow-control",
+        Severity::Note,
+        "PAUSE frames of its own",
+        "ethtool -A eth0 tx off",
+    ),
+    (
+        |f| {
+            psp(f).stats.why_not_hybrid = Why::NoClock.number();
+            psp(f).stats.no_clock = 2;
+        },
+        "no-gap-frames",
+        Severity::Fault,
+        "no clock, 2 times",
+        "mode timer",
+    ),
+    (
+        |f| {
+            psp(f).stats.why_not_hybrid = Why::Shared.number();
+            psp(f).stats.queues = 8;
+        },
+        "no-gap-frames",
+        Severity::Note,
+        "8 transmit queues",
+        "root handle 1: psp",
+    ),
+    (
+        |f| psp(f).stats.why_not_hybrid = Why::NotEthernet.number(),
+        "no-gap-frames",
+        Severity::Note,
+        "not_ethernet",
+        "mode timer",
+    ),
+    (
+        |f| {
+            device(f).trial = Some(Trial {
+                sent_frames: 1000,
+                gap_frames: 1000,
+                device_frames: 1001,
+                wire_stops: 0,
+            });
+        },
+        "gap-frames-lost",
+        Severity::Fault,
+        "1000 frames and 1000 gap frames, and the device sent 1001",
+        "mode timer",
+    ),
+    (
+        |f| psp(f).stats.line_measured_bps = 7_000_000_000,
+        "wire-slow",
+        Severity::Warning,
+        "7000 Mbit/s",
+        "line 7000000000bit",
+    ),
+    (
+        |f| {
+            device(f).line_rate_bps = Some(1_000_000_000);
+            psp(f).options.line_rate_bps = Some(10_000_000_000);
+        },
+        "line-fast",
+        Severity::Fault,
+        "line is 10 Gbit/s, the device sends 1000 Mbit/s",
+        "line 1000000000bit",
+    ),
+    (
+        |f| {
+            psp(f).stats.wire_stops = 9;
+            psp(f).stats.wire_stop_max_ns = 80_000;
+        },
+        "wire-stops",
+        Severity::Warning,
+        "9 times so far",
+        "echo 100000",
+    ),
+    (
+        |f| psp(f).rates_bps = 11_000_000_000,
+        "oversubscribed",
+        Severity::Warning,
+        "1: sum up to 11 Gbit/s",
+        "tc class show dev eth0",
+    ),
+    (
+        |f| psp(f).drops[1].1 = 5,
+        "drops",
+        Severity::Warning,
+        "drop_late 5.",
+        "tc -s class show dev eth0",
+    ),
+    (
+        |f| psp(f).stats.unclassified_frames = 4,
+        "unclassified",
+        Severity::Warning,
+        "4 frames",
+        "psp default 1",
+    ),
+    (
+        |f| psp(f).stats.gap_failed = 3,
+        "gap-memory",
+        Severity::Warning,
+        "3 gap frames",
+        "vm.min_free_kbytes",
+    ),
+    (
+        |f| launches(f, None),
+        "launch-unused",
+        Severity::Note,
+        "Its NIC (igc) can hold each frame until its launch time, by /dev/ptp0",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| {
+            device(f).driver = Some("igb".to_owned());
+            device(f).pci_id = Some(0x8086_1533);
+        },
+        "launch-unused",
+        Severity::Note,
+        "Its NIC (igb)",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| launches(f, Some(false)),
+        "launch-by-timer",
+        Severity::Warning,
+        "etf at 64:1 launches by the host's timers",
+        "tc qdisc replace dev eth0 parent 64:1 etf clockid CLOCK_TAI delta 300000 offload",
+    ),
+    (
+        |f| {
+            launches(f, Some(true));
+            device(f).ptp_clock = None;
+        },
+        "launch-no-clock",
+        Severity::Warning,
+        "names no clock of it",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| {
+            device(f).driver = Some("mlx5_core".to_owned());
+            device(f).pci_id = Some(0x15b3_101d);
+        },
+        "launch-not-in-kernel",
+        Severity::Note,
+        "the kernel's driver does not offer it",
+        "ethtool -T eth0",
+    ),
+    (
+        |f| {
+            let etf = qdisc("etf", Handle::new(0x10, 0), Handle::new(100, 1));
+            device(f).qdiscs.push(etf);
+        },
+        "etf-software",
+        Severity::Note,
+        "etf at 64:1",
+        "tc -s qdisc show dev eth0",
+    ),
+];
+
+#[test]
+fn a_host_that_is_fine() {
+    assert_eq!(findings(&fine()), Vec::new());
+    // So it is with what its kernel or driver does not say.
+    let mut silent = fine();
+    silent.timers = None;
+    silent.clocksource = None;
+    silent.module_version = None;
+    silent.paced_sockets = None;
+    silent.idle_states.clear();
+    let device = device(&mut silent);
+    device.line_rate_bps = None;
+    device.is_full_duplex = None;
+    device.is_held_by_pause = None;
+    device.sends_pause = None;
+    device.tx_coalesce_us = None;
+    device.has_tso = None;
+    device.queue_limits_min_bytes.clear();
+    assert_eq!(findings(&silent), Vec::new());
+}
+
+#[test]
+fn each_rule_finds_what_it_is_for() {
+    for (change, id, severity, what, command) in TABLE {
+        let mut facts = fine();
+        change(&mut facts);
+        let found = findings(&facts);
+        let [finding] = &found[..] else {
+            panic!("{id}: one finding was expected: {found:#?}");
+        };
+        assert_eq!(
+            (finding.id, finding.severity),
+            (*id, *severity),
+            "{finding:#?}"
+        );
+        assert!(finding.what.contains(what), "{id}: {finding:#?}");
+        assert!(finding.command.contains(command), "{id}: {finding:#?}");
+        assert!(
+            !finding.command.contains('\n') && finding.why.ends_with('.'),
+            "{finding:#?}"
+        );
+    }
+}
+
+#[test]
+fn the_table_has_every_rule() {
+    let tested: BTreeSet<_> = TABLE.iter().map(|row| row.1).collect();
+    let mut written = BTreeSet::new();
+    for text in [
+        include_str!("../src/rules/host.rs"),
+        include_str!("../src/rules/device.rs"),
+        include_str!("../src/rules/launch.rs"),
+        include_str!("../src/rules/psp.rs"),
+    ] {
+        // Each finding is made by one of two functions, whose argument it is.
+        let text: String = text.split_whitespace().collect();
+        for call in ["of_host(\"", "of(device,\""] {
+            let calls = text.split(call).skip(1);
+            written.extend(calls.map(|rest| rest.split('"').next().unwrap().to_owned()));
+        }
+    }
+    let written: BTreeSet<_> = written.iter().map(String::as_str).collect();
+    assert!(written.len() > 25, "{written:?}");
+    assert_eq!(tested, written);
+}
+
+/// Only the i210 of igb's NICs launches by time, and the newer ones of mlx5's; a NIC whose etf is
+/// offloaded is used as it can be.
+#[test]
+fn other_nics_of_the_same_driver_launch_nothing() {
+    for (driver, pci_id) in [
+        ("igb", Some(0x8086_1521)),
+        ("igb", Some(0x8086_1539)),
+        ("igb", None),
+        ("mlx5_core", Some(0x15b3_1015)),
+        ("e1000e", Some(0x8086_1533)),
+    ] {
+        let mut facts = fine();
+        device(&mut facts).driver = Some(driver.to_owned());
+        device(&mut facts).pci_id = pci_id;
+        assert_eq!(findings(&facts), [], "{driver} {pci_id:?}");
+    }
+    let mut facts = fine();
+    launches(&mut facts, Some(true));
+    assert_eq!(findings(&facts), []);
+    // All of stmmac's do.
+    device(&mut facts).driver = Some("imx-dwmac".to_owned());
+    device(&mut facts).qdiscs.pop();
+    assert_eq!(findings(&facts)[0].id, "launch-unused");
+}
+
+#[test]
+fn the_worst_comes_first() {
+    let mut facts = fine();
+    facts.paced_sockets = Some(1);
+    psp(&mut facts).stats.gap_failed = 1;
+    device(&mut facts).is_full_duplex = Some(false);
+    let ids: Vec<_> = findings(&facts).iter().map(|finding| finding.id).collect();
+    assert_eq!(ids, ["half-duplex", "gap-memory", "sockets-paced"]);
+}
+
+#[test]
+fn latenesses_and_a_trial() {
+    use doctor::trial::{Instant, between, lateness};
+    let late = lateness((0..1000).rev().collect());
+    let expected = Lateness {
+        timers: 1000,
+        median_ns: 500,
+        p99_ns: 990,
+        max_ns: 999,
+    };
+    assert_eq!(late, expected);
+    assert_eq!(lateness(Vec::new()), Lateness::default());
+    let port = |frames: u64, gaps: u64| {
+        let stats = QdiscStats {
+            sent_frames: frames,
+            gap_frames: gaps,
+            ..QdiscStats::default()
+        };
+        tcpsp::ports::Port {
+            device: "eth0".to_owned(),
+            index: 2,
+            handle: ROOT,
+            parent: Handle::ROOT,
+            counters: tcpsp::Counters::default(),
+            psp: tcpsp::PspQdisc {
+                options: QdiscOptions::default_of(true),
+                stats,
+            },
+            classes: Vec::new(),
+        }
+    };
+    let instant = |frames, gaps, device_frames| Instant {
+        ports: vec![port(frames, gaps)],
+        device_frames,
+    };
+    let trial = between("eth0", &instant(5, 7, Some(12)), &instant(15, 27, Some(42)));
+    let trial = trial.unwrap();
+    assert_eq!(
+        (trial.sent_frames, trial.gap_frames, trial.device_frames),
+        (10, 20, 30)
+    );
+    // Another device, none that counts, and a psp that was made anew.
+    assert_eq!(
+        between("eth1", &instant(5, 7, Some(12)), &instant(15, 27, Some(42))),
+        None
+    );
+    assert_eq!(
+        between("eth0", &instant(5, 7, None), &instant(15, 27, Some(42))),
+        None
+    );
+    assert_eq!(
+        between("eth0", &instant(5, 7, Some(1)), &instant(1, 0, Some(2))),
+        None
+    );
+}

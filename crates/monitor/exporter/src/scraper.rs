@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads the statistics of this host for a scrape, and counts what fails.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{fmt, fs, io};
+
+use host_config::ClassNames;
+use manager::overview::Overview;
+use tcpsp::Tc;
+use tcpsp::ports::Port;
+
+use crate::families::{Family, Kind, Number, Sample, families};
+use crate::reservations::reservation_families;
+use crate::stalls::Stalls;
+use crate::text;
+
+/// Where the kernel says which version of the module is loaded.
+const MODULE_VERSION: &str = "/sys/module/sch_psp/version";
+
+/// What the exporter says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Version of this program.
+    pub version: String,
+    /// Version of the kernel's module, empty if none is loaded.
+    pub module: String,
+    /// Scrapes so far, this one among them.
+    pub scrapes: u64,
+    /// Scrapes that could not read the kernel's tables.
+    pub errors: u64,
+    /// HTTP requests that were refused.
+    pub refused: u64,
+    /// Scrapes that could not read the names of classes.
+    pub name_errors: u64,
+}
+
+impl Health {
+    /// Returns it as metrics.
+    #[must_use]
+    pub fn families(&self) -> Vec<Family> {
+        let family = |name: &str, help: &str, kind, labels, number| Family {
+            name: name.to_owned(),
+            help: help.to_owned(),
+            unit: None,
+            kind,
+            samples: vec![Sample {
+                labels,
+                number: Number::Whole(number),
+            }],
+        };
+        let versions = vec![
+            ("version", self.version.clone()),
+            ("module_version", self.module.clone()),
+        ];
+        let counter = |name, help, number| family(name, help, Kind::Counter, vec![], number);
+        vec![
+            family(
+                "psp_exporter_info",
+                "Version of the exporter, and of the kernel's module: empty if none is loaded.",
+                Kind::Gauge,
+                versions,
+                1,
+            ),
+            counter(
+                "psp_exporter_scrapes",
+                "Times the kernel's tables were asked for.",
+                self.scrapes,
+            ),
+            counter(
+                "psp_exporter_scrape_errors",
+                "Scrapes that could not read the kernel's tables: they have no metric of a qdisc or class.",
+                self.errors,
+            ),
+            counter(
+                "psp_exporter_refused_requests",
+                "HTTP requests that were no GET of /metrics, too long, too slow or too many.",
+                self.refused,
+            ),
+            counter(
+                "psp_exporter_name_errors",
+                "Scrapes that could not read the names of classes: those read before are kept.",
+                self.name_errors,
+            ),
+        ]
+    }
+}
+
+/// Reads the names of classes; an error is a sentence.
+pub type ReadNames = Box<dyn FnMut() -> Result<ClassNames, String> + Send>;
+
+/// Returns what managers said last.
+pub type ReadOverview = Box<dyn FnMut() -> Overview + Send>;
+
+/// Reads this host.
+pub struct Scraper {
+    most_classes: usize,
+    health: Health,
+    last_error: Option<String>,
+    read_names: ReadNames,
+    names: ClassNames,
+    stalls: Option<Arc<Mutex<Stalls>>>,
+    /// With the most reservations that have samples.
+    reservations: Option<(ReadOverview, usize)>,
+}
+
+impl Scraper {
+    /// Returns a scraper of at most so many classes, see [`families`]; `version` is the program's.
+    #[must_use]
+    pub fn new(version: &str, most_classes: usize) -> Self {
+        Self {
+            most_classes,
+            health: Health {
+                version: version.to_owned(),
+                ..Health::default()
+            },
+            last_error: None,
+            read_names: Box::new(|| Ok(ClassNames::default())),
+            names: ClassNames::default(),
+            stalls: None,
+            reservations: None,
+        }
+    }
+
+    /// Reads names of classes at each scrape.
+    #[must_use]
+    pub fn with_names(mut self, read_names: ReadNames) -> Self {
+        self.read_names = read_names;
+        self
+    }
+
+    /// Adds the stalls that someone else counts.
+    #[must_use]
+    pub fn with_stalls(mut self, stalls: Arc<Mutex<Stalls>>) -> Self {
+        self.stalls = Some(stalls);
+        self
+    }
+
+    /// Adds what managers said last, of at most so many reservations.
+    #[must_use]
+    pub fn with_reservations(mut self, read: ReadOverview, most: usize) -> Self {
+        self.reservations = Some((read, most));
+        self
+    }
+
+    /// Reads the kernel's tables and returns OpenMetrics. If they cannot be read, the text has the
+    /// exporter's own metrics alone, and an error is counted.
+    ///
+    /// # Errors
+    /// If the text cannot be written, which does not happen.
+    pub fn scrape(&mut self) -> Result<String, fmt::Error> {
+        self.scrape_of(read)
+    }
+
+    fn scrape_of(
+        &mut self,
+        read: impl FnOnce() -> io::Result<Vec<Port>>,
+    ) -> Result<String, fmt::Error> {
+        self.health.scrapes += 1;
+        let module = fs::read_to_string(Path::new(MODULE_VERSION)).unwrap_or_default();
+        self.health.module = module.trim().to_owned();
+        let read = read();
+        self.last_error = read.as_ref().err().map(ToString::to_string);
+        self.health.errors += u64::from(read.is_err());
+        match (self.read_names)() {
+            Ok(names) => self.names = names,
+            Err(_) => self.health.name_errors += 1,
+        }
+        let mut all = self.health.families();
+        if let Some(stalls) = &self.stalls {
+            let stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
+            all.extend(stalls.families());
+        }
+        if let Some((read, most)) = &mut self.reservations {
+            all.extend(reservation_families(&read(), *most));
+        }
+        let ports = read.unwrap_or_default();
+        all.extend(families(&ports, self.most_classes, &self.names));
+        text::open_metrics(all)
+    }
+
+    /// Returns why the last scrape could not read the kernel's tables.
+    #[must_use]
+    pub fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
+    }
+
+    /// Counts a request that was refused.
+    pub(crate) fn refused(&mut self) {
+        self.health.refused += 1;
+    }
+}
+
+fn read() -> io::Result<Vec<Port>> {
+    tcpsp::ports::read(&mut Tc::open()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_counted() {
+        let mut scraper = Scraper::new("1.2.3", 10);
+        let text = scraper.scrape_of(|| Ok(Vec::new())).unwrap();
+        assert!(
+            text.contains("psp_exporter_scrape_errors_total 0\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("psp_exporter_info{version=\"1.2.3\""),
+            "{text}"
+        );
+        let failed = || Err(io::Error::other("no table"));
+        let text = scraper.scrape_of(failed).unwrap();
+        assert!(
+            text.contains("psp_exporter_scrape_errors_total 1\n"),
+            "{text}"
+        );
+        assert!(text.contains("psp_exporter_scrapes_total 2\n"), "{text}");
+        assert_eq!(scraper.last_error(), Some("no table"));
+        scraper.scrape_of(|| Ok(Vec::new())).unwrap();
+        assert_eq!(scraper.last_error(), None);
+    }
+
+    #[test]
+    fn reservations_are_those_of_each_scrape() {
+        let mut asked = 0;
+        let read = move || {
+            asked += 1;
+            let manager = manager::overview::ManagerRow {
+                manager: format!("m{asked}"),
+                problem: None,
+            };
+            Overview {
+                managers: vec![manager],
+                ..Overview::default()
+            }
+        };
+        let mut scraper = Scraper::new("0", 10).with_reservations(Box::new(read), 10);
+        for expected in ["m1", "m2"] {
+            let text = scraper.scrape_of(|| Ok(Vec::new())).unwrap();
+            let sample = format!("psp_manager_up{{manager=\"{expected}\"}} 1\n");
+            assert!(text.contains(&sample), "{text}");
+        }
+    }
+
+    #[test]
+    fn this_host_is_scraped() {
+        let mut scraper = Scraper::new("0", 10);
+        assert!(scraper.scrape().unwrap().ends_with("# EOF\n"));
+        assert_eq!(scraper.last_error(), None);
+    }
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The output of `pspacer stalls`: its text and its page.
+
+mod document;
+mod one_way;
+pub mod page;
+pub mod phrases;
+mod stream;
+pub mod text;
+mod time_lost;
+mod two_ends;
