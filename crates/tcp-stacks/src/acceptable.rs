@@ -2,9 +2,10 @@
 //! Which causes are right answers to which truth. The table follows the meanings of the causes
 //! (`stall::Cause`), not the rules that find them; it was written before any capture was judged.
 
-use stall::{Cause, Side, StallKind};
+use stall::{Cause, Connection, Direction, Side, Stall, StallKind};
 
-use crate::ground_truth::{Facts, Hold, Limit, Origin, Pause};
+use crate::ground_truth::{End, Facts, Hold, Limit, Origin, Pause};
+use crate::world::{Point, Run};
 
 /// What held a transfer, as far as causes tell it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -496,4 +497,34 @@ pub fn is_right(found: &[Mechanism], cause: Cause, side: Side) -> bool {
     found.iter().map(|m| row_of(*m)).any(|row| {
         row.causes.contains(&cause) && (side == Side::Unknown || row.sides.contains(&side))
     })
+}
+
+impl Run {
+    /// Returns whose data a reported stall is about, and what held that data in truth. The report
+    /// is of a capture at `point` that begins at `first_ns`.
+    #[must_use]
+    pub fn truth_of(
+        &self,
+        point: Point,
+        first_ns: u64,
+        connection: &Connection,
+        stall: &Stall,
+    ) -> (End, Vec<Mechanism>) {
+        // A capture without the handshake may take the server for the client.
+        let is_turned = connection.client.port == self.ids.ports[1];
+        let to_server = (stall.direction == Direction::ToServer) != is_turned;
+        let end = if to_server { End::Client } else { End::Server };
+        let path_ns = self.delay_ns[end.index()];
+        let to_point_ns = match (end, point) {
+            (End::Client, Point::Client) | (End::Server, Point::Server) => 0,
+            (_, Point::Middle) => path_ns / 2,
+            _ => path_ns,
+        };
+        let start_ns = first_ns + stall.start_ns;
+        // What the capture point saw last had left the sender earlier.
+        let left_ns = start_ns.saturating_sub(to_point_ns);
+        let own = &self.truth[end.index()];
+        let facts = own.facts(left_ns, start_ns + stall.duration_ns);
+        (end, mechanisms(&facts, stall.kind))
+    }
 }
