@@ -21,7 +21,7 @@ use tcp_stacks::profile::{MS, Profile, S};
 use tcp_stacks::world::{Point, Seen, Setup, run};
 
 /// Number of simulated transfers.
-const TRANSFERS: u64 = 40;
+const TRANSFERS: u64 = 60;
 /// Payload of a full segment, in bytes.
 const SEGMENT_BYTES: u64 = 1448;
 
@@ -45,12 +45,12 @@ fn transfer(number: u64, packets: u32) -> Vec<Seen> {
     // Each second segment is acknowledged, so two of three packets carry data.
     let bytes = chance.between(packets / 3, packets) * SEGMENT_BYTES;
     let mut steps = vec![Step::Write(bytes / 2)];
-    if number % 5 == 1 {
+    if number % 3 == 1 {
         steps.push(Step::Pause(Pause::Work, 300 * MS));
     }
     steps.extend([Step::Write(bytes - bytes / 2), Step::Close, Step::AwaitEnd]);
     let mut reader = Reader::default();
-    if number % 10 == 2 {
+    if number % 6 == 2 {
         reader.pauses.push((bytes / 2, 400 * MS));
     }
     let back = Nature {
@@ -59,9 +59,9 @@ fn transfer(number: u64, packets: u32) -> Vec<Seen> {
         ..Nature::default()
     };
     let mut forth = back.clone();
-    // About one loss for each transfer of 5000 packets.
-    forth.loss_ppm = 300;
-    if number % 8 == 0 {
+    // About two losses in a transfer of 5000 packets.
+    forth.loss_ppm = 600;
+    if number % 5 == 0 {
         // No retransmission timeout of Linux is shorter than 200 ms.
         forth
             .outages
