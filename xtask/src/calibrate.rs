@@ -13,8 +13,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use capture::segments::{Segments, Source};
 use clap::Args;
 use serde_json::json;
-use stall::{Analysis, Cause, Confidence, Direction};
-use tcp_stacks::acceptable::{TABLE, is_right, mechanisms};
+use stall::{Analysis, Cause, Confidence};
+use tcp_stacks::acceptable::{TABLE, is_right};
 use tcp_stacks::capture_file::Cut;
 use tcp_stacks::ground_truth::{End, Fate, Hold, Pause, Why};
 use tcp_stacks::scenario::Case;
@@ -168,18 +168,9 @@ fn judge_one(
 ) -> Vec<Judgement> {
     let mut all = Vec::new();
     for connection in &analysis.connections {
-        // A capture without the handshake may take the server for the client.
-        let is_turned = connection.client.port == run.ids.ports[1];
         for stop in &connection.stalls {
-            let to_server = (stop.direction == Direction::ToServer) != is_turned;
-            let end = if to_server { End::Client } else { End::Server };
+            let (end, truth) = run.truth_of(point, first_ns, connection, stop);
             let start_ns = first_ns + stop.start_ns;
-            let end_ns = start_ns + stop.duration_ns;
-            // What the capture point saw last had left the sender earlier.
-            let left_ns = start_ns.saturating_sub(run.way_ns(end, point));
-            let own = &run.truth[end.index()];
-            let facts = own.facts(left_ns, end_ns);
-            let truth = mechanisms(&facts, stop.kind);
             let right =
                 (stop.cause != Cause::Unknown).then(|| is_right(&truth, stop.cause, stop.side));
             let place = match (point, end) {

@@ -2,82 +2,10 @@
 //! Which causes are right answers to which truth. The table follows the meanings of the causes
 //! (`stall::Cause`), not the rules that find them; it was written before any capture was judged.
 
-use stall::{Cause, Side, StallKind};
+use stall::{Cause, Connection, Direction, Side, Stall, StallKind};
 
-use crate::ground_truth::{Facts, Hold, Limit, Origin, Pause};
-
-/// What held a transfer, as far as causes tell it apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mechanism {
-    /// Nothing held the data: it was on its way.
-    Moving,
-    /// Nobody had anything to do.
-    Idle,
-    /// The client had not asked yet.
-    Preparing,
-    /// The sender's application paused within a transfer.
-    AppPaused,
-    /// The server worked on its answer.
-    Answering,
-    /// The sender's application waited for its peer's.
-    AwaitingPeer,
-    /// The receiver's window had no room.
-    WindowClosed,
-    /// The packet that told of an open window was lost.
-    WindowUpdateLost,
-    /// Each round trip the receiver's window was used up.
-    WindowSmall,
-    /// The receiver held an acknowledgement back.
-    AckHeld,
-    /// The acknowledgement of data that had arrived was lost.
-    AckLost,
-    /// The acknowledgement was held back, and the one before it was lost.
-    AckLostAndHeld,
-    /// Packets came late.
-    Late,
-    /// Acknowledgements came late.
-    AcksLate,
-    /// Lost, nothing above it arrived, and a timeout repaired it.
-    TailLost,
-    /// Lost, nothing above it arrived, and a tail loss probe was sent.
-    TailProbed,
-    /// Lost, and one or two segments above it arrived.
-    FewAbove,
-    /// A retransmission was lost as well.
-    LostTwice,
-    /// A timeout repaired it.
-    TimedOut,
-    /// Two timeouts or more.
-    TimeoutsRepeated,
-    /// The path was down.
-    PathSilent,
-    /// The receiving host was gone.
-    PeerGone,
-    /// Large packets were dropped.
-    BlackHole,
-    /// A policer dropped.
-    PolicerDrops,
-    /// Errors of a link dropped.
-    LinkErrors,
-    /// A full queue dropped.
-    QueueDrops,
-    /// Overtaken packets were repaired needlessly.
-    Overtaken,
-    /// Repair of losses took the time.
-    RepairSlow,
-    /// A congestion window that had collapsed grew back.
-    RegrowthSlow,
-    /// The send buffer was the limit.
-    SendBufferFull,
-    /// The sender's TCP did not send, though it could.
-    SenderHeld,
-    /// A packet of the handshake was lost.
-    SetupLost,
-    /// The receiving host answered the handshake late.
-    SetupSlow,
-    /// The sending host answered the handshake late.
-    AcceptSlow,
-}
+use crate::ground_truth::{End, Facts, Hold, Limit, Origin, Pause};
+use crate::world::{Point, Run};
 
 /// One row of the table: the causes that are right, the sides that are right (`unknown` is
 /// never wrong), and why.
@@ -93,235 +21,126 @@ pub struct Row {
     pub reason: &'static str,
 }
 
-const NETWORK: &[Side] = &[Side::Network];
-const SENDER: &[Side] = &[Side::Sender];
-const RECEIVER: &[Side] = &[Side::Receiver];
+/// Declares the mechanisms, and the table with a row for each: causes, sides, reason.
+macro_rules! table {
+    ($(
+        $(#[$meaning:meta])*
+        $mechanism:ident: [$($cause:ident),*] [$($side:ident),*] $reason:literal;
+    )*) => {
+        /// What held a transfer, as far as causes tell it apart.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Mechanism {
+            $($(#[$meaning])* $mechanism,)*
+        }
 
-const fn row(
-    mechanism: Mechanism,
-    causes: &'static [Cause],
-    sides: &'static [Side],
-    reason: &'static str,
-) -> Row {
-    Row {
-        mechanism,
-        causes,
-        sides,
-        reason,
-    }
+        /// The table, in the order of the mechanisms.
+        pub const TABLE: &[Row] = &[$(Row {
+            mechanism: Mechanism::$mechanism,
+            causes: &[$(Cause::$cause),*],
+            sides: &[$(Side::$side),*],
+            reason: $reason,
+        }),*];
+    };
 }
 
-/// The table.
-pub const TABLE: [Row; 34] = [
-    row(Mechanism::Moving, &[], &[], "the transfer did not stall"),
-    row(
-        Mechanism::Idle,
-        &[],
-        &[],
-        "nobody had anything to do: no stall at all",
-    ),
-    row(
-        Mechanism::Preparing,
-        &[Cause::Application],
-        SENDER,
-        "the client's application gave nothing to send, though nothing hindered it",
-    ),
-    row(
-        Mechanism::AppPaused,
-        &[Cause::Application],
-        SENDER,
-        "all was delivered, and the sending application supplied no more",
-    ),
-    row(
-        Mechanism::Answering,
-        &[Cause::ResponseTime, Cause::Application],
-        SENDER,
+table! {
+    /// Nothing held the data: it was on its way.
+    Moving: [] [] "the transfer did not stall";
+    /// Nobody had anything to do.
+    Idle: [] [] "nobody had anything to do: no stall at all";
+    /// The client had not asked yet.
+    Preparing: [Application] [Sender]
+        "the client's application gave nothing to send, though nothing hindered it";
+    /// The sender's application paused within a transfer.
+    AppPaused: [Application] [Sender]
+        "all was delivered, and the sending application supplied no more";
+    /// The server worked on its answer.
+    Answering: [ResponseTime, Application] [Sender]
         "the answering application has the request and works; that it supplies nothing is true of \
-         it as well, and the side is the same",
-    ),
-    row(
-        Mechanism::AwaitingPeer,
-        &[Cause::WaitingForPeer],
-        RECEIVER,
-        "the sending application waits for the other one; to blame the sender is wrong",
-    ),
-    row(
-        Mechanism::WindowClosed,
-        &[Cause::ReceiverWindowClosed],
-        RECEIVER,
-        "the receiving application does not read",
-    ),
-    row(
-        Mechanism::WindowUpdateLost,
-        &[Cause::ZeroWindowProbe, Cause::AckLoss],
-        NETWORK,
-        "the window was open and the update was lost, which is an acknowledgement that was lost",
-    ),
-    row(
-        Mechanism::WindowSmall,
-        &[Cause::ReceiverWindowSmall],
-        RECEIVER,
-        "the window is below what the round trip needs",
-    ),
-    row(
-        Mechanism::AckHeld,
-        &[Cause::DelayedAck],
-        RECEIVER,
-        "the receiver had the data and held its acknowledgement back",
-    ),
-    row(
-        Mechanism::AckLost,
-        &[Cause::AckLoss],
-        NETWORK,
-        "the data had arrived; only its acknowledgement was lost",
-    ),
-    row(
-        Mechanism::AckLostAndHeld,
-        &[Cause::DelayedAck, Cause::AckLoss],
-        &[Side::Receiver, Side::Network],
-        "without the delay or without the loss the sender would have gone on",
-    ),
-    row(
-        Mechanism::AcksLate,
-        &[Cause::DelaySpike, Cause::AckLoss],
-        NETWORK,
-        "acknowledgements that come late come in a heap; both causes say so",
-    ),
-    row(
-        Mechanism::Late,
-        &[Cause::DelaySpike],
-        NETWORK,
-        "everything was late, and nothing was lost",
-    ),
-    row(
-        Mechanism::TailLost,
-        &[Cause::RtoTail],
-        NETWORK,
-        "nothing behind the loss could report it, and the timeout repaired it",
-    ),
-    row(
-        Mechanism::TailProbed,
-        &[Cause::TailLossProbe, Cause::RtoTail],
-        NETWORK,
+         it as well, and the side is the same";
+    /// The sender's application waited for its peer's.
+    AwaitingPeer: [WaitingForPeer] [Receiver]
+        "the sending application waits for the other one; to blame the sender is wrong";
+    /// The receiver's window had no room.
+    WindowClosed: [ReceiverWindowClosed] [Receiver] "the receiving application does not read";
+    /// The packet that told of an open window was lost.
+    WindowUpdateLost: [ZeroWindowProbe, AckLoss] [Network]
+        "the window was open and the update was lost, which is an acknowledgement that was lost";
+    /// Each round trip the receiver's window was used up.
+    WindowSmall: [ReceiverWindowSmall] [Receiver] "the window is below what the round trip needs";
+    /// The receiver held an acknowledgement back.
+    AckHeld: [DelayedAck] [Receiver] "the receiver had the data and held its acknowledgement back";
+    /// The acknowledgement of data that had arrived was lost.
+    AckLost: [AckLoss] [Network] "the data had arrived; only its acknowledgement was lost";
+    /// The acknowledgement was held back, and the one before it was lost.
+    AckLostAndHeld: [DelayedAck, AckLoss] [Receiver, Network]
+        "without the delay or without the loss the sender would have gone on";
+    /// Acknowledgements came late.
+    AcksLate: [DelaySpike, AckLoss] [Network]
+        "acknowledgements that come late come in a heap; both causes say so";
+    /// Packets came late.
+    Late: [DelaySpike] [Network] "everything was late, and nothing was lost";
+    /// Lost, nothing above it arrived, and a timeout repaired it.
+    TailLost: [RtoTail] [Network]
+        "nothing behind the loss could report it, and the timeout repaired it";
+    /// Lost, nothing above it arrived, and a tail loss probe was sent.
+    TailProbed: [TailLossProbe, RtoTail] [Network]
         "the tail was lost, nothing behind could report it, and a probe was sent for it; a probe \
-         of a single segment leaves when the timeout would be due",
-    ),
-    row(
-        Mechanism::FewAbove,
-        &[Cause::RtoFewDupacks],
-        NETWORK,
-        "one or two segments behind the loss are too few to report it",
-    ),
-    row(
-        Mechanism::LostTwice,
-        &[Cause::RtoLostRetransmission],
-        &[Side::Network, Side::Sender],
+         of a single segment leaves when the timeout would be due";
+    /// Lost, and one or two segments above it arrived.
+    FewAbove: [RtoFewDupacks] [Network]
+        "one or two segments behind the loss are too few to report it";
+    /// A retransmission was lost as well.
+    LostTwice: [RtoLostRetransmission] [Network, Sender]
         "a retransmission was lost and the timeout repaired it; a better sender would have \
-         noticed, so both sides are true",
-    ),
-    row(
-        Mechanism::TimedOut,
-        &[Cause::RtoOther],
-        &[],
-        "a timeout repaired it, and the cause claims no more; its side is unknown",
-    ),
-    row(
-        Mechanism::TimeoutsRepeated,
-        &[Cause::RtoStorm],
-        NETWORK,
-        "several timeouts followed each other on a path that lost what was sent",
-    ),
-    row(
-        Mechanism::PathSilent,
-        &[Cause::SilentPath],
-        NETWORK,
-        "nothing came through while the path was down",
-    ),
-    row(
-        Mechanism::PeerGone,
-        &[Cause::SilentPath],
-        RECEIVER,
-        "nothing came back, for the host was gone: the network did nothing wrong",
-    ),
-    row(
-        Mechanism::BlackHole,
-        &[Cause::PmtuBlackHole],
-        NETWORK,
-        "large packets were dropped, and small ones were not",
-    ),
-    row(
-        Mechanism::PolicerDrops,
-        &[Cause::Policer],
-        NETWORK,
-        "half of the losses or more were the policer's",
-    ),
-    row(
-        Mechanism::LinkErrors,
-        &[Cause::PathLoss],
-        NETWORK,
-        "half of the losses or more were errors of a link",
-    ),
-    row(
-        Mechanism::QueueDrops,
-        &[Cause::Congestion],
-        NETWORK,
-        "half of the losses or more were a full queue's",
-    ),
-    row(
-        Mechanism::Overtaken,
-        &[Cause::Reordering],
-        NETWORK,
-        "what was retransmitted had only been overtaken",
-    ),
-    row(
-        Mechanism::RepairSlow,
-        &[Cause::RecoveryCwndPinned],
-        SENDER,
-        "repair took half of the time or more, without silence",
-    ),
-    row(
-        Mechanism::RegrowthSlow,
-        &[Cause::SlowGrowth],
-        SENDER,
-        "a timeout had reduced the congestion window, which was the limit afterwards",
-    ),
-    row(
-        Mechanism::SendBufferFull,
-        &[Cause::SendBuffer],
-        SENDER,
-        "the send buffer held all that it can hold, and the application had more",
-    ),
-    row(
-        Mechanism::SenderHeld,
-        &[Cause::SendBuffer],
-        SENDER,
-        "a limit within the sender that is neither window nor application",
-    ),
-    row(
-        Mechanism::SetupLost,
-        &[Cause::ConnectionSetup],
-        NETWORK,
-        "a packet of the handshake was lost",
-    ),
-    row(
-        Mechanism::SetupSlow,
-        &[Cause::ConnectionSetup],
-        RECEIVER,
-        "a host answered the handshake late; it is the receiver of the client's data",
-    ),
-    row(
-        Mechanism::AcceptSlow,
-        &[Cause::ConnectionSetup],
-        SENDER,
-        "a host answered the handshake late; it is the sender of the server's data",
-    ),
-];
+         noticed, so both sides are true";
+    /// A timeout repaired it.
+    TimedOut: [RtoOther] []
+        "a timeout repaired it, and the cause claims no more; its side is unknown";
+    /// Two timeouts or more.
+    TimeoutsRepeated: [RtoStorm] [Network]
+        "several timeouts followed each other on a path that lost what was sent";
+    /// The path was down.
+    PathSilent: [SilentPath] [Network] "nothing came through while the path was down";
+    /// The receiving host was gone.
+    PeerGone: [SilentPath] [Receiver]
+        "nothing came back, for the host was gone: the network did nothing wrong";
+    /// Large packets were dropped.
+    BlackHole: [PmtuBlackHole] [Network] "large packets were dropped, and small ones were not";
+    /// A policer dropped.
+    PolicerDrops: [Policer] [Network] "half of the losses or more were the policer's";
+    /// Errors of a link dropped.
+    LinkErrors: [PathLoss] [Network] "half of the losses or more were errors of a link";
+    /// A full queue dropped.
+    QueueDrops: [Congestion] [Network] "half of the losses or more were a full queue's";
+    /// Overtaken packets were repaired needlessly.
+    Overtaken: [Reordering] [Network] "what was retransmitted had only been overtaken";
+    /// Repair of losses took the time.
+    RepairSlow: [RecoveryCwndPinned] [Sender]
+        "repair took half of the time or more, without silence";
+    /// A congestion window that had collapsed grew back.
+    RegrowthSlow: [SlowGrowth] [Sender]
+        "a timeout had reduced the congestion window, which was the limit afterwards";
+    /// The send buffer was the limit.
+    SendBufferFull: [SendBuffer] [Sender]
+        "the send buffer held all that it can hold, and the application had more";
+    /// The sender's TCP did not send, though it could.
+    SenderHeld: [SendBuffer] [Sender]
+        "a limit within the sender that is neither window nor application";
+    /// A packet of the handshake was lost.
+    SetupLost: [ConnectionSetup] [Network] "a packet of the handshake was lost";
+    /// The receiving host answered the handshake late.
+    SetupSlow: [ConnectionSetup] [Receiver]
+        "a host answered the handshake late; it is the receiver of the client's data";
+    /// The sending host answered the handshake late.
+    AcceptSlow: [ConnectionSetup] [Sender]
+        "a host answered the handshake late; it is the sender of the server's data";
+}
 
 /// Returns the row of a mechanism.
 #[must_use]
-pub fn row_of(mechanism: Mechanism) -> Row {
-    let found = TABLE.iter().find(|row| row.mechanism == mechanism);
-    found.copied().unwrap_or(TABLE[0])
+pub const fn row_of(mechanism: Mechanism) -> Row {
+    TABLE[mechanism as usize]
 }
 
 /// Share of a stall, in percent, that has to be held for it to be one.
@@ -496,4 +315,34 @@ pub fn is_right(found: &[Mechanism], cause: Cause, side: Side) -> bool {
     found.iter().map(|m| row_of(*m)).any(|row| {
         row.causes.contains(&cause) && (side == Side::Unknown || row.sides.contains(&side))
     })
+}
+
+impl Run {
+    /// Returns whose data a reported stall is about, and what held that data in truth. The report
+    /// is of a capture at `point` that begins at `first_ns`.
+    #[must_use]
+    pub fn truth_of(
+        &self,
+        point: Point,
+        first_ns: u64,
+        connection: &Connection,
+        stall: &Stall,
+    ) -> (End, Vec<Mechanism>) {
+        // A capture without the handshake may take the server for the client.
+        let is_turned = connection.client.port == self.ids.ports[1];
+        let to_server = (stall.direction == Direction::ToServer) != is_turned;
+        let end = if to_server { End::Client } else { End::Server };
+        let path_ns = self.delay_ns[end.index()];
+        let to_point_ns = match (end, point) {
+            (End::Client, Point::Client) | (End::Server, Point::Server) => 0,
+            (_, Point::Middle) => path_ns / 2,
+            _ => path_ns,
+        };
+        let start_ns = first_ns + stall.start_ns;
+        // What the capture point saw last had left the sender earlier.
+        let left_ns = start_ns.saturating_sub(to_point_ns);
+        let own = &self.truth[end.index()];
+        let facts = own.facts(left_ns, start_ns + stall.duration_ns);
+        (end, mechanisms(&facts, stall.kind))
+    }
 }

@@ -2,7 +2,7 @@
 //! Captures of a run as pcap files, whole and cut.
 
 use crate::ground_truth::End;
-use crate::packet::flag;
+use crate::packet::{Ids, flag};
 use crate::world::{Point, Run, Seen};
 
 /// What a capture leaves out.
@@ -50,6 +50,8 @@ impl Point {
 
 /// Wall clock of the simulation's start, in seconds since 1970.
 const EPOCH_S: u64 = 1_700_000_000;
+/// Bytes that [`Cut::Snap64`] keeps of each frame.
+pub const SNAP_BYTES: usize = 64;
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: usize = 14;
 
@@ -92,42 +94,45 @@ impl Run {
     /// packet on the simulation's clock.
     #[must_use]
     pub fn pcap(&self, point: Point, cut: Cut) -> (Vec<u8>, u64) {
-        let snap = if cut == Cut::Snap64 { 64 } else { 262_144 };
-        let mut file = Vec::new();
-        file.extend(0xa1b2_3c4d_u32.to_le_bytes());
-        file.extend([2, 0, 4, 0]);
-        file.extend([0; 8]);
-        file.extend((snap as u32).to_le_bytes());
-        file.extend(1_u32.to_le_bytes());
+        let snap = if cut == Cut::Snap64 {
+            SNAP_BYTES
+        } else {
+            262_144
+        };
+        let mut file = header(snap).to_vec();
         let packets = self.packets(point, cut);
         let first_ns = packets.first().map_or(0, |s| s.time_ns);
         for seen in packets {
-            let own = seen.packet.from.index() as u8;
-            let mut frame = Vec::with_capacity(1600);
-            frame.extend([2, 0, 0, 0, 0, 2 - own]);
-            frame.extend([2, 0, 0, 0, 0, 1 + own]);
-            frame.extend([8, 0]);
-            frame.extend(seen.packet.ipv4(&self.ids, seen.hop_limit));
-            let length = frame.len();
-            frame.truncate(snap);
-            let seconds = EPOCH_S + seen.time_ns / 1_000_000_000;
-            file.extend((seconds as u32).to_le_bytes());
-            file.extend(((seen.time_ns % 1_000_000_000) as u32).to_le_bytes());
-            file.extend((frame.len() as u32).to_le_bytes());
-            file.extend((length.max(ETHERNET_BYTES) as u32).to_le_bytes());
-            file.extend(frame);
+            push_record(&mut file, seen, &self.ids, seen.time_ns, snap);
         }
         (file, first_ns)
     }
+}
 
-    /// Returns how long a packet of `end` takes to a capture point at least.
-    #[must_use]
-    pub fn way_ns(&self, end: End, point: Point) -> u64 {
-        let whole = self.delay_ns[end.index()];
-        match (end, point) {
-            (End::Client, Point::Client) | (End::Server, Point::Server) => 0,
-            (_, Point::Middle) => whole / 2,
-            _ => whole,
-        }
-    }
+/// Returns the header of a pcap file with timestamps in nanoseconds.
+#[must_use]
+pub fn header(snap_bytes: usize) -> [u8; 24] {
+    let mut bytes = [0; 24];
+    bytes[..4].copy_from_slice(&0xa1b2_3c4d_u32.to_le_bytes());
+    bytes[4..8].copy_from_slice(&[2, 0, 4, 0]);
+    bytes[16..20].copy_from_slice(&(snap_bytes as u32).to_le_bytes());
+    bytes[20..].copy_from_slice(&1_u32.to_le_bytes());
+    bytes
+}
+
+/// Appends the record of a packet that was seen at `time_ns` on a connection of these names.
+pub fn push_record(file: &mut Vec<u8>, seen: &Seen, ids: &Ids, time_ns: u64, snap_bytes: usize) {
+    let own = seen.packet.from.index() as u8;
+    let ipv4 = seen.packet.ipv4(ids, seen.hop_limit);
+    let length = ETHERNET_BYTES + ipv4.len();
+    let kept = length.min(snap_bytes);
+    let seconds = EPOCH_S + time_ns / 1_000_000_000;
+    file.extend((seconds as u32).to_le_bytes());
+    file.extend(((time_ns % 1_000_000_000) as u32).to_le_bytes());
+    file.extend((kept as u32).to_le_bytes());
+    file.extend((length as u32).to_le_bytes());
+    file.extend([2, 0, 0, 0, 0, 2 - own]);
+    file.extend([2, 0, 0, 0, 0, 1 + own]);
+    file.extend([8, 0]);
+    file.extend(&ipv4[..kept.saturating_sub(ETHERNET_BYTES)]);
 }

@@ -9,4 +9,5 @@
 )]
 
 mod behaviours;
+mod calibration;
 mod ground_truth;

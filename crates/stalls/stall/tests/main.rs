@@ -10,8 +10,6 @@
 
 mod any_cost;
 mod by_cause;
-mod by_chance;
-mod calibration;
 mod causes;
 mod connections;
 mod cost;
