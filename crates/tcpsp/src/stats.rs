@@ -211,8 +211,25 @@ impl QdiscStats {
 
 /// Writes the keys and values of `tc -s -j`.
 fn serialize<T: Stats, S: Serializer>(stats: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    let rows = T::TABLE.iter().filter(|stat| stat.unit != Unit::Hidden);
+    serialize_rows(stats, rows, serializer)
+}
+
+/// Writes every row of the table, also those that `tc` does not print.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_all<T: Stats, S: Serializer>(stats: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serialize_rows(stats, T::TABLE.iter(), serializer)
+}
+
+fn serialize_rows<'a, T: Stats, S: Serializer>(
+    stats: &T,
+    rows: impl Iterator<Item = &'a Stat<T>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
-    for stat in T::TABLE.iter().filter(|stat| stat.unit != Unit::Hidden) {
+    for stat in rows {
         map.serialize_key(&stat.json_key())?;
         match ((stat.value)(stats), stat.unit) {
             (Value::Number(number), Unit::Mode) => {
