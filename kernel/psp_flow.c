@@ -476,13 +476,12 @@ static u64 psp_flow_rate(const struct psp_qdisc *q, const struct psp_class *cl,
  * counter for its cause, and moves no clock.
  */
 
-/* Counts frames into the queue of the flow, or out of it. */
+/* Counts frames of the flow into its class and its user, or out of them. */
 static void psp_flow_count(struct psp_flow *f, int frames, int bytes)
 {
 	struct psp_flows *flows = f->cl->flows;
 	struct psp_user *user = f->user;
 
-	f->entity.backlog += bytes;
 	flows->qlen += frames;
 	flows->backlog += bytes;
 	psp_rank_set(&flows->by_frames, &user->frames,
@@ -506,8 +505,7 @@ static void psp_flow_set_active(struct psp_qdisc *q, struct psp_flow *f)
 	list_move_tail(&f->mine, &f->user->busy);
 	f->cl->flows->active++;
 	pace_activate(&q->pace, &f->pace, ktime_get_ns());
-	if (pace_is_throttled(&q->pace, &f->pace))
-		f->cl->count.throttled++;
+	psp_count_throttled(q, f->cl, &f->pace);
 }
 
 /*
@@ -518,6 +516,7 @@ static struct sk_buff *psp_flow_pull(struct psp_flow *f)
 {
 	struct sk_buff *skb = __qdisc_dequeue_head(&f->entity.queue);
 
+	f->entity.backlog -= qdisc_pkt_len(skb);
 	psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
 	if (!f->entity.queue.qlen)
 		psp_flow_set_idle(f);
@@ -650,6 +649,7 @@ static void psp_flow_trim(struct psp_qdisc *q, struct psp_flow *f,
 	for (skb = next; skb; skb = next) {
 		next = skb->next;
 		skb_mark_not_on_list(skb);
+		f->entity.backlog -= qdisc_pkt_len(skb);
 		psp_flow_count(f, -1, -(int)qdisc_pkt_len(skb));
 		psp_count_cause(q, f->cl, drop_horizon);
 		psp_flow_drop(q, skb, to_free);
@@ -711,7 +711,7 @@ static int psp_flow_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 	__qdisc_enqueue_tail(skb, &f->entity.queue);
 	psp_flow_count(f, 1, bytes);
-	psp_qlen_add(sch, 1, bytes);
+	psp_count_waiting(sch, &f->entity, false, bytes);
 	if (f->entity.queue.qlen == 1)
 		psp_flow_set_active(q, f);
 	return NET_XMIT_SUCCESS;

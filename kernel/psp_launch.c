@@ -260,8 +260,7 @@ static int psp_launch_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_DROP;
 	}
 	e->queue.qlen++;
-	e->backlog += bytes;
-	psp_qlen_add(sch, 1, bytes);
+	psp_count_waiting(sch, e, false, bytes);
 	if (psp_launch_insert(cl, skb))
 		psp_launch_activate(q, cl, ktime_get_ns());
 	return NET_XMIT_SUCCESS;

@@ -667,7 +667,7 @@ psp_copy_qdisc_stats(const struct psp_counters *count,
 {
 	return (struct tc_psp_qdisc_stats){
 		.type = TC_PSP_STATS_QDISC,
-#define PSP_QDISC_STAT(member, key, unit, metric, shown, source, meaning) \
+#define PSP_QDISC_STAT(member, key, unit, metric, total, shown, source, meaning) \
 		PSP_COPY_##source(member)
 #include "../uapi/sch_psp_stats.h"
 	};
@@ -678,7 +678,7 @@ psp_copy_class_stats(const struct psp_class_counters *count)
 {
 	return (struct tc_psp_class_stats){
 		.type = TC_PSP_STATS_CLASS,
-#define PSP_CLASS_STAT(member, key, unit, metric, shown, source, meaning) \
+#define PSP_CLASS_STAT(member, key, unit, metric, total, shown, source, meaning) \
 		PSP_COPY_##source(member)
 #include "../uapi/sch_psp_stats.h"
 	};

@@ -497,6 +497,26 @@ static inline void psp_qlen_add(struct Qdisc *sch, int frames, int bytes)
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + bytes);
 }
 
+/*
+ * Counts a frame that begins to wait: in the queue of `e`, a class or a flow, or in the
+ * child of a class, which counts it itself.
+ */
+static inline void psp_count_waiting(struct Qdisc *sch, struct psp_entity *e,
+				     bool in_child, unsigned int bytes)
+{
+	if (!in_child)
+		e->backlog += bytes;
+	psp_qlen_add(sch, 1, bytes);
+}
+
+/* Counts a class or flow whose next frame has to wait for its clock. */
+static inline void psp_count_throttled(const struct psp_qdisc *q, struct psp_class *cl,
+				       const struct pace_class *pace)
+{
+	if (pace_is_throttled(&q->pace, pace))
+		cl->count.throttled++;
+}
+
 static inline bool psp_child_is_throttled(const struct psp_class *cl)
 {
 	return !list_empty(&cl->throttled);
@@ -966,8 +986,7 @@ static void psp_class_activate(struct psp_qdisc *q, struct psp_class *cl, u64 no
 	}
 	pace_activate(&q->pace, &cl->pace, now_ns);
 	psp_report_head(q, cl);
-	if (pace_is_throttled(&q->pace, &cl->pace))
-		cl->count.throttled++;
+	psp_count_throttled(q, cl, &cl->pace);
 }
 
 /*
@@ -1227,8 +1246,7 @@ static inline int psp_enqueue_fifo(struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_DROP;
 	}
 	__qdisc_enqueue_tail(skb, &e->queue);
-	e->backlog += bytes;
-	psp_qlen_add(sch, 1, bytes);
+	psp_count_waiting(sch, e, false, bytes);
 	if (!e->pace.active || e->pace.type == PACE_TYPE_RT)
 		psp_report_arrival(q, cl, skb);
 	return NET_XMIT_SUCCESS;
@@ -1253,7 +1271,7 @@ static int psp_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 		return ret;
 	}
 
-	psp_qlen_add(sch, 1, bytes);
+	psp_count_waiting(sch, &cl->entity, true, bytes);
 	/* Dequeue asks the child again, and then reports all its frames. */
 	if (psp_child_is_throttled(cl))
 		return NET_XMIT_SUCCESS;
@@ -1501,8 +1519,7 @@ static void psp_sent(struct psp_qdisc *q, struct psp_class *cl, struct psp_entit
 	if (more) {
 		if (unlikely(q->pace.cfg.guard_band || !e->is_plain) && !e->is_flow)
 			psp_report_head(q, cl);
-		if (pace_is_throttled(&q->pace, &e->pace))
-			cl->count.throttled++;
+		psp_count_throttled(q, cl, &e->pace);
 	} else if (psp_child_of(e)) {
 		psp_class_set_empty(q, cl, now_ns);
 	}

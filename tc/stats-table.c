@@ -13,25 +13,26 @@
 #include "../uapi/sch_psp.h"
 
 struct row {
-	const char *member, *key, *unit, *metric, *meaning;
+	const char *member, *key, *unit, *metric, *total, *meaning;
 	size_t offset, bytes;
 };
 
-#define ROW(type, name, key_, unit_, metric_, meaning_) {	\
-	.member = #name, .key = key_, .unit = unit_,		\
-	.metric = metric_, .meaning = meaning_, .offset = offsetof(type, name),	\
+#define ROW(type, name, key_, unit_, metric_, total_, meaning_) {	\
+	.member = #name, .key = key_, .unit = unit_,			\
+	.metric = metric_, .total = total_, .meaning = meaning_,	\
+	.offset = offsetof(type, name),					\
 	.bytes = sizeof(((type *)0)->name),			\
 },
 
 static const struct row qdisc_rows[] = {
-#define PSP_QDISC_STAT(member, key, unit, metric, shown, source, meaning) \
-	ROW(struct tc_psp_qdisc_stats, member, key, #unit, #metric, meaning)
+#define PSP_QDISC_STAT(member, key, unit, metric, total, shown, source, meaning) \
+	ROW(struct tc_psp_qdisc_stats, member, key, #unit, #metric, #total, meaning)
 #include "../uapi/sch_psp_stats.h"
 };
 
 static const struct row class_rows[] = {
-#define PSP_CLASS_STAT(member, key, unit, metric, shown, source, meaning) \
-	ROW(struct tc_psp_class_stats, member, key, #unit, #metric, meaning)
+#define PSP_CLASS_STAT(member, key, unit, metric, total, shown, source, meaning) \
+	ROW(struct tc_psp_class_stats, member, key, #unit, #metric, #total, meaning)
 #include "../uapi/sch_psp_stats.h"
 };
 
@@ -120,7 +121,7 @@ static void check_rows(const struct table *t)
 			fail(t, row->member, "_bps in the name of rates alone");
 		if (is(row, "TIME") != !!strstr(row->member, "_ns"))
 			fail(t, row->member, "_ns in the name of times alone");
-		/* Rates, words and largest values are no sums. */
+		/* Rates, words and largest values do not only grow. */
 		if (strcmp(row->metric, "counter") &&
 		    strcmp(row->metric, "gauge"))
 			fail(t, row->member, "counter or gauge");
@@ -128,6 +129,14 @@ static void check_rows(const struct table *t)
 		     is(row, "ASSUMED") || strstr(row->member, "_max")) &&
 		    strcmp(row->metric, "gauge"))
 			fail(t, row->member, "gauge");
+		if (strcmp(row->total, "sum") && strcmp(row->total, "none"))
+			fail(t, row->member, "sum or none");
+		if (!strcmp(row->metric, "counter") && strcmp(row->total, "sum"))
+			fail(t, row->member, "sum of a counter");
+		if ((is(row, "MODE") || is(row, "WHY") || is(row, "ASSUMED") ||
+		     strstr(row->member, "_max") || strstr(row->member, "_min")) &&
+		    strcmp(row->total, "none"))
+			fail(t, row->member, "none of a word or an extreme");
 		if (!*row->meaning &&
 		    (t != &class || !find(&qdisc, row->key)))
 			fail(t, row->key, "a meaning, here or of the qdisc's key");

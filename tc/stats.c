@@ -82,7 +82,7 @@ static void print_qdisc_stats(FILE *f, const struct tc_psp_qdisc_stats *st)
 #define PSP_QDISC_LINE(shown)				\
 	if (SHOWN_##shown(0))				\
 		start_line(f);
-#define PSP_QDISC_STAT(member, key, unit, metric, shown, source, meaning)	\
+#define PSP_QDISC_STAT(member, key, unit, metric, total, shown, source, meaning)	\
 	if (SHOWN_##shown(st->member))					\
 		SHOW_##unit(key, st->member);
 #include "../uapi/sch_psp_stats.h"
@@ -95,7 +95,7 @@ static void print_class_stats(FILE *f, const struct tc_psp_class_stats *st)
 #define PSP_CLASS_LINE(shown)				\
 	if (SHOWN_##shown(0))				\
 		start_line(f);
-#define PSP_CLASS_STAT(member, key, unit, metric, shown, source, meaning)	\
+#define PSP_CLASS_STAT(member, key, unit, metric, total, shown, source, meaning)	\
 	if (SHOWN_##shown(st->member))					\
 		SHOW_##unit(key, st->member);
 #include "../uapi/sch_psp_stats.h"

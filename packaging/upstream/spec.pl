@@ -5,7 +5,7 @@
 # uapi/sch_psp.h: what is added to Documentation/netlink/specs/tc.yaml, under the same keys as
 # there.
 #
-# usage: spec.pl >tc.yaml
+# usage: spec.pl >tc.yaml    as "make -C tc statistics" does
 #        spec.pl --check    complains if tc.yaml is not what the headers give
 
 use strict;
@@ -154,7 +154,7 @@ if (@ARGV == 0) {
 } elsif (@ARGV == 1 && $ARGV[0] eq '--check') {
 	my $written = read_text("$HERE/tc.yaml");
 	if ($written ne spec()) {
-		print STDERR "spec.pl: tc.yaml is not what uapi/ gives: packaging/upstream/spec.pl >packaging/upstream/tc.yaml\n";
+		print STDERR "spec.pl: tc.yaml is not what uapi/ gives: make -C tc statistics\n";
 		exit 1;
 	}
 } else {

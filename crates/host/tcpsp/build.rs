@@ -148,8 +148,8 @@ fn members(header: &str, name: &str, numbers: &BTreeMap<String, u64>) -> Result<
     Ok(all)
 }
 
-/// A row of the table: member, key, unit, metric, shown, source, meaning.
-type Row = [String; 7];
+/// A row of the table: member, key, unit, metric, total, shown, source, meaning.
+type Row = [String; 8];
 
 fn rows(table: &str, prefix: &str) -> Result<Vec<Row>> {
     let mut all = Vec::new();
@@ -186,7 +186,7 @@ fn row(text: &str) -> Result<Row> {
     let found = arguments.len();
     arguments
         .try_into()
-        .map_err(|_| format!("a row has {found} arguments, 7 were expected").into())
+        .map_err(|_| format!("a row has {found} arguments, 8 were expected").into())
 }
 
 fn write_stats(
@@ -197,7 +197,7 @@ fn write_stats(
     rows: &[Row],
 ) -> Result<()> {
     // A meaning that the class's table leaves to the qdisc's is the qdisc's.
-    let meaning = |row: &Row| match row[6].as_str() {
+    let meaning = |row: &Row| match row[7].as_str() {
         "" => format!("As the qdisc's `{}`, of this class alone.", row[1]),
         meaning => meaning.to_owned(),
     };
@@ -244,12 +244,13 @@ fn write_stats(
         writeln!(
             text,
             "        Stat {{ member: {:?}, key: {:?}, unit: Unit::{}, metric: Metric::{}, \
-             shown: Shown::{}, meaning: {:?}, value: |s| {value} }},",
+             total: Total::{}, shown: Shown::{}, meaning: {:?}, value: |s| {value} }},",
             row[0],
             row[1],
             camel(&row[2]),
             camel(&row[3]),
             camel(&row[4]),
+            camel(&row[5]),
             meaning(row),
         )?;
     }

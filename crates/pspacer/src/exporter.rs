@@ -4,7 +4,6 @@
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -86,8 +85,7 @@ pub fn main(args: &ExporterArgs) -> Result<()> {
             .with_context(|| format!("--listen {}: cannot listen", args.listen))?;
         let at = listener.local_addr()?;
         output::note(&format!("pspacer: http://{at}/metrics; Ctrl-C ends it"));
-        let scraper = Arc::new(Mutex::new(scraper));
-        return Ok(serve(&listener, &scraper, Bounds::default(), &signals)?);
+        return Ok(serve(listener, scraper, Bounds::default(), &signals)?);
     };
     let mut due_ns = monotonic_ns()?;
     while !signals.came()? {

@@ -209,6 +209,10 @@ fn topped(kernel: Kernel, said: &Said) {
     let qdiscs = top["qdiscs"].as_array().unwrap();
     let c1 = qdiscs.iter().find(of_c1).unwrap();
     assert_eq!(c1["line_bps"], 1_000_000_000, "{kernel}: {c1:#}");
+    let sent = |row: &Value| row["statistics"]["sent_frames"].as_u64();
+    for row in classes.iter().filter(of_c1).take(2).chain([c1]) {
+        assert!(sent(row) > Some(0), "{kernel}: {row:#}");
+    }
     let d1 = qdiscs.iter().find(|row| row["device"] == "d1").unwrap();
     assert_eq!(
         (&d1["mode"], &d1["why"]),

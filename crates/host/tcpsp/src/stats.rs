@@ -93,6 +93,15 @@ pub enum Metric {
     Gauge,
 }
 
+/// What several qdiscs or classes have together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Total {
+    /// The sum of their numbers; of a histogram bucket by bucket.
+    Sum,
+    /// Nothing: a sum has no meaning.
+    None,
+}
+
 /// When `tc` prints a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
@@ -148,6 +157,8 @@ pub struct Stat<S: 'static> {
     pub unit: Unit,
     /// Whether it only grows.
     pub metric: Metric,
+    /// What several have together.
+    pub total: Total,
     /// When `tc` prints it.
     pub shown: Shown,
     /// Its meaning, for a person.
@@ -200,8 +211,25 @@ impl QdiscStats {
 
 /// Writes the keys and values of `tc -s -j`.
 fn serialize<T: Stats, S: Serializer>(stats: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    let rows = T::TABLE.iter().filter(|stat| stat.unit != Unit::Hidden);
+    serialize_rows(stats, rows, serializer)
+}
+
+/// Writes every row of the table, also those that `tc` does not print.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_all<T: Stats, S: Serializer>(stats: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serialize_rows(stats, T::TABLE.iter(), serializer)
+}
+
+fn serialize_rows<'a, T: Stats, S: Serializer>(
+    stats: &T,
+    rows: impl Iterator<Item = &'a Stat<T>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
-    for stat in T::TABLE.iter().filter(|stat| stat.unit != Unit::Hidden) {
+    for stat in rows {
         map.serialize_key(&stat.json_key())?;
         match ((stat.value)(stats), stat.unit) {
             (Value::Number(number), Unit::Mode) => {
@@ -294,6 +322,20 @@ mod tests {
         assert_eq!(late.unwrap().metric, Metric::Counter);
         for row in ClassStats::TABLE {
             assert!(row.meaning.len() > 5, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_says_what_has_a_sum() {
+        let without: Vec<_> = ClassStats::TABLE
+            .iter()
+            .filter(|row| row.total == Total::None)
+            .map(|row| row.key)
+            .collect();
+        assert_eq!(without, ["flow_rate_min", "flow_rate_max"]);
+        for row in QdiscStats::TABLE {
+            let is_counter = row.metric == Metric::Counter;
+            assert_eq!(row.total == Total::Sum, is_counter, "{row:?}");
         }
     }
 

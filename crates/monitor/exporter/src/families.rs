@@ -4,7 +4,7 @@
 
 use host_config::ClassNames;
 use tcpsp::ports::{Port, PortClass};
-use tcpsp::stats::{Metric, Shown, Stat, Stats, Unit, Value};
+use tcpsp::stats::{Metric, Shown, Stat, Stats, Total, Unit, Value};
 use tcpsp::{Counters, Mode, Why};
 
 /// Label of what is summed: see [`families`].
@@ -244,8 +244,7 @@ impl Families {
         self.counters("psp_class", labels, &counters);
         for stat in tcpsp::ClassStats::TABLE {
             let with = classes.iter().filter(|class| has(class, stat.shown));
-            let has_sum = !stat.key.ends_with("_min") && !stat.key.ends_with("_max");
-            if !has_sum || with.clone().next().is_none() {
+            if stat.total == Total::None || with.clone().next().is_none() {
                 continue;
             }
             let mut sum = 0u64;

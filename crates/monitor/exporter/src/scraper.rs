@@ -2,6 +2,7 @@
 //! Reads the statistics of this host for a scrape, and counts what fails.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, fs, io};
 
@@ -92,10 +93,22 @@ pub type ReadNames = Box<dyn FnMut() -> Result<ClassNames, String> + Send>;
 /// Returns what managers said last.
 pub type ReadOverview = Box<dyn FnMut() -> Overview + Send>;
 
+/// How many HTTP requests were refused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Refused(Arc<AtomicU64>);
+
+impl Refused {
+    /// Counts one.
+    pub(crate) fn count(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Reads this host.
 pub struct Scraper {
     most_classes: usize,
     health: Health,
+    refused: Refused,
     last_error: Option<String>,
     read_names: ReadNames,
     names: ClassNames,
@@ -114,6 +127,7 @@ impl Scraper {
                 version: version.to_owned(),
                 ..Health::default()
             },
+            refused: Refused::default(),
             last_error: None,
             read_names: Box::new(|| Ok(ClassNames::default())),
             names: ClassNames::default(),
@@ -157,6 +171,7 @@ impl Scraper {
         read: impl FnOnce() -> io::Result<Vec<Port>>,
     ) -> Result<String, fmt::Error> {
         self.health.scrapes += 1;
+        self.health.refused = self.refused.0.load(Ordering::Relaxed);
         let module = fs::read_to_string(Path::new(MODULE_VERSION)).unwrap_or_default();
         self.health.module = module.trim().to_owned();
         let read = read();
@@ -185,9 +200,9 @@ impl Scraper {
         self.last_error.as_deref()
     }
 
-    /// Counts a request that was refused.
-    pub(crate) fn refused(&mut self) {
-        self.health.refused += 1;
+    /// Returns the count of refused requests, which the service keeps while a scrape runs.
+    pub(crate) fn refused(&self) -> Refused {
+        self.refused.clone()
     }
 }
 

@@ -9,5 +9,6 @@
 )]
 
 mod common;
+mod http;
 mod metrics;
 mod prometheus;

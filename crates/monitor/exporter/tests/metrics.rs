@@ -14,7 +14,7 @@ use manager::record::Measured;
 use stall::{Cause, Confidence, Direction, Side, Stall, StallKind};
 use tcpsp::ports::{Port, PortClass};
 use tcpsp::stats::{Metric, Stats, Unit};
-use tcpsp::{ClassStats, Handle, TypeOptions};
+use tcpsp::{ClassStats, Dynamic, Handle, TypeOptions};
 
 /// The value of a sample.
 fn value<'a>(text: &'a str, sample: &str) -> &'a str {
@@ -102,6 +102,20 @@ fn words_and_times() {
     let text = rendered(&known, 10);
     assert!(!text.contains("psp_qdisc_line_measured"));
     assert_eq!(value(&text, &why), "0");
+}
+
+#[test]
+fn what_has_no_sum_is_not_summed() {
+    let dynamic = |minor| class(minor, TypeOptions::Dynamic(Dynamic::default()));
+    let ports = [port("eth0", (1..=2).map(dynamic).collect())];
+    let text = rendered(&ports, 0);
+    assert!(!text.contains("flow_rate_min") && !text.contains("flow_rate_max"));
+    let sum = ports[0]
+        .classes
+        .iter()
+        .map(|of| of.psp.stats.flow_rate_sum_bps);
+    let expected = sum.sum::<u64>().to_string();
+    assert_eq!(value(&text, "psp_class_flow_rate_sum_bps{"), expected);
 }
 
 #[test]

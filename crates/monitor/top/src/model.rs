@@ -7,8 +7,8 @@ use host_config::ClassNames;
 use manager::overview::Overview;
 use serde::Serialize;
 use tcpsp::ports::{Port, PortClass};
-use tcpsp::stats::{Stats, Value};
-use tcpsp::{ClassStats, ClassType, Handle, Layer, Mode, TypeOptions, Why};
+use tcpsp::stats::{Stats, Value, serialize_all};
+use tcpsp::{ClassStats, ClassType, Handle, Layer, Mode, QdiscStats, TypeOptions, Why};
 use units::ethernet;
 use units::time::NS_PER_S;
 
@@ -48,6 +48,9 @@ pub struct PortRow {
     pub gap_share: Option<f64>,
     /// Frames without a class so far.
     pub unclassified_frames: u64,
+    /// All statistics.
+    #[serde(rename = "statistics", serialize_with = "serialize_all")]
+    pub stats: QdiscStats,
 }
 
 /// A class.
@@ -83,7 +86,7 @@ pub struct Row {
     /// Mode in force of its qdisc.
     pub mode: Option<Mode>,
     /// All statistics.
-    #[serde(skip)]
+    #[serde(rename = "statistics", serialize_with = "serialize_all")]
     pub stats: ClassStats,
 }
 
@@ -209,6 +212,7 @@ impl Model {
                     .filter(|(frames, gaps)| frames + gaps > 0)
                     .map(|(frames, gaps)| gaps as f64 / (frames + gaps) as f64),
                 unclassified_frames: stats.unclassified_frames,
+                stats: stats.clone(),
             }
         };
         last.ports.iter().map(row).collect()

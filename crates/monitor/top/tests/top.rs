@@ -8,7 +8,9 @@ use manager::overview::{LinkRow, ListenerRow, ManagerRow, Overview, ReservationR
 use manager::record::Measured;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use serde::Serialize;
 use tcpsp::ports::{Port, PortClass};
+use tcpsp::stats::{Stats, Unit, Value};
 use tcpsp::{
     ClassOptions, ClassStats, Counters, Handle, Layer, Mode, PspClass, PspQdisc, QdiscOptions,
     QdiscStats, TypeOptions, Why,
@@ -538,6 +540,46 @@ fn many_reservations_leave_room_for_classes() {
             .draw(|frame| draw(frame, &model, &View::default()))
             .unwrap();
     }
+}
+
+/// Statistics with another number in each 32 bits.
+fn numbered<S: Stats>(first: u32) -> S {
+    let bytes: Vec<u8> = (first..first + 200).flat_map(u32::to_ne_bytes).collect();
+    S::read(&bytes)
+}
+
+/// Checks that the JSON of a row has each row of the table by its key, and nothing else.
+fn has_every_statistic<S: Stats>(row: impl Serialize, stats: &S) {
+    let json = serde_json::to_value(row).unwrap();
+    let found = json["statistics"].as_object().unwrap();
+    assert_eq!(found.len(), S::TABLE.len());
+    for stat in S::TABLE {
+        let found = found.get(&stat.json_key());
+        let found = found.unwrap_or_else(|| panic!("no {}", stat.json_key()));
+        match ((stat.value)(stats), stat.unit) {
+            // Words; a number that has none is null.
+            (_, Unit::Mode | Unit::Why) => assert!(found.is_string() || found.is_null()),
+            (Value::Number(number), Unit::Assumed) => assert_eq!(*found, number != 0),
+            (Value::Number(number), _) => assert_eq!(*found, number, "{}", stat.key),
+            (Value::Histogram(all), _) => assert_eq!(*found, serde_json::json!(all)),
+        }
+    }
+}
+
+#[test]
+fn json_has_every_statistic() {
+    let mut sample = sample(1);
+    let port = &mut sample.ports[0];
+    port.psp.stats = numbered(7);
+    port.psp.stats.mode = Mode::Hybrid.number();
+    port.classes[0].psp.stats = numbered(1000);
+    let stats = (port.psp.stats.clone(), port.classes[0].psp.stats.clone());
+    let mut model = Model::default();
+    model.take(sample);
+    has_every_statistic(&model.ports()[0], &stats.0);
+    has_every_statistic(&model.rows()[0], &stats.1);
+    let json = serde_json::to_value(&model.ports()[0]).unwrap();
+    assert_eq!(json["statistics"]["mode_in_force"], "hybrid");
 }
 
 #[test]
