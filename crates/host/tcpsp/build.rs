@@ -87,9 +87,10 @@ fn numbers(header: &str) -> Result<BTreeMap<String, u64>> {
 fn constants(numbers: &BTreeMap<String, u64>) -> Result<String> {
     let mut text = String::new();
     for (name, number) in numbers.iter().filter(|(name, _)| !name.starts_with('_')) {
-        let kind = match name.starts_with("TCA_") {
-            true => "u16",
-            false => "u64",
+        let kind = if name.starts_with("TCA_") {
+            "u16"
+        } else {
+            "u64"
         };
         writeln!(
             text,
@@ -156,9 +157,10 @@ fn rows(table: &str, prefix: &str) -> Result<Vec<Row>> {
     for text in table.split(&format!("\n{prefix}")).skip(1) {
         all.push(row(text)?);
     }
-    match all.is_empty() {
-        true => Err(format!("no row begins with {prefix}").into()),
-        false => Ok(all),
+    if all.is_empty() {
+        Err(format!("no row begins with {prefix}").into())
+    } else {
+        Ok(all)
     }
 }
 

@@ -87,9 +87,10 @@ fn text(facts: &Facts, findings: &[Finding]) -> String {
         );
     }
     let devices: Vec<_> = facts.devices.iter().map(|d| d.name.as_str()).collect();
-    let devices = match devices.is_empty() {
-        true => "no device".to_owned(),
-        false => devices.join(", "),
+    let devices = if devices.is_empty() {
+        "no device".to_owned()
+    } else {
+        devices.join(", ")
     };
     let count = match findings.len() {
         0 => "nothing was found".to_owned(),

@@ -78,9 +78,12 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
                 .map(|()| ExitCode::SUCCESS)
         }
         Command::Top(args) => top::main(args).map(|()| ExitCode::SUCCESS),
-        Command::Doctor(args) => doctor::main(args).map(|fine| match fine {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::FAILURE,
+        Command::Doctor(args) => doctor::main(args).map(|fine| {
+            if fine {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
         }),
         Command::Exporter(args) => exporter::main(args).map(|()| ExitCode::SUCCESS),
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
@@ -115,8 +118,9 @@ pub fn failure(command: &Command, error: &anyhow::Error) -> u8 {
 
 /// Returns the exit status of `--exit-code`: success if nothing stalled.
 fn flowed(flowed: bool) -> ExitCode {
-    match flowed {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(STALLED),
+    if flowed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(STALLED)
     }
 }

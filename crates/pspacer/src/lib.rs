@@ -54,9 +54,10 @@ pub fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     terminal::want(cli.color, cli.quiet);
     let result = run(&cli).and_then(|code| output::flush().map(|()| code));
-    result.unwrap_or_else(|error| match output::is_closed() {
-        true => ExitCode::from(output::CLOSED),
-        false => {
+    result.unwrap_or_else(|error| {
+        if output::is_closed() {
+            ExitCode::from(output::CLOSED)
+        } else {
             output::error(&error);
             ExitCode::from(match &cli.command {
                 #[cfg(feature = "full")]

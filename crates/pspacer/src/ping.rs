@@ -213,9 +213,12 @@ pub fn main(args: &PingArgs) -> Result<ExitCode> {
     if !args.json {
         output::print(&format!("{}\n", text::head(&plan)))?;
     }
-    let done = run(&plan, |answer| match lines {
-        true => output::print(&format!("{}\n", text::line(&plan, answer))),
-        false => Ok(()),
+    let done = run(&plan, |answer| {
+        if lines {
+            output::print(&format!("{}\n", text::line(&plan, answer)))
+        } else {
+            Ok(())
+        }
     })
     .with_context(|| address.to_string())?;
     if let Some(path) = &args.plot {

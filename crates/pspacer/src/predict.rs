@@ -177,9 +177,10 @@ fn hops_of(args: &PredictArgs) -> usize {
 
 fn classes(args: &PredictArgs, path: &Path, stages: usize) -> Result<Classes> {
     let name = || path.display().to_string();
-    let text = match path.as_os_str() == "-" {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => fs::read_to_string(path),
+    let text = if path.as_os_str() == "-" {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        fs::read_to_string(path)
     };
     let text = text.with_context(name)?;
     let cell: Vec<_> = args

@@ -130,9 +130,10 @@ fn lines(
     let mut model = Model::named(names());
     model.take(read(tc)?);
     // One answer is enough for one line, and is asked for when the line is due.
-    let (once, poll) = match args.once {
-        true => (managers, None),
-        false => (Vec::new(), poll(args, managers)?),
+    let (once, poll) = if args.once {
+        (managers, None)
+    } else {
+        (Vec::new(), poll(args, managers)?)
     };
     let mut due_ns = monotonic_ns()?;
     loop {

@@ -303,9 +303,10 @@ fn missing(command: &str) -> Option<String> {
             file,
         ] => {
             let example = folder_of(name).join(format!("examples/{example}.rs"));
-            match example.exists() {
-                true => root().join(file),
-                false => example,
+            if example.exists() {
+                root().join(file)
+            } else {
+                example
             }
         }
         ["make", target] => {

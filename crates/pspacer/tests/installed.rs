@@ -222,9 +222,10 @@ fn walk(folder: &Path) -> Vec<String> {
     };
     let mut found = vec![];
     for path in entries.map(|entry| entry.unwrap().path()) {
-        match path.is_dir() {
-            true => found.extend(walk(&path)),
-            false => found.push(path.display().to_string()),
+        if path.is_dir() {
+            found.extend(walk(&path))
+        } else {
+            found.push(path.display().to_string())
         }
     }
     found

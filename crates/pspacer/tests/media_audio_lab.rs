@@ -130,9 +130,10 @@ fn streams_stay_even_beside_tcp(kernel: Kernel) {
         let what = format!("{kernel}, {name}: {found:?}");
         assert_eq!((found.streams, found.lost), (STREAMS, 0), "{what}");
         assert!((88.0..95.0).contains(&found.busy_pct), "{what}");
-        let most_us = match name == "psp-hybrid,0" {
-            true => BULK_US + 2.0,
-            false => DRIVER_US + BULK_US,
+        let most_us = if name == "psp-hybrid,0" {
+            BULK_US + 2.0
+        } else {
+            DRIVER_US + BULK_US
         };
         let worst_us = found.tsdf_us.last().copied().unwrap_or(f64::INFINITY);
         assert!(worst_us <= most_us, "{what}");

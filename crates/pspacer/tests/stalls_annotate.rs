@@ -19,18 +19,21 @@ struct Block {
 impl Block {
     fn half(&self, at: usize) -> usize {
         let half: [u8; 2] = self.bytes[at..at + 2].try_into().unwrap();
-        usize::from(match self.big_endian {
-            true => u16::from_be_bytes(half),
-            false => u16::from_le_bytes(half),
+        usize::from(if self.big_endian {
+            u16::from_be_bytes(half)
+        } else {
+            u16::from_le_bytes(half)
         })
     }
 
     fn word(&self, at: usize) -> usize {
         let word: [u8; 4] = self.bytes[at..at + 4].try_into().unwrap();
-        (match self.big_endian {
-            true => u32::from_be_bytes(word),
-            false => u32::from_le_bytes(word),
-        }) as usize
+        let word = if self.big_endian {
+            u32::from_be_bytes(word)
+        } else {
+            u32::from_le_bytes(word)
+        };
+        word as usize
     }
 
     fn is_packet(&self) -> bool {
@@ -110,13 +113,19 @@ fn pcapng(pcap: &[u8], has_unknown: bool) -> Vec<u8> {
     let half = packets.len() / 2;
     let mut out = Vec::new();
     for (big_endian, packets) in [(false, &packets[..half]), (true, &packets[half..])] {
-        let word = |v: u32| match big_endian {
-            true => v.to_be_bytes(),
-            false => v.to_le_bytes(),
+        let word = |v: u32| {
+            if big_endian {
+                v.to_be_bytes()
+            } else {
+                v.to_le_bytes()
+            }
         };
-        let half = |v: u16| match big_endian {
-            true => v.to_be_bytes(),
-            false => v.to_le_bytes(),
+        let half = |v: u16| {
+            if big_endian {
+                v.to_be_bytes()
+            } else {
+                v.to_le_bytes()
+            }
         };
         let block = |kind: u32, body: &[u8]| {
             let length = word(body.len() as u32 + 12);
@@ -152,9 +161,10 @@ fn pcapng(pcap: &[u8], has_unknown: bool) -> Vec<u8> {
             section.extend(block(6, &body));
         }
         let length = section.len() as u64;
-        let length = match big_endian {
-            true => length.to_be_bytes(),
-            false => length.to_le_bytes(),
+        let length = if big_endian {
+            length.to_be_bytes()
+        } else {
+            length.to_le_bytes()
         };
         let header = [&word(0x1a2b_3c4d)[..], &half(1), &half(0), &length].concat();
         out.extend(block(0x0a0d_0d0a, &header));
@@ -285,9 +295,10 @@ fn a_pcapng_keeps_everything_else_to_the_byte() {
     let headers = after.iter().filter(|b| b.kind == 0x0a0d_0d0a);
     for (header, bytes) in headers.zip(section_bytes) {
         let field: [u8; 8] = header.bytes[16..24].try_into().unwrap();
-        let length = match header.big_endian {
-            true => u64::from_be_bytes(field),
-            false => u64::from_le_bytes(field),
+        let length = if header.big_endian {
+            u64::from_be_bytes(field)
+        } else {
+            u64::from_le_bytes(field)
         };
         assert_eq!(length, bytes);
     }

@@ -188,9 +188,10 @@ fn far_end(near: &[(u64, Vec<u8>)]) -> Vec<(u64, Vec<u8>)> {
     let mut far: Vec<_> = near
         .iter()
         .map(|(time_us, record)| {
-            let there_us = match is_client(record) {
-                true => time_us + 5_000,
-                false => time_us - 5_000,
+            let there_us = if is_client(record) {
+                time_us + 5_000
+            } else {
+                time_us - 5_000
             };
             (there_us + 2_000_000, record.clone())
         })

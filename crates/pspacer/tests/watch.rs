@@ -248,9 +248,12 @@ fn a_process_has_what_it_had_connected_and_accepted() {
 /// Returns the far ends of the connections that were watched.
 fn remotes(watched: &Value) -> Vec<String> {
     let connections = watched["connections"].as_array().unwrap();
-    let far = |c: &Value| match c["local"] == c["client"] {
-        true => c["server"].as_str().unwrap().to_owned(),
-        false => c["client"].as_str().unwrap().to_owned(),
+    let far = |c: &Value| {
+        if c["local"] == c["client"] {
+            c["server"].as_str().unwrap().to_owned()
+        } else {
+            c["client"].as_str().unwrap().to_owned()
+        }
     };
     connections.iter().map(far).collect()
 }

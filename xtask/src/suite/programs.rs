@@ -88,9 +88,10 @@ fn program(message: Message) -> Option<Program> {
     let package = folder.file_name()?.to_string_lossy().into_owned();
     let is_file = target.kind.iter().any(|kind| kind == "test");
     let has_files = is_file && target.name == "it";
-    let prefix = match is_file && !has_files {
-        true => format!("{package}::{}::", target.name),
-        false => format!("{package}::"),
+    let prefix = if is_file && !has_files {
+        format!("{package}::{}::", target.name)
+    } else {
+        format!("{package}::")
     };
     Some(Program {
         prefix,

@@ -102,9 +102,10 @@ fn draw(histogram: &Histogram, width: f64) -> Canvas {
         (Kind::Linear, 0.0, most * ROOM)
     };
     let names = [&*histogram.bars_name, &*histogram.dots_name];
-    let rows = match histogram.dots.is_empty() {
-        true => Vec::new(),
-        false => legend_rows(&names, width),
+    let rows = if histogram.dots.is_empty() {
+        Vec::new()
+    } else {
+        legend_rows(&names, width)
     };
     let top = 34.0 + rows.len() as f64 * 17.0;
     let bottom = top + if is_narrow(width) { 190.0 } else { 250.0 };

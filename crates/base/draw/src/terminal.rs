@@ -79,9 +79,10 @@ pub fn table(table: &Table, style: Style) -> String {
         let columns = out.column_iter_mut().zip(&table.columns).zip(longest);
         for ((column, of), longest) in columns {
             let least = longest.saturating_add(column.padding_width());
-            column.set_constraint(match of.is_text {
-                true => ColumnConstraint::LowerBoundary(Width::Fixed(least)),
-                false => ColumnConstraint::ContentWidth,
+            column.set_constraint(if of.is_text {
+                ColumnConstraint::LowerBoundary(Width::Fixed(least))
+            } else {
+                ColumnConstraint::ContentWidth
             });
         }
     }

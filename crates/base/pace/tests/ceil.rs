@@ -36,9 +36,10 @@ fn fair(classes: &[(u64, u64)], line: u64) -> Vec<f64> {
     let (mut low, mut high) = (0.0, 1e6);
     for _ in 0..100 {
         let x = (low + high) / 2.0;
-        match at(x).iter().sum::<f64>() > line as f64 {
-            true => high = x,
-            false => low = x,
+        if at(x).iter().sum::<f64>() > line as f64 {
+            high = x
+        } else {
+            low = x
         }
     }
     at(low)
@@ -141,9 +142,10 @@ impl Mix {
         let mut classes = Vec::new();
         for (index, rate) in random.rates(n, load * MBIT, 30).into_iter().enumerate() {
             let ceil = (rate * (1 + random.below(10)) + random.below(rate)).min(GBIT);
-            let id = match index < n / 3 {
-                true => wire.paced(rate),
-                false => wire.sharing(rate, ceil),
+            let id = if index < n / 3 {
+                wire.paced(rate)
+            } else {
+                wire.sharing(rate, ceil)
             };
             classes.push((id, rate, if index < n / 3 { rate } else { ceil }));
         }

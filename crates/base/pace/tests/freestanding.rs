@@ -46,9 +46,10 @@ fn object(name: &str, deps: &Path, extra: &[&str]) -> Result<PathBuf, String> {
     args.extend(extra);
     args.push(unit.to_str().unwrap());
     let output = cc(&args);
-    match output.status.success() {
-        true => Ok(out),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    if output.status.success() {
+        Ok(out)
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }
 
@@ -74,9 +75,10 @@ fn symbols(object: &Path, which: &str) -> BTreeSet<String> {
 /// No floating-point or vector register may be needed, on the processors whose
 /// compilers can promise that.
 fn integers_only() -> &'static [&'static str] {
-    match cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        true => &["-mgeneral-regs-only"],
-        false => &[],
+    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        &["-mgeneral-regs-only"]
+    } else {
+        &[]
     }
 }
 

@@ -102,9 +102,10 @@ fn the_length_of_the_head_decides() {
         if let Some(bytes) = head {
             wire.port.set_head(normal, bytes).unwrap();
         }
-        let expected = match fits {
-            true => Decision::Send(normal),
-            false => Decision::Gap { wire_bytes: 1490 },
+        let expected = if fits {
+            Decision::Send(normal)
+        } else {
+            Decision::Gap { wire_bytes: 1490 }
         };
         assert_eq!(wire.port.next(0), expected, "{head:?}");
         if fits {

@@ -72,16 +72,18 @@ impl<W: Write> Output<W> {
     }
 
     fn word(&self, value: u32) -> [u8; 4] {
-        match self.big_endian {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
+        if self.big_endian {
+            value.to_be_bytes()
+        } else {
+            value.to_le_bytes()
         }
     }
 
     fn half(&self, value: u16) -> [u8; 2] {
-        match self.big_endian {
-            true => value.to_be_bytes(),
-            false => value.to_le_bytes(),
+        if self.big_endian {
+            value.to_be_bytes()
+        } else {
+            value.to_le_bytes()
         }
     }
 
@@ -137,9 +139,10 @@ impl Section {
             return Ok(());
         }
         let length = self.length.saturating_add_unsigned(self.added);
-        let length = match out.big_endian {
-            true => length.to_be_bytes(),
-            false => length.to_le_bytes(),
+        let length = if out.big_endian {
+            length.to_be_bytes()
+        } else {
+            length.to_le_bytes()
         };
         out.out.seek(SeekFrom::Start(self.length_at))?;
         out.out.write_all(&length)?;
@@ -253,9 +256,12 @@ const MOST_BYTES: usize = LARGEST_BLOCK_BYTES as usize;
 
 fn section_length(block: &[u8], big_endian: bool) -> i64 {
     let field = block.get(16..).and_then(|rest| rest.first_chunk::<8>());
-    field.map_or(NO_LENGTH, |field| match big_endian {
-        true => i64::from_be_bytes(*field),
-        false => i64::from_le_bytes(*field),
+    field.map_or(NO_LENGTH, |field| {
+        if big_endian {
+            i64::from_be_bytes(*field)
+        } else {
+            i64::from_le_bytes(*field)
+        }
     })
 }
 

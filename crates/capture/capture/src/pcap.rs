@@ -69,17 +69,23 @@ impl Pcap {
         else {
             return Err(truncated(0, bytes.len(), HEADER_BYTES));
         };
-        let word = |bytes: &[u8; 4]| match big_endian {
-            true => u32::from_be_bytes(*bytes),
-            false => u32::from_le_bytes(*bytes),
+        let word = |bytes: &[u8; 4]| {
+            if big_endian {
+                u32::from_be_bytes(*bytes)
+            } else {
+                u32::from_le_bytes(*bytes)
+            }
         };
         let network = word(network);
         let snap_bytes = bytes.get(16..).and_then(|b| b.first_chunk());
         let snap_bytes = snap_bytes.map_or(0, word);
         let minor = bytes.get(6..).and_then(|b| b.first_chunk());
-        let minor = minor.map_or(u16::MAX, |minor| match big_endian {
-            true => u16::from_be_bytes(*minor),
-            false => u16::from_le_bytes(*minor),
+        let minor = minor.map_or(u16::MAX, |minor| {
+            if big_endian {
+                u16::from_be_bytes(*minor)
+            } else {
+                u16::from_le_bytes(*minor)
+            }
         });
         // The upper bits may hold the length of the FCS.
         let link_number = (network & 0x0fff_ffff) as i32;

@@ -149,9 +149,10 @@ impl Shared {
             Head {
                 time_ns,
                 passed: 0,
-                outcome: match is_wanted {
-                    true => dissect(&frame, all),
-                    false => Err(Other::LeftOut),
+                outcome: if is_wanted {
+                    dissect(&frame, all)
+                } else {
+                    Err(Other::LeftOut)
                 },
             }
         })

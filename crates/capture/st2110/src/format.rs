@@ -156,9 +156,10 @@ impl FromStr for Format {
         };
         let at = text.find(['p', 'i', '@']).ok_or_else(wrong)?;
         let (size, rest) = text.split_at(at);
-        let scan = match rest.starts_with('i') {
-            true => Scan::Interlaced,
-            false => Scan::Progressive,
+        let scan = if rest.starts_with('i') {
+            Scan::Interlaced
+        } else {
+            Scan::Progressive
         };
         let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
         let (width, height) = match size.split_once('x') {

@@ -134,9 +134,10 @@ fn video(stream: &Stream, given: &Given, kind: Kind) -> Result<Video, String> {
     let lines = || stream.packets.iter().filter_map(|packet| packet.lines);
     let is_raw = kind == Kind::Raw;
     let has_fields = is_raw && lines().any(|line| line.first.second_field);
-    let scan = match given.is_interlaced || has_fields {
-        true => Scan::Interlaced,
-        false => Scan::Progressive,
+    let scan = if given.is_interlaced || has_fields {
+        Scan::Interlaced
+    } else {
+        Scan::Progressive
     };
     let last_row = lines().map(|line| line.last_row).max().filter(|_| is_raw);
     let pictures_of_frame = if scan == Scan::Interlaced { 2 } else { 1 };

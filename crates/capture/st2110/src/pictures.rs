@@ -82,9 +82,10 @@ pub fn divide(stream: &Stream, numbered: &[Numbered], packets_given: Option<u32>
             (_, Some(end)) => Some(end + 1),
             (_, None) => {
                 let before = sorted[group.begin - 1].sequence;
-                match f.sequence == before + 1 {
-                    true => Some(f.sequence),
-                    false => by_end.filter(|start| (before + 1..=f.sequence).contains(start)),
+                if f.sequence == before + 1 {
+                    Some(f.sequence)
+                } else {
+                    by_end.filter(|start| (before + 1..=f.sequence).contains(start))
                 }
             }
         };

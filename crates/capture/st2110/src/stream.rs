@@ -96,9 +96,10 @@ impl Stream {
                 None => (i64::from(number), i64::from(timestamp)),
                 Some((before, ticks)) => {
                     // The lower bits of the difference, as a signed number.
-                    let step = match is_extended && packet.lines.is_some() {
-                        true => i64::from(number.wrapping_sub(before as u32) as i32),
-                        false => i64::from((number as u16).wrapping_sub(before as u16) as i16),
+                    let step = if is_extended && packet.lines.is_some() {
+                        i64::from(number.wrapping_sub(before as u32) as i32)
+                    } else {
+                        i64::from((number as u16).wrapping_sub(before as u16) as i16)
                     };
                     let ticks_step = timestamp.wrapping_sub(ticks as u32) as i32;
                     (before + step, ticks + i64::from(ticks_step))

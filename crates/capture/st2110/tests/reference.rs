@@ -39,9 +39,10 @@ fn raster() -> impl Strategy<Value = Raster> {
     let heights = prop::sample::select(vec![480, 576, 720, 1080, 2160]);
     (heights, any::<bool>()).prop_map(|(height, is_interlaced)| Raster {
         height,
-        scan: match is_interlaced {
-            true => Scan::Interlaced,
-            false => Scan::Progressive,
+        scan: if is_interlaced {
+            Scan::Interlaced
+        } else {
+            Scan::Progressive
         },
     })
 }

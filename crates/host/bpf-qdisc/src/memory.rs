@@ -29,9 +29,11 @@ pub(crate) fn check_free(bytes: u64) -> nix::Result<()> {
     unsafe {
         let at = mmap_anonymous(Some(start), length, ProtFlags::PROT_NONE, flags)?;
         munmap(at, length.get())?;
-        match at.as_ptr() as u64 == START {
-            true => Ok(()),
-            false => Err(nix::Error::EEXIST),
+        if at.as_ptr() as u64 == START {
+            Ok(())
+        } else {
+            // A kernel that does not know the flag takes the address for a hint.
+            Err(nix::Error::EEXIST)
         }
     }
 }
@@ -62,10 +64,10 @@ impl Memory {
         let memory = Self {
             bytes: length.get(),
         };
-        match at.as_ptr() as u64 == START {
-            true => Ok(memory),
-            // A kernel that does not know the flag takes the address for a hint.
-            false => Err(nix::Error::EEXIST),
+        if at.as_ptr() as u64 == START {
+            Ok(memory)
+        } else {
+            Err(nix::Error::EEXIST)
         }
     }
 

@@ -172,13 +172,14 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
 }
 
 fn nothing_pending(pending: &Path) -> Result<()> {
-    match pending.exists() {
-        false => Ok(()),
-        true => bail!(
+    if !pending.exists() {
+        Ok(())
+    } else {
+        bail!(
             "changes wait to be confirmed: `pspacer apply --confirmed` keeps them, `pspacer \
-             restore {0}` and deleting {0} takes them back",
+         restore {0}` and deleting {0} takes them back",
             pending.display()
-        ),
+        )
     }
 }
 
@@ -260,9 +261,10 @@ fn saved<'a>(
 /// If a device's root qdisc is of others.
 pub fn save(args: &SaveArgs, io: &mut Io<'_>) -> Result<()> {
     let mut tc = Tc::open()?;
-    let names = match args.devices.is_empty() {
-        true => ours(&mut tc)?,
-        false => args.devices.clone(),
+    let names = if args.devices.is_empty() {
+        ours(&mut tc)?
+    } else {
+        args.devices.clone()
     };
     let mut devices = Vec::new();
     for name in &names {
@@ -411,18 +413,15 @@ fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
             &device.name,
             |observed| {
                 let (is_edt, why) = is_chosen(device)?;
-                Ok(match is_edt {
-                    true => {
-                        let times = Wanted::DepartureTimes(device.clone(), why);
-                        (times, WantedLimits::Before)
-                    }
-                    false => {
-                        let speed_bps = observed.port.speed_bps;
-                        let launches = launches_of(device, speed_bps, observed.max_frame_bytes)?;
-                        let target = Target::new(device, &observed.port);
-                        let limits = WantedLimits::new(device, &observed.port);
-                        (Wanted::Module(target, launches, why), limits)
-                    }
+                Ok(if is_edt {
+                    let times = Wanted::DepartureTimes(device.clone(), why);
+                    (times, WantedLimits::Before)
+                } else {
+                    let speed_bps = observed.port.speed_bps;
+                    let launches = launches_of(device, speed_bps, observed.max_frame_bytes)?;
+                    let target = Target::new(device, &observed.port);
+                    let limits = WantedLimits::new(device, &observed.port);
+                    (Wanted::Module(target, launches, why), limits)
                 })
             },
             chosen.take_over,
@@ -434,9 +433,10 @@ fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
 
 /// Returns the devices of the files, each with its file.
 fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
-    let files = match chosen.files.is_empty() {
-        true => default_files()?,
-        false => chosen.files.clone(),
+    let files = if chosen.files.is_empty() {
+        default_files()?
+    } else {
+        chosen.files.clone()
     };
     let mut all: Vec<(PathBuf, Device)> = Vec::new();
     for file in files {
@@ -460,12 +460,13 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
     };
     let names: Vec<String> = all.iter().map(|(_, device)| device.name.clone()).collect();
     all.retain(|(_, device)| device.name == *wanted);
-    match all.is_empty() {
-        false => Ok(all),
-        true => bail!(
+    if !all.is_empty() {
+        Ok(all)
+    } else {
+        bail!(
             "--device {wanted}: expected a device of the files{}",
             hint(wanted, &names)
-        ),
+        )
     }
 }
 
@@ -492,9 +493,10 @@ fn names_in(folder: &Path) -> Result<ClassNames> {
 
 fn default_files() -> Result<Vec<PathBuf>> {
     let files = files_of(Path::new(FOLDER))?;
-    match files.is_empty() {
-        false => Ok(files),
-        true => bail!("{FOLDER}: expected a file that ends in .toml, or one on the command line"),
+    if !files.is_empty() {
+        Ok(files)
+    } else {
+        bail!("{FOLDER}: expected a file that ends in .toml, or one on the command line")
     }
 }
 

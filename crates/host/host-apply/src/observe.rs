@@ -41,9 +41,10 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
     })?;
     let dir = dir(Path::new(DEVICES), link);
     let facts = facts(link, dir.as_deref());
-    let header_bytes = match link.is_ethernet {
-        true => ethernet::HEADER_BYTES + VLAN_TAG_BYTES,
-        false => 0,
+    let header_bytes = if link.is_ethernet {
+        ethernet::HEADER_BYTES + VLAN_TAG_BYTES
+    } else {
+        0
     };
     let mtu_bytes = u32::try_from(link.mtu_bytes).unwrap_or(u32::MAX);
     let max_frame_bytes = mtu_bytes.saturating_add(header_bytes);

@@ -144,9 +144,10 @@ impl Work {
             Ok(()) => Ok(None),
             Err(error) => {
                 self.has_failed = true;
-                match self.is_asked {
-                    true => Err(error),
-                    false => Ok(Some(note(&error))),
+                if self.is_asked {
+                    Err(error)
+                } else {
+                    Ok(Some(note(&error)))
                 }
             }
         }

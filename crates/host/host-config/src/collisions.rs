@@ -142,9 +142,10 @@ pub fn launches(
                 )),
             };
             if let Some(may) = may {
-                let with = match report.collides_with.is_empty() {
-                    true => "no other launch".to_owned(),
-                    false => report.collides_with.join(", "),
+                let with = if report.collides_with.is_empty() {
+                    "no other launch".to_owned()
+                } else {
+                    report.collides_with.join(", ")
                 };
                 return refuse(format!(
                     "{}: frames {may}, expected at most {}; collides with {with}",
@@ -247,9 +248,10 @@ impl Item<'_> {
             return true;
         }
         let occupies = |item: &Self, late_ns: u64| {
-            let frame_ns = match self.class == other.class {
-                true => item.class_ns,
-                false => item.wire_ns,
+            let frame_ns = if self.class == other.class {
+                item.class_ns
+            } else {
+                item.wire_ns
             };
             late_ns.saturating_add(frame_ns)
         };

@@ -98,9 +98,12 @@ pub(crate) fn device_name(text: &str) -> Option<String> {
 
 /// Returns a filter for each family and protocol that the match may mean.
 fn expand(section: Section<'_>, any: &Flower) -> Result<Vec<Flower>, ConfigError> {
-    let family = |prefix: &Prefix| match prefix.address.is_ipv4() {
-        true => Family::Ipv4,
-        false => Family::Ipv6,
+    let family = |prefix: &Prefix| {
+        if prefix.address.is_ipv4() {
+            Family::Ipv4
+        } else {
+            Family::Ipv6
+        }
     };
     let source = any.source.as_ref().map(family);
     let destination = any.destination.as_ref().map(family);

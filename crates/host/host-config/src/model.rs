@@ -259,9 +259,10 @@ impl Psp {
 
     fn check_named(&self, class: Handle) -> Result<(), String> {
         let is_there = self.classes.contains_key(&class.minor());
-        match is_there && class.qdisc() == self.handle {
-            true => Ok(()),
-            false => Err(format!("filter: class {class} is not there")),
+        if is_there && class.qdisc() == self.handle {
+            Ok(())
+        } else {
+            Err(format!("filter: class {class} is not there"))
         }
     }
 

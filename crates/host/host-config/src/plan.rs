@@ -280,17 +280,18 @@ impl Planner<'_> {
                 *theirs != handle
             }
         };
-        self.changes.push(match replace {
-            true => Change::ReplaceQdisc {
+        self.changes.push(if replace {
+            Change::ReplaceQdisc {
                 parent,
                 handle,
                 kind,
-            },
-            false => Change::AddQdisc {
+            }
+        } else {
+            Change::AddQdisc {
                 parent,
                 handle,
                 kind,
-            },
+            }
         });
         Ok(())
     }
@@ -441,9 +442,10 @@ impl Planner<'_> {
                  `apply` make some",
             );
         };
-        let going = match self.take_over {
-            true => others.into_iter().rev().collect(),
-            false => Vec::new(),
+        let going = if self.take_over {
+            others.into_iter().rev().collect()
+        } else {
+            Vec::new()
         };
         Ok((edits, going))
     }

@@ -124,9 +124,10 @@ fn targets() -> impl Strategy<Value = TargetPsp> {
 /// What is wanted of a device, one time after the other; all as root or all below mq, or mixed.
 fn wishes() -> impl Strategy<Value = Vec<Target>> {
     let one = (targets(), any::<bool>()).prop_map(|(psp, is_mq)| Target {
-        root: match is_mq {
-            true => TargetRoot::Mq(vec![psp.clone(), psp]),
-            false => TargetRoot::Psp(psp),
+        root: if is_mq {
+            TargetRoot::Mq(vec![psp.clone(), psp])
+        } else {
+            TargetRoot::Psp(psp)
         },
         names: BTreeMap::new(),
     });

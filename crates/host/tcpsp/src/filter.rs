@@ -58,9 +58,10 @@ impl Prefix {
 
 impl fmt::Display for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match usize::from(self.bits) == 8 * octets(self.address).len() {
-            true => self.address.fmt(f),
-            false => write!(f, "{}/{}", self.address, self.bits),
+        if usize::from(self.bits) == 8 * octets(self.address).len() {
+            self.address.fmt(f)
+        } else {
+            write!(f, "{}/{}", self.address, self.bits)
         }
     }
 }
@@ -104,9 +105,12 @@ impl Ports {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let number = |text: &str| match text.bytes().all(|b| b.is_ascii_digit()) {
-            true => text.parse().ok(),
-            false => None,
+        let number = |text: &str| {
+            if text.bytes().all(|b| b.is_ascii_digit()) {
+                text.parse().ok()
+            } else {
+                None
+            }
         };
         let (first, last) = (number(first)?, number(last)?);
         (first > 0 && first <= last).then_some(Self { first, last })
@@ -115,9 +119,10 @@ impl Ports {
 
 impl fmt::Display for Ports {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.first == self.last {
-            true => self.first.fmt(f),
-            false => write!(f, "{}-{}", self.first, self.last),
+        if self.first == self.last {
+            self.first.fmt(f)
+        } else {
+            write!(f, "{}-{}", self.first, self.last)
         }
     }
 }

@@ -34,9 +34,10 @@ fn prefixes(v4: bool) -> impl Strategy<Value = Option<Prefix>> {
         let (number, bits) = drawn?;
         let mask = u128::MAX << (128 - u32::from(bits));
         let bytes = (number & mask).to_be_bytes();
-        let address = match v4 {
-            true => IpAddr::from([bytes[0], bytes[1], bytes[2], bytes[3]]),
-            false => IpAddr::from(bytes),
+        let address = if v4 {
+            IpAddr::from([bytes[0], bytes[1], bytes[2], bytes[3]])
+        } else {
+            IpAddr::from(bytes)
         };
         Some(Prefix { address, bits })
     })

@@ -66,9 +66,10 @@ impl QdiscOptions {
             default_minor: 0,
             line_rate_bps: None,
             mode: Mode::Auto,
-            overhead_bytes: match is_ethernet {
-                true => ethernet::WIRE_OVERHEAD_BYTES,
-                false => 0,
+            overhead_bytes: if is_ethernet {
+                ethernet::WIRE_OVERHEAD_BYTES
+            } else {
+                0
             },
             layer: Layer::Link,
             order: Order::Next,

@@ -44,9 +44,10 @@ impl PlainFilter {
 
 /// What a request does where there is something already.
 fn flags(replace: bool) -> u16 {
-    match replace {
-        true => NLM_F_CREATE | NLM_F_REPLACE,
-        false => NLM_F_CREATE | NLM_F_EXCL,
+    if replace {
+        NLM_F_CREATE | NLM_F_REPLACE
+    } else {
+        NLM_F_CREATE | NLM_F_EXCL
     }
 }
 

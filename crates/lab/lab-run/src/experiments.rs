@@ -92,9 +92,10 @@ fn usual_results(quick: bool) -> Result<PathBuf> {
         return Ok(PathBuf::from("out/quick"));
     }
     let docs = catalogue::root()?.join("docs");
-    Ok(match docs.is_dir() {
-        true => docs.join("results"),
-        false => PathBuf::from("out/full"),
+    Ok(if docs.is_dir() {
+        docs.join("results")
+    } else {
+        PathBuf::from("out/full")
     })
 }
 
@@ -109,9 +110,12 @@ fn wanted(only: Option<&str>, lone: bool) -> Result<Vec<PathBuf>> {
     let mut folders = catalogue::folders()?;
     if let Some(only) = only {
         let is_named = folders.iter().any(|folder| name_of(folder) == only);
-        folders.retain(|folder| match is_named {
-            true => name_of(folder) == only,
-            false => name_of(folder).contains(only),
+        folders.retain(|folder| {
+            if is_named {
+                name_of(folder) == only
+            } else {
+                name_of(folder).contains(only)
+            }
         });
         ensure!(
             !folders.is_empty(),
@@ -136,9 +140,10 @@ fn on_kernels(scenario: &Scenario, paper: &Paper, quick: bool) -> Result<Vec<Sce
     let Some(wanted) = &paper.stops else {
         return Ok(vec![scenario.clone()]);
     };
-    let names = match quick {
-        true => &wanted.quick_kernels,
-        false => &wanted.kernels,
+    let names = if quick {
+        &wanted.quick_kernels
+    } else {
+        &wanted.kernels
     };
     let on = |name: &String| {
         let kernel = name.parse().context("paper.toml, [stops]")?;
@@ -173,9 +178,10 @@ struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     fn new(plan: &'a Plan, progress: &'a dyn Progress, figures: PathBuf) -> Self {
-        let out = match plan.quick {
-            false => "experiments",
-            true => "quick-runs",
+        let out = if !plan.quick {
+            "experiments"
+        } else {
+            "quick-runs"
         };
         Self {
             plan,
@@ -197,9 +203,10 @@ impl<'a> Runs<'a> {
         let mut engines = BTreeSet::new();
         for file in catalogue::files_in(folder)? {
             let scenario = self.read(&file)?;
-            let on = match sim::support::is_needed(&scenario) {
-                true => Engine::Netsim,
-                false => Engine::Vmlab,
+            let on = if sim::support::is_needed(&scenario) {
+                Engine::Netsim
+            } else {
+                Engine::Vmlab
             };
             for scenario in on_kernels(&scenario, paper, self.plan.quick)? {
                 let done = self.run(&scenario, on, &file)?;
@@ -286,9 +293,10 @@ impl<'a> Runs<'a> {
         // Of runs with known stalls, the page shows only the count.
         let is_of_stops = scenario.cells.iter().any(|cell| !cell.stops.is_empty());
         // A scenario that also runs in the laboratory has that run's figures under the same names.
-        let figures = match is_also_in_lab || is_of_stops {
-            true => vec![],
-            false => figures_of(&finished, &self.figures)?,
+        let figures = if is_also_in_lab || is_of_stops {
+            vec![]
+        } else {
+            figures_of(&finished, &self.figures)?
         };
         let result = finished.result;
         let done = Rc::new(Done { result, figures });

@@ -96,9 +96,10 @@ fn named(cell: &CellResult) -> String {
 
 /// Returns the tables in a cell's folder: the name of the flow or stream and the path, in order.
 fn tables(folder: &Path, round_trip: bool) -> Result<Vec<(String, PathBuf)>> {
-    let end = match round_trip {
-        true => ".round-trips.csv",
-        false => ".delays.csv",
+    let end = if round_trip {
+        ".round-trips.csv"
+    } else {
+        ".delays.csv"
     };
     let entries = fs::read_dir(folder);
     let entries = entries.with_context(|| format!("cannot read {}", folder.display()))?;

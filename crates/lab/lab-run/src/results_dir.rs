@@ -226,9 +226,10 @@ fn check_foreign(out: &Path, listed: &BTreeSet<String>) -> Result<()> {
                 continue;
             }
             let kind = entry.file_type().with_context(|| text.clone())?;
-            let is_known = match kind.is_dir() {
-                true => listed.contains(&format!("{text}/")),
-                false => kind.is_file() && listed.contains(&text),
+            let is_known = if kind.is_dir() {
+                listed.contains(&format!("{text}/"))
+            } else {
+                kind.is_file() && listed.contains(&text)
             };
             ensure!(
                 is_known,
@@ -252,9 +253,10 @@ fn remove(out: &Path, listed: &BTreeSet<String>) -> Result<()> {
     // In reverse order the contents of a folder come before the folder.
     for name in listed.iter().rev().filter(is_run) {
         let path = out.join(name);
-        let removed = match name.ends_with('/') {
-            true => fs::remove_dir(&path),
-            false => fs::remove_file(&path),
+        let removed = if name.ends_with('/') {
+            fs::remove_dir(&path)
+        } else {
+            fs::remove_file(&path)
         };
         match removed {
             Ok(()) => {}

@@ -50,12 +50,13 @@ pub fn line(name: &str, paper: &Paper, rows: &[Row], findings: &Findings) -> Str
 
 /// Returns the whole index with these lines.
 pub fn page(quick: bool, lines: &[String]) -> String {
-    let (form, older) = match quick {
-        true => ("`make experiments-quick`, in the short form of each", ""),
-        false => (
+    let (form, older) = if quick {
+        ("`make experiments-quick`, in the short form of each", "")
+    } else {
+        (
             "`make experiments`",
             "\nSome figures are [older than the code](../understand/older-figures.md).\n",
-        ),
+        )
     };
     let mut text = HEAD.to_owned();
     let _ = write!(

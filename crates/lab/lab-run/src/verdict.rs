@@ -190,9 +190,10 @@ impl Findings {
             Some(JudgedBy::Bounds) if bounds == 0 => None,
             Some(JudgedBy::Bounds) => Some((Verdict::Reached, format!("all {bounds} bounds hold"))),
             Some(JudgedBy::Stops) => self.stops.map(|(right_pct, is_enough)| {
-                let verdict = match is_enough {
-                    true => Verdict::Reached,
-                    false => Verdict::Missed,
+                let verdict = if is_enough {
+                    Verdict::Reached
+                } else {
+                    Verdict::Missed
                 };
                 (
                     verdict,

@@ -117,12 +117,13 @@ fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
         let ours = line.strip_prefix(&left).and_then(|o| o.strip_suffix(" |"));
         let ours = ours.unwrap_or_else(|| panic!("{name}: expected {left:?}, is {line:?}"));
         row.ours = number(ours);
-        row.ours = row
-            .ours
-            .map(|value| match row.metric.starts_with("efficiency") {
-                true => value / 100.0,
-                false => value,
-            });
+        row.ours = row.ours.map(|value| {
+            if row.metric.starts_with("efficiency") {
+                value / 100.0
+            } else {
+                value
+            }
+        });
         assert_eq!(
             row.ours.map(|v| human(&row.metric, v)).as_deref(),
             Some(ours)

@@ -48,9 +48,10 @@ impl Cpu {
 
     /// Removes and returns the next waiting segment, if it can be processed now.
     pub fn next(&mut self, now: Time) -> Option<Segment> {
-        match self.is_free(now) {
-            true => self.waiting.pop_front(),
-            false => None,
+        if self.is_free(now) {
+            self.waiting.pop_front()
+        } else {
+            None
         }
     }
 

@@ -84,9 +84,10 @@ impl Recorder {
             })
         });
         let device = |index: usize| Sent {
-            snap_bytes: match details {
-                true => cell.cables[index / 2].snap_bytes as usize,
-                false => 0,
+            snap_bytes: if details {
+                cell.cables[index / 2].snap_bytes as usize
+            } else {
+                0
             },
             known: vec![None; 2 * cell.flows.len()],
             ..Sent::default()

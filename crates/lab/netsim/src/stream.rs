@@ -295,9 +295,10 @@ impl Stream {
         let Some(pacing) = self.config.pacing else {
             return 0;
         };
-        let pct = match self.in_slow_start() {
-            true => pacing.slow_start_pct,
-            false => pacing.avoidance_pct,
+        let pct = if self.in_slow_start() {
+            pacing.slow_start_pct
+        } else {
+            pacing.avoidance_pct
         };
         let bps = u128::from(self.window_bps()) * u128::from(pct) / 100;
         let max = self.config.pacing_max_bps.unwrap_or(u64::MAX);

@@ -73,25 +73,27 @@ fn stream(variant: Variant, bytes: u64) -> StreamConfig {
 /// datagrams share both.
 fn network(plan: &Plan) -> NetworkConfig {
     let queue = || Fifo::new(Limit::Packets(plan.queue_packets));
-    let kind = match plan.policer {
-        true => PortKind::Policer {
+    let kind = if plan.policer {
+        PortKind::Policer {
             burst_bytes: plan.fifo_bytes,
             refresh: Span::from_ns(500_000),
-        },
-        false => PortKind::Fifo {
+        }
+    } else {
+        PortKind::Fifo {
             bytes: plan.fifo_bytes,
-        },
+        }
     };
-    let first = match plan.shaped {
-        true => Qdisc::Tbf(Box::new(Tbf::new(TbfConfig {
+    let first = if plan.shaped {
+        Qdisc::Tbf(Box::new(Tbf::new(TbfConfig {
             rate_bps: GBIT / 4,
             burst_bytes: 20_000,
             limit_bytes: u64::from(plan.queue_packets) * 1514,
             overhead_bytes: 24,
             mpu_bytes: 84,
             tick: Span::from_ns(1_000_000),
-        }))),
-        false => Qdisc::Fifo(queue()),
+        })))
+    } else {
+        Qdisc::Fifo(queue())
     };
     let netem = Netem::new(
         NetemConfig {

@@ -122,12 +122,11 @@ pub(crate) fn frames(compared: &SideBySide<'_>, found: &Frames<'_>, style: Style
             };
             let blocks: String = bytes.chunks(merge).map(|p| block_of(share(p))).collect();
             let blocks = format!("{blocks:<room$}");
-            match style.colour {
-                true => {
-                    let colour = COLOURS[cell % COLOURS.len()];
-                    line.push_str(&format!("  \x1b[{colour}m{blocks}\x1b[0m"));
-                }
-                false => line.push_str(&format!("  {blocks}")),
+            if style.colour {
+                let colour = COLOURS[cell % COLOURS.len()];
+                line.push_str(&format!("  \x1b[{colour}m{blocks}\x1b[0m"));
+            } else {
+                line.push_str(&format!("  {blocks}"))
             }
         }
         out.push_str(line.trim_end());

@@ -139,9 +139,10 @@ impl Receiver {
             return Answer::Now;
         }
         if self.timer_ns.is_none() {
-            let due = match self.on_clock {
-                true => (now_ns / self.delay_ns + 1) * self.delay_ns,
-                false => now_ns + self.delay_ns,
+            let due = if self.on_clock {
+                (now_ns / self.delay_ns + 1) * self.delay_ns
+            } else {
+                now_ns + self.delay_ns
             };
             self.timer_ns = Some(due);
         }

@@ -40,9 +40,10 @@ pub(crate) fn failure(what: &str, output: &Output) -> Error {
     let tail = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");
     Error::Command {
         what: what.to_owned(),
-        detail: match tail.is_empty() {
-            true => output.status.to_string(),
-            false => format!("{}\n{tail}", output.status),
+        detail: if tail.is_empty() {
+            output.status.to_string()
+        } else {
+            format!("{}\n{tail}", output.status)
         },
     }
 }

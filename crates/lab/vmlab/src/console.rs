@@ -85,9 +85,10 @@ pub(crate) fn classify(console: &str) -> Option<Failure> {
     });
     if let Some(line) = kernel {
         let line = line.trim_end().to_owned();
-        return Some(match line.starts_with("Kernel panic") {
-            true => Failure::Panic(line),
-            false => Failure::KernelWarning(line),
+        return Some(if line.starts_with("Kernel panic") {
+            Failure::Panic(line)
+        } else {
+            Failure::KernelWarning(line)
         });
     }
     let (before, after) = console.split_once("agent: FAILED ")?;
@@ -102,9 +103,10 @@ pub(crate) fn classify(console: &str) -> Option<Failure> {
         .take(4)
         .filter(|line| !line.starts_with('['))
         .collect();
-    Some(Failure::Step(match said.is_empty() {
-        true => first.to_owned(),
-        false => format!("{first}: {}", said.join("; ")),
+    Some(Failure::Step(if said.is_empty() {
+        first.to_owned()
+    } else {
+        format!("{first}: {}", said.join("; "))
     }))
 }
 

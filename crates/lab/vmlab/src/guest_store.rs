@@ -176,9 +176,10 @@ fn unpack(from: &File, parts: [&Path; 3]) -> io::Result<()> {
     }
     // Reads to the end of the compressed stream, where its checksum is.
     io::copy(&mut archive.into_inner(), &mut io::sink())?;
-    match found == PARTS.len() {
-        true => Ok(()),
-        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    if found == PARTS.len() {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
 

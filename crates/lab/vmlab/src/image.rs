@@ -161,9 +161,10 @@ fn add_libraries(
         let more = needed_libraries(&bytes);
         done.insert(name.clone());
         wanted.extend(more.into_iter().filter(|name| !done.contains(name)));
-        let folder = match name.starts_with("ld-linux") {
-            true => "lib64",
-            false => "lib/x86_64-linux-gnu",
+        let folder = if name.starts_with("ld-linux") {
+            "lib64"
+        } else {
+            "lib/x86_64-linux-gnu"
         };
         image.file(&format!("{folder}/{name}"), bytes);
     }

@@ -449,9 +449,10 @@ impl Apt {
         let output = child
             .wait_with_output()
             .at("wait for apt-get in", &self.archives)?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(failure("apt-get download", &output)),
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(failure("apt-get download", &output))
         }
     }
 }

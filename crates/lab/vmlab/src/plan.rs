@@ -245,9 +245,10 @@ impl Writer<'_> {
                 }
             )
         };
-        let samples = match flows.clone().any(sampled) {
-            true => format!(" --samples /out/{}", self.name("")),
-            false => String::new(),
+        let samples = if flows.clone().any(sampled) {
+            format!(" --samples /out/{}", self.name(""))
+        } else {
+            String::new()
         };
         let buffer = |flow: &Flow| match flow.kind {
             FlowKind::Udp { buffer_bytes, .. } => buffer_bytes,

@@ -345,9 +345,10 @@ impl Guest<'_> {
                 let _ = child.kill();
                 let _ = child.wait();
                 tail.read(line);
-                return match stopped {
-                    true => Ended::Badly("stopped, because another guest failed".into()),
-                    false => Ended::Timeout,
+                return if stopped {
+                    Ended::Badly("stopped, because another guest failed".into())
+                } else {
+                    Ended::Timeout
                 };
             }
             sleep(POLL);

@@ -58,12 +58,13 @@ impl Sources {
     /// # Errors
     /// [`Error::NoSources`] when the folder does not contain them.
     pub fn at(root: PathBuf) -> Result<Self, Error> {
-        match ["lab/wire/Kbuild", "kernel/Kbuild", "tc/Makefile"]
+        if ["lab/wire/Kbuild", "kernel/Kbuild", "tc/Makefile"]
             .iter()
             .all(|file| root.join(file).is_file())
         {
-            true => Ok(Self { root }),
-            false => Err(Error::NoSources),
+            Ok(Self { root })
+        } else {
+            Err(Error::NoSources)
         }
     }
 

@@ -114,15 +114,14 @@ fn received(dir: &Path) -> Result<BTreeMap<(&'static str, String, u16), Value>, 
 
 /// Parses one JSON object a line; a missing file has none.
 fn lines(path: &Path) -> Result<Vec<Value>, Error> {
-    match path.exists() {
-        true => {
-            let text = fs::read_to_string(path).at("read", path)?;
-            Ok(text
-                .lines()
-                .filter_map(|line| serde_json::from_str(line).ok())
-                .collect())
-        }
-        false => Ok(Vec::new()),
+    if path.exists() {
+        let text = fs::read_to_string(path).at("read", path)?;
+        Ok(text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect())
+    } else {
+        Ok(Vec::new())
     }
 }
 

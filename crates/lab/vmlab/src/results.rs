@@ -99,9 +99,10 @@ fn unpack(
         if place == Path::new("status") || place == Path::new("marks") {
             let mut text = String::new();
             entry.read_to_string(&mut text).map_err(damaged)?;
-            match place == Path::new("status") {
-                true => found.status = text.trim().to_owned(),
-                false => found.zeros_ns = zeros(&text),
+            if place == Path::new("status") {
+                found.status = text.trim().to_owned()
+            } else {
+                found.zeros_ns = zeros(&text)
             }
             continue;
         }
@@ -141,9 +142,10 @@ fn place(name: &Path) -> Option<PathBuf> {
     let is_cell = cell
         .strip_prefix("cell-")
         .is_some_and(|number| number.parse::<u32>().is_ok());
-    Some(match is_cell && !rest.is_empty() {
-        true => Path::new(cell).join(rest),
-        false => out.to_owned(),
+    Some(if is_cell && !rest.is_empty() {
+        Path::new(cell).join(rest)
+    } else {
+        out.to_owned()
     })
 }
 

@@ -335,9 +335,10 @@ impl Runner<'_> {
             }
         }
         // The guest reads the plan first: one that is as long takes as many instructions.
-        let kept = match self.lab.profile {
-            true => "/proc/kallsyms",
-            false => "/proc/consoles",
+        let kept = if self.lab.profile {
+            "/proc/kallsyms"
+        } else {
+            "/proc/consoles"
         };
         steps += &format!("keep {kept} {}\n", profile::SYMBOLS);
         image.file("plan", steps.into_bytes());

@@ -117,9 +117,10 @@ pub fn run_script(
     let guest = Guest {
         qemu: &parts.qemu,
         kernel: &parts.kernel.image,
-        kernel_line: match lab.debug_kernel {
-            true => debug_kernel::LINE,
-            false => "",
+        kernel_line: if lab.debug_kernel {
+            debug_kernel::LINE
+        } else {
+            ""
         },
         initrd: &[],
         start: Start::Boot,

@@ -70,9 +70,10 @@ impl Lab {
             nics: Vec::new(),
             profile: false,
             signatures: false,
-            answers: match env::var_os(FRESH).is_some_and(|value| value == "1") {
-                true => Answers::Fresh,
-                false => Answers::Stored,
+            answers: if env::var_os(FRESH).is_some_and(|value| value == "1") {
+                Answers::Fresh
+            } else {
+                Answers::Stored
             },
         })
     }
@@ -91,9 +92,10 @@ impl Lab {
             let built = debug_kernel::root(&self.cache, &self.sources, &source, progress)?;
             (debug_kernel::NAME, built)
         } else {
-            let set = match self.nics.is_empty() {
-                true => packages::kernel(kernel),
-                false => packages::generic_kernel(kernel),
+            let set = if self.nics.is_empty() {
+                packages::kernel(kernel)
+            } else {
+                packages::generic_kernel(kernel)
             };
             (set.name, root(&set)?)
         };

@@ -84,9 +84,10 @@ impl Archives {
         }
         seen.dedup();
         let main = sure.or(main).ok_or_else(|| Error::NoArchive {
-            seen: match seen.is_empty() {
-                true => "it has none".into(),
-                false => seen.join(", "),
+            seen: if seen.is_empty() {
+                "it has none".into()
+            } else {
+                seen.join(", ")
             },
         })?;
         Ok(Self { main, security })
@@ -95,9 +96,10 @@ impl Archives {
     /// Returns the archive that has a suite. Security suites are in an archive of their own, which
     /// not every machine has.
     fn archive_with(&self, suite: &str) -> Option<&Archive> {
-        match suite.ends_with("-security") {
-            true => self.security.as_ref(),
-            false => Some(&self.main),
+        if suite.ends_with("-security") {
+            self.security.as_ref()
+        } else {
+            Some(&self.main)
         }
     }
 

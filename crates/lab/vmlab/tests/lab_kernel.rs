@@ -13,9 +13,10 @@ fn run(kernel: Kernel, script: &str) {
 
 /// What a user without privileges can do, for a third of the time unless everything is to run.
 fn hostile(kernel: Kernel) {
-    let seconds = match testkit::everything() {
-        true => "HOSTILE_SECONDS=60",
-        false => "HOSTILE_SECONDS=20",
+    let seconds = if testkit::everything() {
+        "HOSTILE_SECONDS=60"
+    } else {
+        "HOSTILE_SECONDS=20"
     };
     let lab = Lab::find().unwrap();
     kernel_test(&lab, kernel, "hostile.sh", seconds, LONG * 2);

@@ -260,9 +260,10 @@ impl Families {
                     }
                 }
             }
-            let value = match buckets.is_empty() {
-                true => Value::Number(sum),
-                false => Value::Histogram(&buckets),
+            let value = if buckets.is_empty() {
+                Value::Number(sum)
+            } else {
+                Value::Histogram(&buckets)
             };
             self.row("psp_class", labels, Row::of(stat), value);
         }

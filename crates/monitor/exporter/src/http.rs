@@ -185,12 +185,11 @@ async fn metrics(State(app): State<App>, headers: HeaderMap) -> Response {
         let why = "the metrics could not be written\n";
         return (StatusCode::INTERNAL_SERVER_ERROR, why).into_response();
     };
-    match is_open_metrics(&headers) {
-        true => ([(CONTENT_TYPE, text::CONTENT_TYPE)], text).into_response(),
-        false => {
-            let text = text::prometheus(&text);
-            ([(CONTENT_TYPE, text::OLDER_CONTENT_TYPE)], text).into_response()
-        }
+    if is_open_metrics(&headers) {
+        ([(CONTENT_TYPE, text::CONTENT_TYPE)], text).into_response()
+    } else {
+        let text = text::prometheus(&text);
+        ([(CONTENT_TYPE, text::OLDER_CONTENT_TYPE)], text).into_response()
     }
 }
 

@@ -84,12 +84,11 @@ impl Collector for Families {
             let mut metric =
                 encoder.encode_descriptor(&family.name, &family.help, unit.as_ref(), kind)?;
             for sample in &family.samples {
-                match sample.labels.is_empty() {
-                    true => write(family.kind, &sample.number, &mut metric)?,
-                    false => {
-                        let mut one = metric.encode_family(&sample.labels)?;
-                        write(family.kind, &sample.number, &mut one)?;
-                    }
+                if sample.labels.is_empty() {
+                    write(family.kind, &sample.number, &mut metric)?
+                } else {
+                    let mut one = metric.encode_family(&sample.labels)?;
+                    write(family.kind, &sample.number, &mut one)?;
                 }
             }
         }
@@ -104,9 +103,12 @@ fn write(kind: Kind, number: &Number, to: &mut MetricEncoder<'_>) -> Result<(), 
     match (kind, number) {
         (_, Number::Buckets(counts)) => {
             let last = counts.len().saturating_sub(1);
-            let bound = |i: usize| match i == last {
-                true => f64::INFINITY,
-                false => ((1u64 << i) - 1) as f64,
+            let bound = |i: usize| {
+                if i == last {
+                    f64::INFINITY
+                } else {
+                    ((1u64 << i) - 1) as f64
+                }
             };
             let counted = (0..).zip(counts).map(|(i, count)| (bound(i), *count));
             let buckets: Vec<_> = counted.collect();

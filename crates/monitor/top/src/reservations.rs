@@ -86,9 +86,10 @@ fn cells(row: &ReservationRow, listener: &ListenerRow) -> Cells<'static> {
         delay(listener.bound_ns),
         measured(listener),
         margin(row),
-        match row.in_force {
-            true => "yes".to_owned(),
-            false => format!("not at {}", row.not_in_force.join(" ")),
+        if row.in_force {
+            "yes".to_owned()
+        } else {
+            format!("not at {}", row.not_in_force.join(" "))
         },
     ];
     let style = match listener.is_above() {

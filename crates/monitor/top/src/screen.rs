@@ -66,9 +66,10 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model, view: &View) {
         Some(row) => close_up(frame, below, row),
         None => table(frame, below, &shown, view),
     }
-    let foot_line = match view.is_typing {
-        true => format!("filter: {}_", view.filter),
-        false => KEYS.to_owned(),
+    let foot_line = if view.is_typing {
+        format!("filter: {}_", view.filter)
+    } else {
+        KEYS.to_owned()
     };
     frame.render_widget(Line::from(foot_line), foot);
 }
@@ -186,9 +187,10 @@ fn cells(row: &Row) -> Cells<'static> {
         drops(row),
     ];
     let is_losing = row.drops.iter().any(|drop| drop.new_frames > 0);
-    let style = match is_losing {
-        true => Style::new().add_modifier(Modifier::BOLD),
-        false => Style::new(),
+    let style = if is_losing {
+        Style::new().add_modifier(Modifier::BOLD)
+    } else {
+        Style::new()
     };
     Cells::new(all.map(Cell::from)).style(style)
 }
@@ -203,9 +205,10 @@ fn drops(row: &Row) -> String {
         format!("{} {}{new}", drop.cause, drop.frames)
     };
     let all: Vec<_> = row.drops.iter().map(one).collect();
-    match all.is_empty() {
-        true => "-".to_owned(),
-        false => all.join(", "),
+    if all.is_empty() {
+        "-".to_owned()
+    } else {
+        all.join(", ")
     }
 }
 

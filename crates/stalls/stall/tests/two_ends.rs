@@ -56,9 +56,10 @@ fn captures(journeys: &[Journey], far: Far) -> [Vec<Segment>; 2] {
             ..journey.segment
         });
         let [at_sender, at_receiver] = [Some(sent), arrived];
-        let [near, far_one] = match journey.from_near {
-            true => [at_sender, at_receiver],
-            false => [at_receiver, at_sender],
+        let [near, far_one] = if journey.from_near {
+            [at_sender, at_receiver]
+        } else {
+            [at_receiver, at_sender]
         };
         both[0].extend(near);
         both[1].extend(far_one.map(|s| Segment {
@@ -345,9 +346,10 @@ fn scripted(script: &str) -> [Vec<Segment>; 2] {
             let from_near = line.split_whitespace().nth(1) == Some("S");
             let late_ns = fate(line).map(|ms| ms * MS);
             // What the far end sent is in the script when it came.
-            let sent_ns = match from_near {
-                true => segment.time_ns,
-                false => segment.time_ns - 10 * MS - late_ns.unwrap_or(0),
+            let sent_ns = if from_near {
+                segment.time_ns
+            } else {
+                segment.time_ns - 10 * MS - late_ns.unwrap_or(0)
             };
             Journey {
                 segment: Segment {

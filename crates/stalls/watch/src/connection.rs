@@ -231,9 +231,10 @@ impl Connection {
 
     /// Returns the direction of the data that this host sends.
     fn direction(&self) -> Direction {
-        match self.is_client() {
-            true => Direction::ToServer,
-            false => Direction::ToClient,
+        if self.is_client() {
+            Direction::ToServer
+        } else {
+            Direction::ToClient
         }
     }
 

@@ -59,9 +59,10 @@ impl FromStr for Network {
             Some(bits) => bits.parse().map_err(|_| expected())?,
             None => most,
         };
-        match bits <= most {
-            true => Ok(Self { address, bits }),
-            false => Err(format!("{address} has {most} bits, not {bits}")),
+        if bits <= most {
+            Ok(Self { address, bits })
+        } else {
+            Err(format!("{address} has {most} bits, not {bits}"))
         }
     }
 }

@@ -243,9 +243,10 @@ fn held_back(facts: &Facts) -> Option<Finding> {
         return None;
     }
     let at_timer = |timer_ns: &u64| held_ns.abs_diff(*timer_ns) * 10 <= *timer_ns;
-    let confidence = match HELD_TIMERS_NS.iter().any(at_timer) {
-        true => Confidence::High,
-        false => Confidence::Medium,
+    let confidence = if HELD_TIMERS_NS.iter().any(at_timer) {
+        Confidence::High
+    } else {
+        Confidence::Medium
     };
     let text = format!(
         "{} under way, acknowledged {} later than the round trip, and nothing could be sent before",

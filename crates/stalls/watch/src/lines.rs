@@ -65,9 +65,10 @@ impl Lines {
     }
 
     fn bold(&self, text: &str) -> String {
-        match self.style.colour {
-            true => format!("\x1b[1m{text}\x1b[0m"),
-            false => text.to_owned(),
+        if self.style.colour {
+            format!("\x1b[1m{text}\x1b[0m")
+        } else {
+            text.to_owned()
         }
     }
 

@@ -41,9 +41,10 @@ impl FromStr for Selector {
                 }
             }
         }
-        match selector == Self::default() {
-            true => Err("expected conditions such as \"port 80\"".into()),
-            false => Ok(selector),
+        if selector == Self::default() {
+            Err("expected conditions such as \"port 80\"".into())
+        } else {
+            Ok(selector)
         }
     }
 }

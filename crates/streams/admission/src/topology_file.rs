@@ -133,17 +133,19 @@ pub fn read(text: &str) -> Result<TopologyFile, TopologyError> {
         });
     }
     let topology = Topology::new(&specs, &segments).map_err(|fault| {
-        let offset = match fault.is_segment {
-            true => file.segment.get(fault.index).map(|s| s.start_of(&fault)),
-            false => nodes
+        let offset = if fault.is_segment {
+            file.segment.get(fault.index).map(|s| s.start_of(&fault))
+        } else {
+            nodes
                 .get(fault.index)
-                .map(|(node, _)| node.name.span().start),
+                .map(|(node, _)| node.name.span().start)
         };
         TopologyError::Value {
             line: line_of(text.0, offset.unwrap_or(0)),
-            owner: match fault.is_segment {
-                true => format!("{}: ", fault.owner),
-                false => String::new(),
+            owner: if fault.is_segment {
+                format!("{}: ", fault.owner)
+            } else {
+                String::new()
             },
             key: fault.key,
             value: fault.value,

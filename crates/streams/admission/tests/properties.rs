@@ -39,9 +39,10 @@ fn network() -> impl Strategy<Value = Topology> {
                         names.push(name);
                     }
                 }
-                let medium = match is_shared {
-                    true => Medium::Shared,
-                    false => Medium::Switched,
+                let medium = if is_shared {
+                    Medium::Shared
+                } else {
+                    Medium::Switched
                 };
                 let rates = [10_000_000, 20_000_000, 100_000_000, 1_000_000_000];
                 let mut spec = SegmentSpec::new(&format!("s{n}"), medium, rates[rate], &[]);

@@ -38,12 +38,13 @@ pub struct AgentArgs {
 }
 
 fn node(text: &str) -> Result<String, String> {
-    match admission::is_name(text) {
-        true => Ok(text.to_owned()),
-        false => Err(
+    if admission::is_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(
             "expected 1 to 64 letters, digits, \".\", \"_\" and \"-\", as in the topology"
                 .to_owned(),
-        ),
+        )
     }
 }
 

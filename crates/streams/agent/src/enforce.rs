@@ -42,11 +42,10 @@ pub(crate) fn enforce(
     }
     let port = observe(tc, device)?.port;
     let left = plan(&wanted, &port, take_over)?;
-    match is_in_force(&wanted, &port, &left.changes) {
-        true => Ok(()),
-        false => {
-            made?;
-            anyhow::bail!("{device}: the kernel's tables are not as they were set")
-        }
+    if is_in_force(&wanted, &port, &left.changes) {
+        Ok(())
+    } else {
+        made?;
+        anyhow::bail!("{device}: the kernel's tables are not as they were set")
     }
 }

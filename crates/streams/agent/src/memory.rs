@@ -46,9 +46,10 @@ impl Memory {
             "{}: `format` is \"{format}\", expected {FORMAT}",
             named()
         );
-        Ok(match file.boot == self.boot {
-            true => file.known,
-            false => Known::default(),
+        Ok(if file.boot == self.boot {
+            file.known
+        } else {
+            Known::default()
         })
     }
 

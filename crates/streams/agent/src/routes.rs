@@ -62,9 +62,10 @@ fn device_to(socket: &mut Socket, to: IpAddr) -> io::Result<Option<u32>> {
         Ok(answers) => answers,
         Err(error) => {
             let errno = error.cause.raw_os_error();
-            return match errno.is_some_and(|errno| NO_ROUTE.contains(&errno)) {
-                true => Ok(None),
-                false => Err(error.into()),
+            return if errno.is_some_and(|errno| NO_ROUTE.contains(&errno)) {
+                Ok(None)
+            } else {
+                Err(error.into())
             };
         }
     };

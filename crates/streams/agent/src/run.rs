@@ -284,9 +284,10 @@ impl Agent<'_, '_> {
                         let _ = to.send(reports);
                     }
                 }
-                Ok(Input::Reported(Report { id, in_force })) => self.say(&match in_force {
-                    true => Event::InForce { id },
-                    false => Event::NotInForce { id },
+                Ok(Input::Reported(Report { id, in_force })) => self.say(&if in_force {
+                    Event::InForce { id }
+                } else {
+                    Event::NotInForce { id }
                 })?,
                 Ok(Input::Rerouted {
                     id,
@@ -371,9 +372,10 @@ impl Agent<'_, '_> {
         };
         let problem = format!("reservation {id} has no bytes by segment {segment}: {problem}");
         let before = self.not_rerouted.insert(id, problem.clone());
-        match before.as_ref() == Some(&problem) {
-            true => Ok(()),
-            false => self.fault(problem),
+        if before.as_ref() == Some(&problem) {
+            Ok(())
+        } else {
+            self.fault(problem)
         }
     }
 

@@ -78,9 +78,10 @@ fn certificates(pem: &[u8], what: &str) -> Result<Vec<Certificate<'static>>, Cli
             found.push(one);
         }
     }
-    match found.is_empty() {
-        true => Err(wrong("no certificate in it, expected PEM".to_owned())),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(wrong("no certificate in it, expected PEM".to_owned()))
+    } else {
+        Ok(found)
     }
 }
 

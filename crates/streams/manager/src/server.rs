@@ -59,9 +59,10 @@ fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'st
     let wrong = |problem: String| TlsError { what, problem };
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.map_err(|error| wrong(error.to_string()))?;
-    match found.is_empty() {
-        true => Err(wrong("no certificate in it, expected PEM".to_owned())),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(wrong("no certificate in it, expected PEM".to_owned()))
+    } else {
+        Ok(found)
     }
 }
 

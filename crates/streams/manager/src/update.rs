@@ -16,9 +16,10 @@ pub fn report(of: &mut Reservation, node: String, is_in_force: bool) -> Result<b
     if !of.grant.senders().contains(&node.as_str()) {
         return Err(Failure::Node(short(node)));
     }
-    let is_changed = match is_in_force {
-        true => of.in_force.insert(node),
-        false => of.in_force.remove(&node),
+    let is_changed = if is_in_force {
+        of.in_force.insert(node)
+    } else {
+        of.in_force.remove(&node)
     };
     if of.not_in_force().is_empty() {
         of.in_force_by_ns = None;

@@ -240,11 +240,12 @@ fn read(file: &Path, each: impl FnMut(Datagram<'_>)) -> Result<Summary> {
         .file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with("timeline."));
     let found = read_datagrams(source, each);
-    Ok(match is_timeline {
-        true => found.context(
+    Ok(if is_timeline {
+        found.context(
             "a timeline holds no RTP headers; measure the laboratory's wire.pcapng beside it",
-        )?,
-        false => found?,
+        )?
+    } else {
+        found?
     })
 }
 

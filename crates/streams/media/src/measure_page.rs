@@ -82,9 +82,10 @@ fn types(video: &VideoResult) -> Table {
         .types
         .iter()
         .map(|verdict| {
-            let (met, tone) = match verdict.is_met {
-                true => ("yes", Tone::Good),
-                false => ("no", Tone::Bad),
+            let (met, tone) = if verdict.is_met {
+                ("yes", Tone::Good)
+            } else {
+                ("no", Tone::Bad)
             };
             let met = Value {
                 text: met.to_owned(),

@@ -130,9 +130,10 @@ fn video_row(name: String, result: &VideoResult) -> Vec<Value> {
     };
     let fpt = result.fpt_ns.map_or(NONE.to_owned(), |fpt| {
         let us = |ns: f64| number(ns / 1e3, 1);
-        match us(fpt.min) == us(fpt.max) {
-            true => us(fpt.min),
-            false => format!("{} to {}", us(fpt.min), us(fpt.max)),
+        if us(fpt.min) == us(fpt.max) {
+            us(fpt.min)
+        } else {
+            format!("{} to {}", us(fpt.min), us(fpt.max))
         }
     });
     let verdict = match result.sender_type {
@@ -198,9 +199,10 @@ fn audio_row(name: String, result: &AudioResult) -> Vec<Value> {
     let range = |range: Option<st2110::video::Range<f64>>| {
         range.map_or(NONE.to_owned(), |range| {
             let us = |ns: f64| number(ns / 1e3, 1);
-            match us(range.min) == us(range.max) {
-                true => us(range.min),
-                false => format!("{} to {}", us(range.min), us(range.max)),
+            if us(range.min) == us(range.max) {
+                us(range.min)
+            } else {
+                format!("{} to {}", us(range.min), us(range.max))
             }
         })
     };

@@ -195,9 +195,10 @@ impl Statistics {
         // The difference is negative only if the clock was set back.
         let round_trip_ns = received_ns.saturating_sub(sent_ns);
         self.delays.round_trip.record(sequence, round_trip_ns);
-        let one_way_ns = match self.one_way {
-            true => self.record_directions(header, (handed_ns, sent_ns), received_ns),
-            false => None,
+        let one_way_ns = if self.one_way {
+            self.record_directions(header, (handed_ns, sent_ns), received_ns)
+        } else {
+            None
         };
         Outcome::Answer {
             round_trip_ns,

@@ -116,9 +116,10 @@ pub fn stages(hops: usize, round_trip: bool) -> Result<usize, Error> {
 }
 
 fn chain(betas: &[f64], hops: usize, round_trip: bool) -> Result<Chain, Error> {
-    match round_trip {
-        true => Chain::round_trip(betas, hops),
-        false => Chain::one_way(betas, hops),
+    if round_trip {
+        Chain::round_trip(betas, hops)
+    } else {
+        Chain::one_way(betas, hops)
     }
 }
 
@@ -207,9 +208,10 @@ impl Answer {
             1 => "1 router".to_owned(),
             n => format!("{n} routers"),
         };
-        let directions = match self.round_trip {
-            true => "there and back",
-            false => "one directions",
+        let directions = if self.round_trip {
+            "there and back"
+        } else {
+            "one directions"
         };
         format!("Delay over {routers}, {directions}")
     }

@@ -159,9 +159,10 @@ fn fit(fit: &Fit) -> String {
         }
         (Some(_), 0) => "fit: none, there are packets where the model puts none\n".to_owned(),
         (Some(value), df) => {
-            let verdict = match value < UNLIKELY {
-                true => "the model does not fit",
-                false => "nothing speaks against the model",
+            let verdict = if value < UNLIKELY {
+                "the model does not fit"
+            } else {
+                "nothing speaks against the model"
             };
             let p = p(value);
             format!("fit: chi-squared {statistic} ({df} degrees of freedom), p {p}: {verdict}\n")
@@ -222,9 +223,10 @@ pub fn plot(answer: &Answer) -> Plot {
         bars_name: "measured".to_owned(),
         bars: rows.iter().map(bar).collect(),
         dots_name: "predicted".to_owned(),
-        dots: match measured {
-            true => rows.iter().map(dot).collect(),
-            false => Vec::new(),
+        dots: if measured {
+            rows.iter().map(dot).collect()
+        } else {
+            Vec::new()
         },
     })
     .plot()

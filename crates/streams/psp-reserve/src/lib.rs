@@ -132,9 +132,10 @@ unsafe fn required_id<'a>(id: *const c_char) -> Result<&'a str, Fault> {
     // SAFETY: the caller's.
     let id = unsafe { required("id", id) }?;
     let expected = "1 to 64 letters, digits, \".\", \"_\" and \"-\"";
-    match is_name(id) {
-        true => Ok(id),
-        false => Err(invalid(format!("`id` is \"{id}\", expected {expected}"))),
+    if is_name(id) {
+        Ok(id)
+    } else {
+        Err(invalid(format!("`id` is \"{id}\", expected {expected}")))
     }
 }
 
@@ -179,9 +180,10 @@ unsafe fn client<'a>(manager: *const Manager) -> Result<&'a Client, Fault> {
 
 /// Checks that there is room for a grant, before anything is asked.
 fn room(grant: *mut Grant) -> Result<(), Fault> {
-    match grant.is_null() {
-        false => Ok(()),
-        true => Err(invalid("`grant` is NULL, expected room for one".to_owned())),
+    if !grant.is_null() {
+        Ok(())
+    } else {
+        Err(invalid("`grant` is NULL, expected room for one".to_owned()))
     }
 }
 

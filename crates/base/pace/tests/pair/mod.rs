@@ -14,9 +14,10 @@ pub use bytes::replay;
 /// The longest burst of a port: so much more than a frame, or none where its
 /// frames' overhead would be more than a port may have.
 pub fn burst_bytes(more: u32, frame_bytes: u32, overhead_bytes: u32) -> u32 {
-    match more == 0 || more / frame_bytes * overhead_bytes > 1 << 20 {
-        true => 0,
-        false => frame_bytes + more,
+    if more == 0 || more / frame_bytes * overhead_bytes > 1 << 20 {
+        0
+    } else {
+        frame_bytes + more
     }
 }
 

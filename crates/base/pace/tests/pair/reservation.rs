@@ -47,15 +47,16 @@ impl Pair {
             return;
         };
         let reserve_bytes = ((period.budget_bytes as f64 * part) as u64).max(1);
-        let (config, class_type) = match rt {
-            true => (
+        let (config, class_type) = if rt {
+            (
                 ClassConfig::Rt { reserve_bytes },
                 Type::Rt { reserve_bytes },
-            ),
-            false => (
+            )
+        } else {
+            (
                 ClassConfig::Nrt { reserve_bytes },
                 Type::Nrt { reserve_bytes },
-            ),
+            )
         };
         let was_rt = self.frames.contains_key(&id);
         let active = self.core.is_active(id).unwrap();

@@ -18,9 +18,10 @@ impl Reference {
     pub(super) fn idle_least(&self) -> BigInt {
         let min = self.wire(self.cfg.min_frame_bytes).max(1);
         let max = self.wire(self.cfg.max_frame_bytes);
-        match self.lead.idling {
-            true => self.takes_ps(min),
-            false => self.takes_ps(max) * 2,
+        if self.lead.idling {
+            self.takes_ps(min)
+        } else {
+            self.takes_ps(max) * 2
         }
     }
 

@@ -125,9 +125,10 @@ impl Reference {
         if self.virtual_finish(class) >= stands && class.due() >= idled {
             return;
         }
-        let start = match self.over_subscribed() {
-            true => stands,
-            false => self.global.clone(),
+        let start = if self.over_subscribed() {
+            stands
+        } else {
+            self.global.clone()
         };
         self.class_mut(id).clock = integer(&start);
     }

@@ -438,9 +438,10 @@ impl Reference {
     /// Lateness of a class that sends at its rate.
     pub fn late(&self, id: u32) -> i64 {
         let class = &self.classes[&id];
-        match matches!(class.class_type, Type::Paced { .. }) && self.at_rate(class) {
-            true => (&self.global - class.due()).to_i64().expect("late"),
-            false => 0,
+        if matches!(class.class_type, Type::Paced { .. }) && self.at_rate(class) {
+            (&self.global - class.due()).to_i64().expect("late")
+        } else {
+            0
         }
     }
 

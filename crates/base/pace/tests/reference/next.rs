@@ -112,9 +112,10 @@ impl Reference {
             held = true;
         }
         if !self.round.is_empty() {
-            let normal = match self.cfg.guard_band {
-                true => self.guarded_next(),
-                false => self.normal_next(),
+            let normal = if self.cfg.guard_band {
+                self.guarded_next()
+            } else {
+                self.normal_next()
             };
             if normal.is_some() {
                 return normal;
@@ -201,9 +202,10 @@ impl Reference {
             return self.wait(&busy_until);
         }
         let (first, _) = self.first_ahead().expect("somebody waits");
-        match busy_until <= self.global {
-            true => self.wait(&first),
-            false => self.wait(&first.max(busy_until)),
+        if busy_until <= self.global {
+            self.wait(&first)
+        } else {
+            self.wait(&first.max(busy_until))
         }
     }
 

@@ -115,9 +115,10 @@ const REFUSED: [&str; 14] = [
 impl Parser {
     fn deeper(&mut self) -> Result<(), String> {
         self.depth += 1;
-        match self.depth > DEEPEST {
-            true => Err(format!("more than {DEEPEST} parentheses and negations")),
-            false => Ok(()),
+        if self.depth > DEEPEST {
+            Err(format!("more than {DEEPEST} parentheses and negations"))
+        } else {
+            Ok(())
         }
     }
 
@@ -155,9 +156,10 @@ impl Parser {
         self.deeper()?;
         let inner = self.expression()?;
         self.depth -= 1;
-        match self.takes(")") {
-            true => Ok(inner),
-            false => Err(format!("expected {:?} behind {:?}", ")", "(")),
+        if self.takes(")") {
+            Ok(inner)
+        } else {
+            Err(format!("expected {:?} behind {:?}", ")", "("))
         }
     }
 

@@ -103,9 +103,10 @@ impl Config {
                 rules.len()
             ));
         }
-        let overhead_bytes = match device.has_overhead {
-            true => device.options.overhead_bytes,
-            false => QdiscOptions::default_of(facts.is_ethernet).overhead_bytes,
+        let overhead_bytes = if device.has_overhead {
+            device.options.overhead_bytes
+        } else {
+            QdiscOptions::default_of(facts.is_ethernet).overhead_bytes
         };
         let mut notes = vec![
             "the device has no line here: classes do not borrow, and nothing holds packets back \
@@ -119,9 +120,10 @@ impl Config {
                     .to_owned(),
             );
         }
-        let (link_bytes, min_bytes) = match facts.is_ethernet {
-            true => (LINK_BYTES, MIN_BYTES),
-            false => (0, 0),
+        let (link_bytes, min_bytes) = if facts.is_ethernet {
+            (LINK_BYTES, MIN_BYTES)
+        } else {
+            (0, 0)
         };
         Ok(Self {
             queues: match device.queues {

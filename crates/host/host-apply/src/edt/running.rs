@@ -109,9 +109,10 @@ impl Running {
         let queues = 0..if is_mq { facts.queues } else { 0 };
         let below = queues.map(|q| place(minor::mq_class(q), FQ, minor::below_mq(q)));
         let below: Vec<_> = below.collect();
-        let root = match is_mq {
-            true => mq,
-            false => place(Handle::ROOT, FQ, minor::root()),
+        let root = if is_mq {
+            mq
+        } else {
+            place(Handle::ROOT, FQ, minor::root())
         };
         let has_clsact = of_device.iter().any(|qdisc| qdisc.kind == CLSACT);
         let mut other_filters = 0;
@@ -122,9 +123,10 @@ impl Running {
                     let is_ours = list == EGRESS
                         && filter.kind == BPF
                         && (filter.priority, filter.handle) == (FILTER.priority, FILTER.handle);
-                    match is_ours {
-                        true => ours = Some(filter),
-                        false => other_filters += 1,
+                    if is_ours {
+                        ours = Some(filter)
+                    } else {
+                        other_filters += 1
                     }
                 }
             }
@@ -152,9 +154,10 @@ impl Running {
     pub fn is_there(&self) -> bool {
         let is_fq = |place: &Place| matches!(place, Place::Ours(_));
         self.is_attached
-            || match self.is_mq {
-                true => self.below.iter().any(is_fq),
-                false => is_fq(&self.root),
+            || if self.is_mq {
+                self.below.iter().any(is_fq)
+            } else {
+                is_fq(&self.root)
             }
     }
 

@@ -235,9 +235,10 @@ impl Planner<'_> {
             self.lose(FQ, waiting.max(below.sum()));
             self.steps.push(Step::DeleteQdisc {
                 parent: Handle::ROOT,
-                handle: match running.is_mq {
-                    true => minor::mq(),
-                    false => minor::root(),
+                handle: if running.is_mq {
+                    minor::mq()
+                } else {
+                    minor::root()
                 },
             });
         }
@@ -266,9 +267,10 @@ fn links_of(config: &Config) -> Result<Vec<Link>, Error> {
         tcpsp::Match::Flower(flower) => flower.interface.is_some(),
         _ => false,
     });
-    match names_a_device {
-        true => links().map_err(Error::Links),
-        false => Ok(Vec::new()),
+    if names_a_device {
+        links().map_err(Error::Links)
+    } else {
+        Ok(Vec::new())
     }
 }
 

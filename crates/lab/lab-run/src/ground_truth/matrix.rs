@@ -114,9 +114,10 @@ impl Matrix {
 
     /// Returns the section of the experiment's page.
     pub fn page(&self, wanted: &Wanted) -> String {
-        let holds = match self.is_ok(wanted) {
-            true => "holds",
-            false => "**does not hold**",
+        let holds = if self.is_ok(wanted) {
+            "holds"
+        } else {
+            "**does not hold**"
         };
         let mut text = format!(
             "\n## Known and named causes\n\n{} stalls, {} judgements: {:.1} % are right. \

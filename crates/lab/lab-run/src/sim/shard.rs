@@ -252,9 +252,10 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
     let mut sorted = all.clone();
     sorted.sort_unstable();
     sorted.dedup();
-    match sorted.len() == all.len() {
-        true => Ok(all),
-        false => Err(format!("{text:?}: a seed is there twice")),
+    if sorted.len() == all.len() {
+        Ok(all)
+    } else {
+        Err(format!("{text:?}: a seed is there twice"))
     }
 }
 

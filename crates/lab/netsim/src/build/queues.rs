@@ -379,9 +379,10 @@ fn class_head<'a>(tokens: &mut TcTokens<'a>) -> Result<Head<'a>, Refusal> {
 
 fn fifo(kind: &str, tokens: &mut TcTokens<'_>, port: Port) -> Result<Queue, Refusal> {
     let is_bytes = kind == "bfifo";
-    let mut limit = match is_bytes {
-        true => Limit::Bytes(u64::from(port.packets) * u64::from(port.frame_bytes)),
-        false => Limit::Packets(port.packets),
+    let mut limit = if is_bytes {
+        Limit::Bytes(u64::from(port.packets) * u64::from(port.frame_bytes))
+    } else {
+        Limit::Packets(port.packets)
     };
     while let Some(word) = tokens.next() {
         limit = match word {

@@ -258,9 +258,10 @@ impl Node {
     pub fn queue_nrt(&mut self, port: usize, at: Time, packet: Packet) -> bool {
         let queue = &mut self.nrt[port];
         let has_room = queue.len() < self.config.queue_frames;
-        match has_room {
-            true => queue.push_back((at, packet)),
-            false => self.counts.nrt_dropped += 1,
+        if has_room {
+            queue.push_back((at, packet))
+        } else {
+            self.counts.nrt_dropped += 1
         }
         has_room
     }

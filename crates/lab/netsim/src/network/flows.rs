@@ -26,9 +26,10 @@ impl Flow {
 
     /// Returns the addresses and ports of one of the flow's packets.
     pub(super) fn header_of(&self, packet: &Packet) -> Header {
-        let header = match packet.reverse {
-            false => self.header,
-            true => self.header.reversed(),
+        let header = if !packet.reverse {
+            self.header
+        } else {
+            self.header.reversed()
         };
         Header {
             dport: header.dport.wrapping_add(packet.port),

@@ -117,9 +117,10 @@ impl Cqf {
         }
         if let Some(packet) = self.going.pop_front() {
             let sending = Instant::default().after(wire_bytes(packet.frame_bytes), self.line_bps());
-            return match now + sending.time.since(Time::START) <= self.end() {
-                true => Next::Send(packet),
-                false => Next::Drop(packet),
+            return if now + sending.time.since(Time::START) <= self.end() {
+                Next::Send(packet)
+            } else {
+                Next::Drop(packet)
             };
         }
         match self.others.pop() {

@@ -169,9 +169,12 @@ impl<P: Copy> Shared<P> {
             None => Some((self.start_of(station)?, Step::Start, place)),
         });
         let signals = self.signals.iter().enumerate();
-        let signals = signals.filter_map(|(place, signal)| match signal.is_heard {
-            false => Some((signal.on, Step::Heard, place)),
-            true => Some((signal.off?, Step::Silent, place)),
+        let signals = signals.filter_map(|(place, signal)| {
+            if !signal.is_heard {
+                Some((signal.on, Step::Heard, place))
+            } else {
+                Some((signal.off?, Step::Silent, place))
+            }
         });
         stations.chain(signals).min()
     }

@@ -217,9 +217,10 @@ impl Player {
                 self.now = self.now.max(first);
                 let early = at.since(first) > TOLERANCE;
                 let late = first > latest;
-                return match early || late {
-                    true => Err(format!("left at {first}, not at {at}")),
-                    false => Ok(()),
+                return if early || late {
+                    Err(format!("left at {first}, not at {at}"))
+                } else {
+                    Ok(())
                 };
             }
         }

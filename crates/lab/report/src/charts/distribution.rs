@@ -55,9 +55,10 @@ pub fn delays(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Figure 
     let plot = Lines {
         lines: lines.collect(),
         x: (Kind::Linear, 0.0, longest as f64 * step_ms),
-        x_name: match is_round_trip {
-            true => "round trip, ms".to_owned(),
-            false => "delay, ms".to_owned(),
+        x_name: if is_round_trip {
+            "round trip, ms".to_owned()
+        } else {
+            "delay, ms".to_owned()
         },
         y: (Kind::Log, least, 100.0),
         y_name: format!("% of packets in {step_ms} ms"),
@@ -65,9 +66,10 @@ pub fn delays(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Figure 
         dots: false,
     };
     let caption = "Places without packets lie on the axis.";
-    let title = match is_round_trip {
-        true => "Round trips",
-        false => "Delays",
+    let title = if is_round_trip {
+        "Round trips"
+    } else {
+        "Delays"
     };
     Figure::new("delays", title, caption, |width| plot.draw(width))
 }

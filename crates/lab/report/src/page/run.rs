@@ -23,9 +23,12 @@ pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
     };
     let varying = sweep::varying(run);
     let several = run.cells.len() > 1;
-    let name = |cell: &CellResult| match several {
-        true => sweep::cell_name(cell, &varying),
-        false => "What was measured".to_owned(),
+    let name = |cell: &CellResult| {
+        if several {
+            sweep::cell_name(cell, &varying)
+        } else {
+            "What was measured".to_owned()
+        }
     };
     let body = html! {
         (verdict(run))

@@ -163,14 +163,16 @@ fn segment(section: &Section<'_, '_>, cell: &Cell, name: String) -> Result<Segme
         }
     };
     let rate_bps = section.rate("rate")?.unwrap_or(100_000_000);
-    let fits = match is_shared {
-        true => SHARED_BPS.contains(&rate_bps),
-        false => rate_bps > 0 && PS_PER_S % rate_bps == 0,
+    let fits = if is_shared {
+        SHARED_BPS.contains(&rate_bps)
+    } else {
+        rate_bps > 0 && PS_PER_S % rate_bps == 0
     };
     if !fits {
-        let expected = match is_shared {
-            true => "\"10mbit\" or \"100mbit\", what half duplex was built for",
-            false => "a rate whose bits last whole picoseconds, such as \"100mbit\" or \"1gbit\"",
+        let expected = if is_shared {
+            "\"10mbit\" or \"100mbit\", what half duplex was built for"
+        } else {
+            "a rate whose bits last whole picoseconds, such as \"100mbit\" or \"1gbit\""
         };
         return Err(section.require("rate", expected)?.expected(expected));
     }
@@ -190,9 +192,10 @@ fn segment(section: &Section<'_, '_>, cell: &Cell, name: String) -> Result<Segme
         }
     };
     let bit_ps = PS_PER_S / rate_bps;
-    let most_ns = match is_shared {
-        true => ROUND_TRIP_BITS_MAX / 2 * bit_ps / 1_000,
-        false => 1_000_000_000,
+    let most_ns = if is_shared {
+        ROUND_TRIP_BITS_MAX / 2 * bit_ps / 1_000
+    } else {
+        1_000_000_000
     };
     let propagation_ns = section.time("propagation")?.unwrap_or(500);
     within(section, "propagation", propagation_ns, 0, most_ns)?;

@@ -38,9 +38,10 @@ impl Writer<'_> {
             }
         };
         if let Some(flow) = impairment.flow.map(|flow| &self.cell.flows[flow]) {
-            let (from, to) = match flow.path.contains(&direction) {
-                true => (flow.source_port, flow.port),
-                false => (flow.port, flow.source_port),
+            let (from, to) = if flow.path.contains(&direction) {
+                (flow.source_port, flow.port)
+            } else {
+                (flow.port, flow.source_port)
             };
             key("sport", Some(from.into()));
             key("dport", Some(to.into()));

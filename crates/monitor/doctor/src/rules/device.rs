@@ -88,9 +88,10 @@ pub fn not_paced(_: &Facts, device: &Device) -> Option<Finding> {
     }
     let root = device.qdiscs.iter().find(|q| q.parent == Handle::ROOT);
     let kind = root.map_or("none", |root| root.kind.as_str());
-    let why = match device.qdiscs.iter().any(|qdisc| qdisc.kind == "fq") {
-        true => "fq paces each TCP connection by itself; classes with rates are psp's.",
-        false => "Nothing is paced.",
+    let why = if device.qdiscs.iter().any(|qdisc| qdisc.kind == "fq") {
+        "fq paces each TCP connection by itself; classes with rates are psp's."
+    } else {
+        "Nothing is paced."
     };
     of(
         device,

@@ -40,9 +40,10 @@ impl Input {
     /// Returns the input that a path names: "-", a file, a folder, or the files of a ring.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        match path.as_os_str() == "-" {
-            true => Self::Stdin(Some(Chunks::of_stdin())),
-            false => Self::Files(Ring::new(path)),
+        if path.as_os_str() == "-" {
+            Self::Stdin(Some(Chunks::of_stdin()))
+        } else {
+            Self::Files(Ring::new(path))
         }
     }
 

@@ -27,9 +27,10 @@ pub fn open<'a>(
 ) -> Result<Segments<'a>> {
     let sources = paths.iter().map(|path| {
         Source::new(path.display().to_string(), move || {
-            Ok(match is_stdin(path) {
-                true => Box::new(stdin().lock()) as Box<dyn Read>,
-                false => wrap(File::open(path)?),
+            Ok(if is_stdin(path) {
+                Box::new(stdin().lock()) as Box<dyn Read>
+            } else {
+                wrap(File::open(path)?)
             })
         })
     });

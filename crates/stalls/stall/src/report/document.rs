@@ -149,9 +149,10 @@ fn overview(connections: &[StallConnection]) -> Table {
 }
 
 fn section(connection: &StallConnection) -> Markup {
-    let class = match connection.stalls.is_empty() {
-        true => "ok",
-        false => "no",
+    let class = if connection.stalls.is_empty() {
+        "ok"
+    } else {
+        "no"
     };
     let stalls = html! {
         @for (i, one) in connection.stalls.iter().enumerate() { (stall(i + 1, one)) }

@@ -271,9 +271,10 @@ impl<W: Write> Writer<'_, W> {
 
     /// Returns the codes that begin and end bold text.
     fn bold_marks(&self) -> (&'static str, &'static str) {
-        match self.style.colour {
-            true => ("\x1b[1m", "\x1b[0m"),
-            false => ("", ""),
+        if self.style.colour {
+            ("\x1b[1m", "\x1b[0m")
+        } else {
+            ("", "")
         }
     }
 

@@ -88,9 +88,10 @@ fn draw(sides: [&str; SIDES], rows: &[TimeLost], width: f64) -> Canvas {
         let upper = frame.top + place as f64 * row_height + above + (ROW_HEIGHT - BAR_HEIGHT) / 2.0;
         let lower = upper + BAR_HEIGHT;
         let baseline = lower - 3.5;
-        match is_above {
-            true => canvas.text((0.0, upper - 4.0), Anchor::Start, "name", &row.name),
-            false => canvas.text((frame.left - 8.0, baseline), Anchor::End, "name", &row.name),
+        if is_above {
+            canvas.text((0.0, upper - 4.0), Anchor::Start, "name", &row.name)
+        } else {
+            canvas.text((frame.left - 8.0, baseline), Anchor::End, "name", &row.name)
         }
         let mut sum_s = 0.0;
         for (side, side_s) in row.sides_s.iter().enumerate().filter(|(_, s)| **s > 0.0) {

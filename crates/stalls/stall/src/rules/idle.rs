@@ -129,9 +129,10 @@ fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
     };
     let confidence = confidence.min(window_allows(facts));
     // After an answer of the other side, what comes next may be another transfer.
-    let confidence = match facts.peer_spoke() {
-        true => confidence.min(Confidence::Medium),
-        false => confidence,
+    let confidence = if facts.peer_spoke() {
+        confidence.min(Confidence::Medium)
+    } else {
+        confidence
     };
     let room = facts.window_bytes.and(facts.gap.room_least_bytes);
     let room = room.map_or_else(String::new, |room| {

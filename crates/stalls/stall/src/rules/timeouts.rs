@@ -285,9 +285,10 @@ fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
 /// one sooner. Before it has measured round trips, it waits for the longest time in use.
 fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
     let timer_ns = facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(17) / 10;
-    let least_ns = match facts.is_timer_measured {
-        true => timer_ns,
-        false => timer_ns.max(LONGEST_FIRST_NS),
+    let least_ns = if facts.is_timer_measured {
+        timer_ns
+    } else {
+        timer_ns.max(LONGEST_FIRST_NS)
     };
     at_ns.saturating_sub(facts.start_ns) >= least_ns
 }

@@ -140,9 +140,10 @@ pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
     let update = facts.gap.update.filter(|&(at, _)| is_let_go(facts, at));
     if let Some((_, packet)) = update.filter(|_| room < enough) {
         let what = format!("{had} bytes followed as soon as it had more");
-        let confidence = match facts.peer_spoke() || facts.window_bytes.is_none() {
-            false => Confidence::High,
-            true => Confidence::Medium,
+        let confidence = if !(facts.peer_spoke() || facts.window_bytes.is_none()) {
+            Confidence::High
+        } else {
+            Confidence::Medium
         };
         return Some(found(confidence, text(&what)).shown_by([packet]));
     }

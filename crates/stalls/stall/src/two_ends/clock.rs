@@ -100,9 +100,10 @@ impl Clocks {
         let (mut forth, mut back) = (Vec::new(), Vec::new());
         for ((from, _), pairs) in common {
             let points = pairs.iter().map(point);
-            match is_near(from) {
-                true => forth.extend(points),
-                false => back.extend(points.map(|(x, y)| (x, -y))),
+            if is_near(from) {
+                forth.extend(points)
+            } else {
+                back.extend(points.map(|(x, y)| (x, -y)))
             }
         }
         if forth.is_empty() || back.is_empty() {
@@ -116,9 +117,10 @@ impl Clocks {
             above.fold(f64::INFINITY, f64::min)
         };
         let width = |drift: f64| least(&forth, drift) + least(&back, -drift);
-        let drift = match (span_ns as f64) < DRIFT_SPAN_NS {
-            true => 0.0,
-            false => highest(width),
+        let drift = if (span_ns as f64) < DRIFT_SPAN_NS {
+            0.0
+        } else {
+            highest(width)
         };
         let (upper, lower) = (least(&forth, drift), -least(&back, -drift));
         let half_ns = (upper - lower) / 2.0;

@@ -96,19 +96,20 @@ impl TwoEnds {
             let near_times = |packets: &[trace::Packet]| -> Vec<i64> {
                 packets.iter().map(|p| clocks.near(p.time_ns)).collect()
             };
-            let fates = match from_near {
-                true => fates(
+            let fates = if from_near {
+                fates(
                     (at_near, near_times(at_near)),
                     (at_far, far_times(at_far)),
                     far_span,
                     clocks.slack_ns(),
-                ),
-                false => fates(
+                )
+            } else {
+                fates(
                     (at_far, far_times(at_far)),
                     (at_near, near_times(at_near)),
                     near_span.map(|ns| clocks.near(ns)),
                     clocks.slack_ns(),
-                ),
+                )
             };
             paths.push(Path::of(*ends, from_near, fates));
         }

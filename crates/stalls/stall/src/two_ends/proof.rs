@@ -40,9 +40,10 @@ impl Found {
             }
         }
         (stall.cause, stall.side) = (self.cause, self.side);
-        stall.confidence = match is_patchy {
-            true => stall.confidence.max(Confidence::Medium),
-            false => Confidence::High,
+        stall.confidence = if is_patchy {
+            stall.confidence.max(Confidence::Medium)
+        } else {
+            Confidence::High
         };
         stall.explanation = format!("{}. Both captures: {}", stall.explanation, self.shows);
     }
@@ -130,9 +131,10 @@ impl Stalled<'_> {
     fn first_unacknowledged(&self) -> Option<u32> {
         // Seen at the receiver the stall begins with the acknowledgement that it sent.
         let known = self.back.sent.iter().filter(|sent| {
-            let seen_ns = match self.near_sends {
-                true => arrived_ns(sent),
-                false => arrived_ns(sent).map(|_| sent.sent_ns),
+            let seen_ns = if self.near_sends {
+                arrived_ns(sent)
+            } else {
+                arrived_ns(sent).map(|_| sent.sent_ns)
             };
             seen_ns.is_some_and(|ns| ns <= self.begin_ns) && sent.packet.has(Flags::ACK)
         });
@@ -262,15 +264,17 @@ impl Stalled<'_> {
         let shows = |what: &str, ns| format!("packet {number} was not lost: {what} {}", time(ns));
         if most_ns == held_ns {
             let shows = shows("the receiver had it and acknowledged it after", held_ns);
-            let cause = match held_ns <= HELD_MOST_NS {
-                true => Cause::DelayedAck,
-                false => stall.cause,
+            let cause = if held_ns <= HELD_MOST_NS {
+                Cause::DelayedAck
+            } else {
+                stall.cause
             };
             return Some(Found::new(cause, Side::Receiver, shows));
         }
-        let (what, ns) = match most_ns == there_ns {
-            true => ("beyond its least, its way to the receiver took", there_ns),
-            false => ("beyond its least, the answer's way back took", back_ns),
+        let (what, ns) = if most_ns == there_ns {
+            ("beyond its least, its way to the receiver took", there_ns)
+        } else {
+            ("beyond its least, the answer's way back took", back_ns)
         };
         Some(Found::new(
             Cause::DelaySpike,

@@ -32,10 +32,7 @@ pub struct Usage(pub String);
 /// Returns the exit status of an error.
 #[must_use]
 pub fn status_of(error: &anyhow::Error) -> u8 {
-    match error.is::<Usage>() {
-        true => USAGE,
-        false => 1,
-    }
+    if error.is::<Usage>() { USAGE } else { 1 }
 }
 
 /// Parses a time above 0, ns.

@@ -401,9 +401,10 @@ pub fn reservations(args: &ReservationsArgs, style: Style) -> Result<Outcome> {
             view.owner,
             ms(view.bound_ns),
             count(view.expires_in_ns / units::time::NS_PER_S),
-            match view.in_force {
-                true => "yes".to_owned(),
-                false => format!("not at {}", view.not_in_force.join(" ")),
+            if view.in_force {
+                "yes".to_owned()
+            } else {
+                format!("not at {}", view.not_in_force.join(" "))
             },
         ];
         shown.rows.push(row.into_iter().map(Value::from).collect());

@@ -223,18 +223,22 @@ impl Shared {
             }
             let old = &found.reservation;
             let is_same = old.owner == caller.name && old.request == *request;
-            return match is_same {
-                true => self.granted_view(id, &found),
-                false => failed(Failure::IdInUse(id.to_owned())),
+            return if is_same {
+                self.granted_view(id, &found)
+            } else {
+                failed(Failure::IdInUse(id.to_owned()))
             };
         }
         let refused = match planned {
-            Ok(plan) => match snapshot.found[2].is_empty() {
-                true => self.fits(&plan, id, &snapshot.found[3..])?.map(|()| plan),
-                false => Err(Refusal::StreamIdInUse {
-                    stream_id: request.stream_id.clone(),
-                }),
-            },
+            Ok(plan) => {
+                if snapshot.found[2].is_empty() {
+                    self.fits(&plan, id, &snapshot.found[3..])?.map(|()| plan)
+                } else {
+                    Err(Refusal::StreamIdInUse {
+                        stream_id: request.stream_id.clone(),
+                    })
+                }
+            }
             Err(refusal) => Err(refusal),
         };
         let plan = match refused {
@@ -516,9 +520,10 @@ impl Shared {
             Condition::Present(format!("{LIVE}{id}")),
         ];
         let then = [Write::Change(key, value(id, &found.reservation))];
-        match self.etcd.transact(&when, &then)? {
-            true => self.granted_view(id, &found),
-            false => Ok(None),
+        if self.etcd.transact(&when, &then)? {
+            self.granted_view(id, &found)
+        } else {
+            Ok(None)
         }
     }
 
@@ -564,9 +569,10 @@ impl Shared {
             lease,
         }));
         then.push(Write::Change(key, value(id, &found.reservation)));
-        match self.etcd.transact(&when, &then)? {
-            true => self.granted_view(id, &found),
-            false => Ok(None),
+        if self.etcd.transact(&when, &then)? {
+            self.granted_view(id, &found)
+        } else {
+            Ok(None)
         }
     }
 

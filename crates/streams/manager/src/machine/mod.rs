@@ -67,13 +67,14 @@ impl Limits {
     /// If it is too short or too long.
     pub fn check_lease(&self, lease_ns: u64) -> Result<(), Failure> {
         let (least_ns, most_ns) = (self.least_lease_ns, self.most_lease_ns);
-        match (least_ns..=most_ns).contains(&lease_ns) {
-            true => Ok(()),
-            false => Err(Failure::Lease {
+        if (least_ns..=most_ns).contains(&lease_ns) {
+            Ok(())
+        } else {
+            Err(Failure::Lease {
                 lease_ns,
                 least_ns,
                 most_ns,
-            }),
+            })
         }
     }
 }

@@ -59,9 +59,10 @@ impl Manager {
                 let (name, lease_ns) = (part_name(from, &id), self.shortened(lease_ns));
                 let changes = &mut self.effects.changes;
                 Some(
-                    match self.parts.commit(now_ns, &name, attempt, lease_ns, changes) {
-                        true => Message::Committed { id, attempt },
-                        false => Message::Gone { id, attempt },
+                    if self.parts.commit(now_ns, &name, attempt, lease_ns, changes) {
+                        Message::Committed { id, attempt }
+                    } else {
+                        Message::Gone { id, attempt }
                     },
                 )
             }
@@ -74,12 +75,13 @@ impl Manager {
                 let (name, lease_ns) = (part_name(from, &id), self.shortened(lease_ns));
                 let changes = &mut self.effects.changes;
                 Some(
-                    match self
+                    if self
                         .parts
                         .refresh(now_ns, &name, attempt, lease_ns, changes)
                     {
-                        true => Message::Refreshed { id, attempt, round },
-                        false => Message::Gone { id, attempt },
+                        Message::Refreshed { id, attempt, round }
+                    } else {
+                        Message::Gone { id, attempt }
                     },
                 )
             }

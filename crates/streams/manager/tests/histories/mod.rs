@@ -38,10 +38,7 @@ const BUSY_NS: u64 = 25 * S;
 const QUIET_NS: u64 = 80 * S;
 
 fn histories() -> u64 {
-    match testkit::everything() {
-        true => ALL,
-        false => SOME,
-    }
+    if testkit::everything() { ALL } else { SOME }
 }
 
 fn check_budgets(world: &World) {

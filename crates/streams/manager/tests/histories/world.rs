@@ -232,12 +232,11 @@ impl World {
             // Nothing of this was stored or sent.
             return self.kill(at);
         }
-        match self.is_busy && self.rng.happens(20) {
-            true => {
-                let ns = self.rng.between(1, 3) * MS;
-                self.after(ns, Event::Flush(at));
-            }
-            false => self.flush(at),
+        if self.is_busy && self.rng.happens(20) {
+            let ns = self.rng.between(1, 3) * MS;
+            self.after(ns, Event::Flush(at));
+        } else {
+            self.flush(at)
         }
     }
 
@@ -506,14 +505,16 @@ impl World {
                 let until_ns = self.now_ns + left_ns;
                 // A clock that jumped ends leases that its manager began before: by the grant,
                 // whenever that was, or by this refreshment.
-                let holds = match is_reserve {
-                    true => wish.first_jumps == jumps,
-                    false => is_calm,
+                let holds = if is_reserve {
+                    wish.first_jumps == jumps
+                } else {
+                    is_calm
                 };
                 if holds {
-                    let before_ns = match wish.jumps == jumps {
-                        true => wish.promised_until_ns,
-                        false => 0,
+                    let before_ns = if wish.jumps == jumps {
+                        wish.promised_until_ns
+                    } else {
+                        0
                     };
                     wish.promised_until_ns = before_ns.max(until_ns);
                     wish.jumps = jumps;
