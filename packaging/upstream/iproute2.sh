@@ -92,11 +92,11 @@ END
 	sed -n "/^#define PSP_QUANTITY_TEXT/p" "$sources/tc/quantity.h"
 	echo
 	code quantity
-	code q_psp | sed '/^__attribute__/,$d'
+	code q_psp | sed '/^#define PSP_QDISC_UTIL/,$d'
 	code print
 	code stats
 	code parse
-	between '^struct qdisc_util psp_qdisc_util' '^};' q_psp.c
+	sed -n '/^#define PSP_QDISC_UTIL/,$p' "$sources/tc/q_psp.c" | sed '/^__attribute__/d'
 } | cat -s | sed '$d' >"$tree/tc/q_psp.c"
 # Before 6.9 functions take their qdisc_util as one that they may change.
 grep -q 'const struct qdisc_util \*qu' "$tree/tc/tc_util.h" ||
@@ -124,8 +124,10 @@ if ! (cd "$tree" && ./configure && make SUBDIRS="lib tc") >"$work/log" 2>&1; the
 	die "the tree with psp does not compile"
 fi
 grep -A 2 'q_psp.*warning:' "$work/log" >&2 && die "q_psp.c compiles with warnings"
-"$tree/tc/tc" qdisc add dev none root psp help 2>&1 | grep -q '^Usage: \.\.\. psp' ||
-	die "the tc of the tree does not know psp"
+for kind in psp pspacer; do
+	"$tree/tc/tc" qdisc add dev none root $kind help 2>&1 | grep -q '^Usage: \.\.\. psp' ||
+		die "the tc of the tree does not know $kind"
+done
 
 complaints=$work/complaints
 : >"$complaints"

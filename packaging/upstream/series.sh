@@ -44,7 +44,8 @@ fi
 git -C "$tree" add .
 git -C "$tree" -c user.name=base -c user.email=base@example.org commit -q -m base
 git -C "$tree" tag base
-psp=net/sched/psp
+# There psp is a security protocol already, so the qdisc's kind is pspacer.
+psp=net/sched/pspacer
 
 # put FILE... FOLDER: copies files of ours into a folder of the kernel, with the kernel's
 # names of headers.
@@ -55,6 +56,7 @@ put() {
 		sed -e 's,"\.\./uapi/sch_psp\.h",<uapi/linux/sch_psp.h>,' \
 			-e 's,"\.\./uapi/sch_psp_stats\.h","sch_psp_stats.h",' \
 			-e 's,"\.\./core/pace\.c","core/pace.c",' \
+			-e '/^\t\.id\t/s/"psp"/"pspacer"/' -e '/^MODULE_ALIAS_NET_SCH/s/"psp"/"pspacer"/' \
 			"$sources/$1" >"$tree/$folder/$(basename "$1")"
 		shift
 	done
@@ -67,7 +69,7 @@ core() {
 # commit SUBJECT <BODY: checkpatch wants lines of at most 75 characters.
 commit() {
 	git -C "$tree" add .
-	{ printf 'net/sched: psp: %s\n\n' "$1" && fmt -w 72; } >"$work/message"
+	{ printf 'net/sched: pspacer: %s\n\n' "$1" && fmt -w 72; } >"$work/message"
 	git -C "$tree" commit -q -s -F "$work/message"
 }
 
@@ -152,7 +154,8 @@ cat >"$tree/$psp/Makefile" <<'END'
 # sch_psp.c includes the rest of the qdisc and the scheduler.
 #
 
-obj-$(CONFIG_NET_SCH_PSP) := sch_psp.o
+obj-$(CONFIG_NET_SCH_PSPACER) := sch_pspacer.o
+sch_pspacer-y := sch_psp.o
 
 ccflags-y += -I$(src)/core/include -I$(src)/core/deps/kernel
 ccflags-y += '-DPACE_API=static __maybe_unused'
@@ -162,8 +165,8 @@ psp-has = $(shell grep -qs -w -e '$(2)' $(srctree)/include/$(1) && echo -DPSP_HA
 END
 sed -n '/^ccflags-y += \$(call psp-has/p' "$sources/kernel/Kbuild" >>"$tree/$psp/Makefile"
 cat >"$work/kconfig" <<'END'
-config NET_SCH_PSP
-	tristate "Precise software pacing (PSP)"
+config NET_SCH_PSPACER
+	tristate "Precise software pacing (PSPacer)"
 	help
 	  Say Y here if you want each class of a device to leave it at its own
 	  rate, evenly, also while the host is busy. The qdisc fills the time
@@ -171,17 +174,17 @@ config NET_SCH_PSP
 	  and so needs no timer.
 
 	  To compile this code as a module, choose M here: the module will be
-	  called sch_psp.
+	  called sch_pspacer.
 
 	  If unsure, say N.
 
 END
-grep -q '^config NET_SCH_INGRESS$' "$tree/net/sched/Kconfig" || die "$kernel/net/sched/Kconfig has no NET_SCH_INGRESS, before which psp goes"
+grep -q '^config NET_SCH_INGRESS$' "$tree/net/sched/Kconfig" || die "$kernel/net/sched/Kconfig has no NET_SCH_INGRESS, before which pspacer goes"
 sed -i -e "/^config NET_SCH_INGRESS\$/{
 		e cat '$work/kconfig'
 	}" "$tree/net/sched/Kconfig"
-sed -i 's,^\(obj-$(CONFIG_NET_SCH_PLUG).*\)$,\1\nobj-$(CONFIG_NET_SCH_PSP)	+= psp/,' "$tree/net/sched/Makefile"
-grep -q 'NET_SCH_PSP' "$tree/net/sched/Makefile" || die "$kernel/net/sched/Makefile has no NET_SCH_PLUG, after which psp goes"
+sed -i 's,^\(obj-$(CONFIG_NET_SCH_PLUG).*\)$,\1\nobj-$(CONFIG_NET_SCH_PSPACER)	+= pspacer/,' "$tree/net/sched/Makefile"
+grep -q 'NET_SCH_PSPACER' "$tree/net/sched/Makefile" || die "$kernel/net/sched/Makefile has no NET_SCH_PLUG, after which pspacer goes"
 commit "compile the qdisc" <<'END'
 Add the qdisc to Kconfig and to the Makefile.
 END
@@ -189,7 +192,7 @@ END
 sed 1d "$sources/packaging/upstream/cover.txt" >"$work/cover"
 rm -f "$out"/*.patch
 git -C "$tree" format-patch -q --cover-letter --subject-prefix='RFC PATCH net-next' -o "$out" base
-sed -i -e 's/\*\*\* SUBJECT HERE \*\*\*/net\/sched: psp, precise software pacing/' \
+sed -i -e 's/\*\*\* SUBJECT HERE \*\*\*/net\/sched: pspacer, precise software pacing/' \
 	-e '/\*\*\* BLURB HERE \*\*\*/{
 		r '"$work/cover"'
 		d

@@ -138,13 +138,13 @@ sub-messages:
     name: options-msg
     formats:
       -
-        value: psp
+        value: pspacer
         attribute-set: tc-psp-attrs
   -
     name: tca-stats-app-msg
     formats:
       -
-        value: psp
+        value: pspacer
         fixed-header: tc-psp-qdisc-stats
 END
 }
