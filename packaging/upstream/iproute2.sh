@@ -97,6 +97,7 @@ END
 	code stats
 	code parse
 	sed -n '/^#define PSP_QDISC_UTIL/,$p' "$sources/tc/q_psp.c" | sed '/^__attribute__/d'
+	echo
 } | cat -s | sed '$d' >"$tree/tc/q_psp.c"
 # Before 6.9 functions take their qdisc_util as one that they may change.
 grep -q 'const struct qdisc_util \*qu' "$tree/tc/tc_util.h" ||
