@@ -14,15 +14,15 @@ const MODULES: &[&str] = &["sch_psp", "dummy", "cls_flower"];
 const WIRE_BYTES: u64 = 10_000 + 7 * 66;
 
 /// What the guest printed below each name, and the exit status of its command.
-type Said = BTreeMap<String, (String, i32)>;
+type Outputs = BTreeMap<String, (String, i32)>;
 
-fn said(kernel: Kernel) -> Said {
+fn said(kernel: Kernel) -> Outputs {
     let files = [
         "crates/pspacer/tests/agents/force.sh",
         "kernel/tests/lib.sh",
     ];
     let output = guest::output(kernel, "agents", MODULES, &files);
-    let mut said = Said::new();
+    let mut said = Outputs::new();
     let mut parts = output.split("=== ").skip(1);
     while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
         let (name, text) = part.split_once('\n').unwrap();

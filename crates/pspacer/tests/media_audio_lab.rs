@@ -30,7 +30,7 @@ const DRIVER_US: f64 = 65536.0 * 8.0 / 500.0;
 
 /// What a run made of the streams.
 #[derive(Debug)]
-struct Found {
+struct StreamFigures {
     streams: usize,
     lost: u64,
     /// Largest TS-DF of each stream, from the least to the largest.
@@ -39,7 +39,7 @@ struct Found {
     busy_pct: f64,
 }
 
-fn measured(folder: &Path, name: &str) -> Found {
+fn measured(folder: &Path, name: &str) -> StreamFigures {
     let timeline = File::open(folder.join(format!("{name}.timeline"))).unwrap();
     let records: Vec<_> = TimelineReader::new(timeline).map(Result::unwrap).collect();
     let snap = fs::read(folder.join(format!("{name}.snap"))).unwrap();
@@ -87,7 +87,7 @@ fn measured(folder: &Path, name: &str) -> Found {
         .map(|r| u64::from(r.wire_bytes) * 8)
         .sum();
     let busy_pct = wire_bits as f64 / (LINE_BPS as f64 * sent_ps as f64 / 1e12) * 100.0;
-    Found {
+    StreamFigures {
         streams: audio.len(),
         lost: number(&sent["sent"]) - came,
         tsdf_us,
@@ -95,7 +95,7 @@ fn measured(folder: &Path, name: &str) -> Found {
     }
 }
 
-fn runs(kernel: Kernel, qdiscs: &[&str]) -> Vec<(String, Found)> {
+fn runs(kernel: Kernel, qdiscs: &[&str]) -> Vec<(String, StreamFigures)> {
     let folder = tempfile::tempdir().unwrap();
     let files = ["crates/pspacer/tests/media/audio.sh", "kernel/tests/lib.sh"];
     let command = |script: &str| format!("env QDISCS='{}' sh {script}", qdiscs.join(" "));

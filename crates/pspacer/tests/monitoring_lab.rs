@@ -18,15 +18,15 @@ const MODULES: &[&str] = &[
 ];
 
 /// What the guest printed below each name, and the exit status of its command.
-type Said = BTreeMap<String, (String, i32)>;
+type Outputs = BTreeMap<String, (String, i32)>;
 
-fn said(kernel: Kernel) -> Said {
+fn said(kernel: Kernel) -> Outputs {
     let files = [
         "crates/pspacer/tests/monitoring/load.sh",
         "kernel/tests/lib.sh",
     ];
     let output = guest::output(kernel, "monitoring", MODULES, &files);
-    let mut said = Said::new();
+    let mut said = Outputs::new();
     let mut parts = output.split("=== ").skip(1);
     while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
         let (name, text) = part.split_once('\n').unwrap();
@@ -39,7 +39,7 @@ fn said(kernel: Kernel) -> Said {
     said
 }
 
-fn json(said: &Said, name: &str) -> Value {
+fn json(said: &Outputs, name: &str) -> Value {
     let text = &said[name].0;
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"))
 }
@@ -110,7 +110,7 @@ const OF_QDISC: &[(&str, &str)] = &[
     ("psp_qdisc_rebases_total", "rebases"),
 ];
 
-fn exported(kernel: Kernel, said: &Said) {
+fn exported(kernel: Kernel, said: &Outputs) {
     let text = &said["export"].0;
     let qdisc = json(said, "rest qdisc");
     for (metric, key) in OF_QDISC {
@@ -183,7 +183,7 @@ fn exported(kernel: Kernel, said: &Said) {
     );
 }
 
-fn topped(kernel: Kernel, said: &Said) {
+fn topped(kernel: Kernel, said: &Outputs) {
     let top = json(said, "top");
     assert_eq!(top["format"], "pspacer-top-1");
     let of_c1 = |row: &&Value| row["device"] == "c1a";
@@ -221,7 +221,7 @@ fn topped(kernel: Kernel, said: &Said) {
 }
 
 /// Names, targets and rates of the file's classes, as a person reads them.
-fn read(kernel: Kernel, said: &Said) {
+fn read(kernel: Kernel, said: &Outputs) {
     assert_eq!(said["apply"].1, 0, "{kernel}: {}", said["apply"].0);
     let (text, status) = &said["top text"];
     assert_eq!(*status, 0, "{kernel}: {text}");
@@ -241,7 +241,7 @@ fn read(kernel: Kernel, said: &Said) {
     assert!(text.contains("c1a        rest "), "{kernel}: {text}");
 }
 
-fn examined(kernel: Kernel, said: &Said) {
+fn examined(kernel: Kernel, said: &Outputs) {
     assert_eq!(said["doctor"].1, 1, "{kernel}");
     let doctor = json(said, "doctor");
     assert_eq!(doctor["format"], "pspacer-doctor-1");

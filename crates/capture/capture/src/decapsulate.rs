@@ -8,7 +8,7 @@ use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES};
 
 use crate::encapsulation::Encapsulations;
 use crate::frame::Frame;
-use crate::headers::{Ahead, Endpoints, Found, Ip, Other, Outline, Place};
+use crate::headers::{Ahead, Endpoints, Ip, Other, Outline, Place, TcpPacket};
 use crate::link::Link;
 use crate::segment::HostDirection;
 use crate::tunnels;
@@ -27,7 +27,7 @@ pub(crate) fn decapsulate<'a>(
     frame: &Frame<'a>,
     encapsulations: &mut Encapsulations,
     outline: &mut Outline<'a>,
-) -> Result<Found<'a>, Other> {
+) -> Result<TcpPacket<'a>, Other> {
     let mut place = Place {
         bytes: frame.bytes,
         wire_bytes: frame.packet_bytes,
@@ -77,7 +77,7 @@ pub(crate) fn decapsulate<'a>(
                 (Ahead::Protocol(protocol), None)
             }
             (Ahead::Protocol(6), Some(ip)) => {
-                return Ok(Found {
+                return Ok(TcpPacket {
                     tcp: place.bytes,
                     tcp_bytes: place.wire_bytes,
                     ip: *ip,

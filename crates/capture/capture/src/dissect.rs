@@ -4,7 +4,7 @@
 use crate::decapsulate::decapsulate;
 use crate::encapsulation::Encapsulations;
 use crate::frame::Frame;
-use crate::headers::{Found, Other, Outline};
+use crate::headers::{Other, Outline, TcpPacket};
 use crate::segment::{Endpoint, Flags, SackBlocks, Segment, Timestamps};
 
 const TCP_BYTES: usize = 20;
@@ -62,7 +62,7 @@ pub(crate) fn dissect(
 
 /// Reads the options of the TCP header.
 #[inline]
-fn options(found: &Found<'_>, header_bytes: usize, segment: &mut Segment) {
+fn options(found: &TcpPacket<'_>, header_bytes: usize, segment: &mut Segment) {
     if header_bytes == TCP_BYTES {
         return;
     }

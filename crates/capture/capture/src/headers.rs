@@ -27,7 +27,7 @@ pub(crate) enum Other {
 
 /// A TCP header and the facts from the headers before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct TcpPacket<'a> {
     /// Captured bytes from the TCP header on.
     pub(crate) tcp: &'a [u8],
     /// Length of TCP header and payload, from the IP header.

@@ -83,7 +83,7 @@ impl Clock {
 type Timed<'a> = Result<(Frame<'a>, &'a [u8]), String>;
 
 #[derive(Debug)]
-struct Known {
+struct TimedInterface {
     number: u32,
     link: Option<Link>,
     clock: Clock,
@@ -93,7 +93,7 @@ struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct PcapNg {
     big_endian: bool,
-    section: Vec<Known>,
+    section: Vec<TimedInterface>,
     /// Interfaces of all sections.
     pub(crate) interfaces: Vec<Interface>,
     /// Packets without a timestamp, which are skipped.
@@ -352,7 +352,7 @@ impl PcapNg {
                 .unwrap_or(u64::MAX)
                 .max(1),
         });
-        self.section.push(Known {
+        self.section.push(TimedInterface {
             number,
             link: Link::from_number(link),
             clock,

@@ -153,7 +153,7 @@ pub struct Streams {
 
 /// The streams of a capture, and the datagrams that belong to none.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct FoundStreams {
     /// The streams, in the order of their first packets.
     pub streams: Vec<Stream>,
     /// Datagrams that are no RTP, or too few to tell.
@@ -202,10 +202,10 @@ impl Streams {
 
     /// Returns the streams; what only looks like one is counted with the others.
     #[must_use]
-    pub fn finish(self) -> Found {
-        let mut found = Found {
+    pub fn finish(self) -> FoundStreams {
+        let mut found = FoundStreams {
             others: self.others,
-            ..Found::default()
+            ..FoundStreams::default()
         };
         for mut stream in self.streams {
             // Stable: packets of one instant stay in the order of the file.

@@ -95,9 +95,9 @@ pub fn write(attributes: &[Attribute]) -> Vec<u8> {
 
 /// Attributes that values are looked up in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'a>(pub &'a [Attribute]);
+pub(crate) struct Attributes<'a>(pub &'a [Attribute]);
 
-impl<'a> Found<'a> {
+impl<'a> Attributes<'a> {
     pub fn bytes(self, kind: u16) -> Option<&'a [u8]> {
         let attribute = self.0.iter().find(|attribute| attribute.kind == kind)?;
         Some(&attribute.value)
@@ -140,13 +140,13 @@ mod tests {
         // Each begins at a multiple of four bytes.
         assert_eq!(bytes.len(), 8 + 8 + 16);
         assert_eq!(read(&bytes), all);
-        let found = Found(&all);
+        let found = Attributes(&all);
         assert_eq!(found.number(1), Some(7));
         assert_eq!(found.string(2).as_deref(), Some("psp"));
         assert_eq!(found.number(4), None);
         let inside = read(found.bytes(3).unwrap());
-        assert_eq!(Found(&inside).number(1), Some(1 << 40));
-        assert_eq!(Found(&inside).u32(1), None);
+        assert_eq!(Attributes(&inside).number(1), Some(1 << 40));
+        assert_eq!(Attributes(&inside).u32(1), None);
         // What is cut short is left out.
         assert_eq!(read(&bytes[..10]), all[..1]);
     }

@@ -214,7 +214,7 @@ impl Tc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribute::{Found, read};
+    use crate::attribute::{Attributes, read};
     use crate::options::TypeOptions;
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!((message.kind, message.device), (NEW_CLASS, 3));
         assert_eq!(message.parent, Handle::new(0x7073, 0));
         assert_eq!((message.handle, flags), (id, NLM_F_CREATE | NLM_F_EXCL));
-        let found = Found(&message.attributes);
+        let found = Attributes(&message.attributes);
         assert_eq!(found.string(KIND).as_deref(), Some("psp"));
         let said = found.bytes(OPTIONS).unwrap();
         assert_eq!(ClassOptions::read(said), options);

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use serde::{Serialize, Serializer};
 
-use crate::attribute::{self, Attribute, Found};
+use crate::attribute::{self, Attribute, Attributes};
 use crate::handle::Handle;
 
 /// EtherTypes.
@@ -307,7 +307,7 @@ impl Match {
             "flower" => Flower::read(filter.protocol, &attributes).map(Self::Flower),
             "fw" => {
                 let plain = |a: &Attribute| a.kind == FW_CLASS || a.kind == FW_MASK;
-                let mask = Found(&attributes).u32(FW_MASK).unwrap_or(u32::MAX);
+                let mask = Attributes(&attributes).u32(FW_MASK).unwrap_or(u32::MAX);
                 let is_plain = attributes.iter().all(plain) && mask == u32::MAX;
                 (is_plain && filter.protocol == ANY).then_some(Self::Mark(filter.handle))
             }
@@ -377,7 +377,7 @@ impl Flower {
 
     /// Reads flower's attributes; `None` if any is not known here, or has a mask that is not.
     fn read(ethertype: u16, all: &[Attribute]) -> Option<Self> {
-        let found = Found(all);
+        let found = Attributes(all);
         let big = |kind| Some(u16::from_be_bytes(found.bytes(kind)?.try_into().ok()?));
         let byte = |kind| found.number(kind).and_then(|n| u8::try_from(n).ok());
         let mut read = Self {
@@ -500,7 +500,9 @@ pub(crate) fn class_of(kind: &str, options: &[u8]) -> Option<Handle> {
         "bpf" => 3,
         _ => return None,
     };
-    Found(&attribute::read(options)).u32(attribute).map(Handle)
+    Attributes(&attribute::read(options))
+        .u32(attribute)
+        .map(Handle)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use units::ethernet;
 
-use crate::attribute::{self, Attribute, Found};
+use crate::attribute::{self, Attribute, Attributes};
 use crate::choices::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
 use crate::uapi::*;
 
@@ -86,7 +86,7 @@ impl QdiscOptions {
     #[must_use]
     pub fn read(options: &[u8]) -> Self {
         let attributes = attribute::read(options);
-        let found = Found(&attributes);
+        let found = Attributes(&attributes);
         let none = Self::default_of(true);
         let number = |kind| found.number(kind);
         Self {
@@ -217,7 +217,7 @@ impl Launch {
         }
     }
 
-    fn read(found: Found<'_>) -> Option<Self> {
+    fn read(found: Attributes<'_>) -> Option<Self> {
         let clock = LaunchClock::from_number(found.number(TCA_PSP_CLASS_TXTIME)?)?;
         let some = |kind| found.number(kind).filter(|number| *number != 0);
         Some(Self {
@@ -315,7 +315,7 @@ impl ClassOptions {
     #[must_use]
     pub fn read(options: &[u8]) -> Self {
         let attributes = attribute::read(options);
-        let found = Found(&attributes);
+        let found = Attributes(&attributes);
         let some = |kind| found.number(kind).filter(|number| *number != 0);
         let class_type = found
             .number(TCA_PSP_CLASS_TYPE)
@@ -374,7 +374,7 @@ impl ClassOptions {
 }
 
 impl Dynamic {
-    fn read(found: Found<'_>) -> Self {
+    fn read(found: Attributes<'_>) -> Self {
         let none = Self::default();
         let some = |kind| found.number(kind).filter(|number| *number != 0);
         Self {

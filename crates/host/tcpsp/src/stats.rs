@@ -5,7 +5,7 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::attribute::{self, Found};
+use crate::attribute::{self, Attributes};
 use crate::choices::{ClassType, Mode, Why};
 use crate::uapi::{TC_PSP_STATS_CLASS, TC_PSP_STATS_QDISC};
 
@@ -41,7 +41,7 @@ impl Counters {
     /// Reads TCA_STATS2, and returns psp's own statistics beside, as bytes.
     pub(crate) fn read(bytes: &[u8]) -> (Self, Vec<u8>) {
         let attributes = attribute::read(bytes);
-        let found = Found(&attributes);
+        let found = Attributes(&attributes);
         let basic = found.bytes(BASIC).unwrap_or_default();
         let queue = found.bytes(QUEUE).unwrap_or_default();
         let queued = |at: usize| u32::try_from(number32(queue, 4 * at)).unwrap_or(0);

@@ -3,7 +3,7 @@
 
 use linux_io::rtnetlink::{Error, Socket};
 
-use crate::attribute::{Attribute, Found};
+use crate::attribute::{Attribute, Attributes};
 use crate::filter::{Filter, class_of};
 use crate::handle::Handle;
 use crate::message::{GET_CLASS, GET_FILTER, GET_QDISC, KIND, Message, OPTIONS, STATS2};
@@ -125,7 +125,7 @@ impl Tc {
             ..Message::default()
         })?;
         let filters = all.iter().filter(|message| {
-            let options = Found(&message.attributes).bytes(OPTIONS);
+            let options = Attributes(&message.attributes).bytes(OPTIONS);
             message.handle != Handle::NONE && options.is_some()
         });
         Ok(filters.map(filter).collect())
@@ -148,7 +148,7 @@ impl Common {
 }
 
 fn common(attributes: &[Attribute]) -> Common {
-    let found = Found(attributes);
+    let found = Attributes(attributes);
     let (counters, app) = Counters::read(found.bytes(STATS2).unwrap_or_default());
     Common {
         kind: found.string(KIND).unwrap_or_default(),

@@ -42,7 +42,7 @@ pub struct SourceConfig {
 
 /// The class and port to which a source addresses a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct FrameAddress {
     /// Its class, major number above minor; 0: none.
     pub class: u32,
     /// Offset that is added to the flow's destination port.
@@ -128,7 +128,7 @@ impl Source {
 
     /// Returns the next frame of the burst that is due at `now`; `None`: there is
     /// no more to send now.
-    pub fn take(&mut self, now: Time) -> Option<Wish> {
+    pub fn take(&mut self, now: Time) -> Option<FrameAddress> {
         if self.left == 0 {
             if self.next(now).is_none_or(|at| at > now) {
                 self.blocked = !self.has_room();
@@ -146,7 +146,7 @@ impl Source {
             0 => 0,
             first => first + u32::from(round_robin(self.config.classes)),
         };
-        Some(Wish {
+        Some(FrameAddress {
             class,
             port: round_robin(self.config.ports),
         })

@@ -12,7 +12,7 @@ use capture::choice::{Choice, Moment};
 use capture::expression::Expression;
 use clap::Args;
 use linux_io::signals::Signals;
-use stall::captures::{Found, read, worst_first};
+use stall::captures::{CaptureResults, read, worst_first};
 use stall::files::follow::{Input, Plan, follow};
 use stall::files::{annotate, json, two_ends};
 use stall::follow::Limits;
@@ -186,7 +186,7 @@ fn followed(args: &StallsArgs) -> Result<bool> {
 }
 
 /// Reads all files once. `history_of` is the connection whose events are kept.
-fn analyse(args: &StallsArgs, history_of: Option<usize>) -> Result<Found> {
+fn analyse(args: &StallsArgs, history_of: Option<usize>) -> Result<CaptureResults> {
     let names = args.files.iter().map(|p| p.display().to_string()).collect();
     let found = files::read(&args.files, args.choice(), |segments| {
         Ok(read(segments, names, args.min_duration, history_of))
@@ -204,7 +204,7 @@ fn analyse(args: &StallsArgs, history_of: Option<usize>) -> Result<Found> {
 
 /// Returns the page, in which the first of the listed connections is drawn. A second reading of the
 /// files keeps its events.
-fn draw(args: &StallsArgs, found: &mut Found) -> Result<String> {
+fn draw(args: &StallsArgs, found: &mut CaptureResults) -> Result<String> {
     if let Some(&index) = found.shown.first() {
         let again = analyse(args, Some(index))?;
         let history = again.analysis.connections.into_iter().nth(index);

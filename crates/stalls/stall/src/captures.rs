@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The results of some captures.
-pub struct Found {
+pub struct CaptureResults {
     /// Connections and their stalls.
     pub analysis: Analysis,
     /// Numbers of packets by their type.
@@ -40,7 +40,7 @@ pub fn read(
     files: Vec<String>,
     min_stall_ns: Option<u64>,
     history_of: Option<usize>,
-) -> Found {
+) -> CaptureResults {
     let mut options = Options {
         history_of,
         ..Options::default()
@@ -59,7 +59,7 @@ pub fn read(
             connection.stalls.retain(|s| s.duration_ns >= least_ns);
         }
     }
-    Found {
+    CaptureResults {
         analysis,
         counts: segments.counts().clone(),
         damages: segments.damages().to_vec(),
@@ -102,7 +102,7 @@ pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
     shown
 }
 
-impl Found {
+impl CaptureResults {
     /// Returns the wanted connections.
     fn wanted(&self) -> impl Iterator<Item = &Connection> + Clone {
         let connections = &self.analysis.connections;

@@ -67,10 +67,10 @@ pub(crate) fn find(connection: &Connection, client: usize) -> Vantage {
     }
 }
 
-type Found = (Place, Confidence, String);
+type PlaceEstimate = (Place, Confidence, String);
 
 /// Finds the place where the capture file says which packets its host sent.
-fn by_way(connection: &Connection, client: usize) -> Option<Found> {
+fn by_way(connection: &Connection, client: usize) -> Option<PlaceEstimate> {
     let sent_by = |end: usize| connection.out[end] > 0 && connection.into[end] == 0;
     let place = match (sent_by(client), sent_by(1 - client)) {
         (true, false) => Place::Client,
@@ -88,7 +88,7 @@ fn by_way(connection: &Connection, client: usize) -> Option<Found> {
     Some((place, Confidence::High, reason))
 }
 
-fn by_delay(client: Option<u64>, server: Option<u64>) -> Option<Found> {
+fn by_delay(client: Option<u64>, server: Option<u64>) -> Option<PlaceEstimate> {
     let (client, server) = (client?, server?);
     let whole = client + server;
     if whole < LOCAL_NS {
@@ -124,7 +124,7 @@ fn by_delay(client: Option<u64>, server: Option<u64>) -> Option<Found> {
 
 /// Finds the place by hop limits: hosts send with 64, 128 or 255, and each router takes one
 /// away.
-fn by_hops(connection: &Connection, client: usize) -> Option<Found> {
+fn by_hops(connection: &Connection, client: usize) -> Option<PlaceEstimate> {
     let whole = |end: usize| connection.whole_hops[end] > 0 && connection.cut_hops[end] == 0;
     let cut = |end: usize| connection.cut_hops[end] > 0 && connection.whole_hops[end] == 0;
     let server = 1 - client;

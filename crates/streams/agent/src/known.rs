@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a manager said last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard {
+pub struct ManagerAnswer {
     /// When it was asked, CLOCK_BOOTTIME: leases are counted from then, so that none ends here later
     /// than at the manager.
     pub asked_ns: u64,
@@ -21,7 +21,7 @@ pub struct Heard {
 
 /// What all managers said last, by URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known(pub BTreeMap<String, Heard>);
+pub struct ManagerAnswers(pub BTreeMap<String, ManagerAnswer>);
 
 /// What a port shall send in each period.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ fn destination(frames: &FrameSpecification) -> IpAddr {
     }
 }
 
-impl Heard {
+impl ManagerAnswer {
     fn end_ns(&self, stream: &StreamDuty) -> u64 {
         self.asked_ns.saturating_add(stream.expires_in_ns)
     }
@@ -130,7 +130,7 @@ impl Heard {
     }
 }
 
-impl Known {
+impl ManagerAnswers {
     /// Forgets the reservations whose leases have ended; returns each with its manager.
     pub fn expire(&mut self, now_ns: u64) -> BTreeSet<(String, String)> {
         let mut ended = BTreeSet::new();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::known::Known;
+use crate::known::ManagerAnswers;
 
 const FORMAT: &str = "pspacer-agent-1";
 
@@ -17,7 +17,7 @@ const FORMAT: &str = "pspacer-agent-1";
 struct File {
     format: String,
     boot: String,
-    known: Known,
+    known: ManagerAnswers,
 }
 
 /// The file of a node.
@@ -33,10 +33,12 @@ impl Memory {
     }
 
     /// Returns what was known; nothing, if there is no file or it is of another boot.
-    pub(crate) fn load(&self) -> Result<Known> {
+    pub(crate) fn load(&self) -> Result<ManagerAnswers> {
         let named = || self.path.display().to_string();
         let text = match fs::read(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Known::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(ManagerAnswers::default());
+            }
             text => text.with_context(named)?,
         };
         let file: File = serde_json::from_slice(&text).with_context(named)?;
@@ -49,11 +51,11 @@ impl Memory {
         Ok(if file.boot == self.boot {
             file.known
         } else {
-            Known::default()
+            ManagerAnswers::default()
         })
     }
 
-    pub(crate) fn store(&self, known: &Known) -> Result<()> {
+    pub(crate) fn store(&self, known: &ManagerAnswers) -> Result<()> {
         let file = File {
             format: FORMAT.to_owned(),
             boot: self.boot.clone(),

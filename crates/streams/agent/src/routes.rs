@@ -15,17 +15,27 @@ use netlink_packet_route::route::{RouteAttribute, RouteMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket as NetlinkSocket, SocketAddr};
+use nix::errno::Errno;
+use nix::libc;
 
 use crate::known::Routes;
 
-/// Groups of rtnetlink that report changes of devices, and of IPv4's and IPv6's routes and rules
-/// (RTNLGRP_LINK, _IPV4_ROUTE, _IPV4_RULE, _IPV6_ROUTE, _IPV6_RULE).
-const GROUPS: [u32; 5] = [1, 7, 8, 11, 19];
-/// Errors of an address without a usable route. No route: ENETUNREACH, EHOSTUNREACH. A route that refuses
-/// packets: EACCES (prohibit), EINVAL (black hole).
-const NO_ROUTE: [i32; 4] = [101, 113, 13, 22];
-/// The socket's buffer was full, and the kernel dropped messages.
-const ENOBUFS: i32 = 105;
+/// Groups of rtnetlink that report changes of devices, and of IPv4's and IPv6's routes and rules.
+const GROUPS: [u32; 5] = [
+    libc::RTNLGRP_LINK,
+    libc::RTNLGRP_IPV4_ROUTE,
+    libc::RTNLGRP_IPV4_RULE,
+    libc::RTNLGRP_IPV6_ROUTE,
+    libc::RTNLGRP_IPV6_RULE,
+];
+/// Errors of an address without a usable route: two of no route, then two of a route that refuses
+/// packets (prohibit, black hole).
+const NO_ROUTE: [Errno; 4] = [
+    Errno::ENETUNREACH,
+    Errno::EHOSTUNREACH,
+    Errno::EACCES,
+    Errno::EINVAL,
+];
 /// Time after a change in which further changes belong to it.
 const SETTLE: Duration = Duration::from_millis(100);
 /// Longest wait before the socket is read again.
@@ -62,7 +72,7 @@ fn device_to(socket: &mut Socket, to: IpAddr) -> io::Result<Option<u32>> {
         Ok(answers) => answers,
         Err(error) => {
             let errno = error.cause.raw_os_error();
-            return if errno.is_some_and(|errno| NO_ROUTE.contains(&errno)) {
+            return if errno.is_some_and(|errno| NO_ROUTE.contains(&Errno::from_raw(errno))) {
                 Ok(None)
             } else {
                 Err(error.into())
@@ -115,7 +125,8 @@ impl Changes {
         let mut buffer = Vec::with_capacity(READ_BYTES);
         match self.0.recv(&mut buffer, 0) {
             Ok(_) => Ok(true),
-            Err(error) if error.raw_os_error() == Some(ENOBUFS) => Ok(true),
+            // The socket's buffer was full, and the kernel dropped messages.
+            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => Ok(true),
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(false),
                 _ => Err(error),

@@ -24,7 +24,7 @@ use tcpsp::Tc;
 use crate::args::AgentArgs;
 use crate::enforce::enforce;
 use crate::event::Event;
-use crate::known::{Astray, Heard, Known, Report};
+use crate::known::{Astray, ManagerAnswer, ManagerAnswers, Report};
 use crate::memory::Memory;
 use crate::routes::{Changes, routes};
 
@@ -42,7 +42,7 @@ pub struct Io<'a> {
 /// What the agent waits for.
 enum Input {
     /// A manager has answered, or has not.
-    Heard {
+    Answer {
         manager: String,
         asked_ns: u64,
         answer: Result<NodeDuty, ClientError>,
@@ -92,7 +92,7 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         args,
         ports,
         folder,
-        known: Known::default(),
+        known: ManagerAnswers::default(),
         in_force: BTreeSet::new(),
         astray: Astray::new(),
         rerouting: BTreeSet::new(),
@@ -153,7 +153,12 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
     });
     agent.say(&Event::Ready {
         node: args.node.clone(),
-        kept: agent.known.0.values().map(Heard::reservations).sum(),
+        kept: agent
+            .known
+            .0
+            .values()
+            .map(ManagerAnswer::reservations)
+            .sum(),
     })?;
     agent.work(&memory, &inputs, &due, &reroutes)
 }
@@ -169,7 +174,7 @@ fn ask(
 ) {
     loop {
         let heard = match boottime_ns() {
-            Ok(asked_ns) => Input::Heard {
+            Ok(asked_ns) => Input::Answer {
                 manager: url.to_owned(),
                 asked_ns,
                 answer: client.duty(node),
@@ -227,7 +232,7 @@ struct Agent<'a, 'b> {
     ports: BTreeMap<String, String>,
     folder: PathBuf,
     tc: Tc,
-    known: Known,
+    known: ManagerAnswers,
     /// Segments whose ports are as they shall be.
     in_force: BTreeSet<String>,
     /// Streams that the kernel sends elsewhere.
@@ -272,7 +277,7 @@ impl Agent<'_, '_> {
             let end_ns = self.known.next_end_ns().unwrap_or(u64::MAX);
             let wait_ns = end_ns.saturating_sub(boottime_ns()?).min(LONGEST_WAIT_NS);
             match inputs.recv_timeout(Duration::from_nanos(wait_ns)) {
-                Ok(Input::Heard {
+                Ok(Input::Answer {
                     manager,
                     asked_ns,
                     answer,
@@ -321,7 +326,7 @@ impl Agent<'_, '_> {
             let manager = manager.to_owned();
             self.say(&Event::Back { manager })?;
         }
-        let heard = Heard { asked_ns, duty };
+        let heard = ManagerAnswer { asked_ns, duty };
         self.known.0.insert(manager.to_owned(), heard);
         // A killed agent finds it, whatever it had changed.
         memory.store(&self.known)?;
@@ -383,7 +388,11 @@ impl Agent<'_, '_> {
         if !self.away.insert(manager.to_owned()) {
             return Ok(());
         }
-        let kept = self.known.0.get(manager).map_or(0, Heard::reservations);
+        let kept = self
+            .known
+            .0
+            .get(manager)
+            .map_or(0, ManagerAnswer::reservations);
         self.say(&Event::Away {
             manager: manager.to_owned(),
             problem: error.to_string(),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use admission::{FrameSpecification, IpTuple};
-use agent::known::{Astray, Heard, Known, PortDemand, Report, StreamDemand};
+use agent::known::{Astray, ManagerAnswer, ManagerAnswers, PortDemand, Report, StreamDemand};
 use agent::target::{is_in_force, steps, target};
 use host_config::{Port, Psp, Root, Slot, minor, plan};
 use manager::enforce::{NodeDuty, PortDuty, StreamDuty};
@@ -37,7 +37,7 @@ fn stream(id: &str, bytes: u64, expires_s: u64, in_force: bool) -> StreamDuty {
 }
 
 /// What a manager said at a second: of each segment best effort's bytes and the streams.
-fn heard(asked_s: u64, ports: &[(&str, u64, &[StreamDuty])]) -> Heard {
+fn heard(asked_s: u64, ports: &[(&str, u64, &[StreamDuty])]) -> ManagerAnswer {
     let port = |(segment, nrt_bytes, streams): &(&str, u64, &[StreamDuty])| {
         let duty = PortDuty {
             period_ns: 10_000_000,
@@ -47,7 +47,7 @@ fn heard(asked_s: u64, ports: &[(&str, u64, &[StreamDuty])]) -> Heard {
         };
         ((*segment).to_owned(), duty)
     };
-    Heard {
+    ManagerAnswer {
         asked_ns: asked_s * S,
         duty: NodeDuty {
             node: "r1".to_owned(),
@@ -56,9 +56,9 @@ fn heard(asked_s: u64, ports: &[(&str, u64, &[StreamDuty])]) -> Heard {
     }
 }
 
-fn known(all: &[(&str, Heard)]) -> Known {
+fn known(all: &[(&str, ManagerAnswer)]) -> ManagerAnswers {
     let all = all.iter();
-    Known(
+    ManagerAnswers(
         all.map(|(url, heard)| ((*url).to_owned(), heard.clone()))
             .collect(),
     )

@@ -12,7 +12,7 @@ use crate::record::Measured;
 
 /// What a manager said.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct ManagerAnswer {
     /// Its URL.
     pub manager: String,
     /// Its reservations and links, or why there is no answer.
@@ -115,10 +115,10 @@ impl Overview {
     /// Returns what managers said, reservations in the order of the managers and their ids.
     /// O(n log links).
     #[must_use]
-    pub fn of(said: Vec<Said>) -> Self {
+    pub fn of(said: Vec<ManagerAnswer>) -> Self {
         let mut overview = Self::default();
         let mut views = Vec::new();
-        for Said { manager, answer } in said {
+        for ManagerAnswer { manager, answer } in said {
             let problem = match answer {
                 Ok((found, links)) => {
                     views.extend(found.into_iter().map(|view| (manager.clone(), view)));
@@ -273,11 +273,11 @@ mod tests {
     fn measurements_and_margins_are_those_of_their_listeners_and_links() {
         let links = vec![link("b", 100, 10), link("a", 1000, 90), link("z", 10, 0)];
         let said = vec![
-            Said {
+            ManagerAnswer {
                 manager: "m".to_owned(),
                 answer: Ok((vec![view()], links)),
             },
-            Said {
+            ManagerAnswer {
                 manager: "n".to_owned(),
                 answer: Err("no route".to_owned()),
             },

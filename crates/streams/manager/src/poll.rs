@@ -8,7 +8,7 @@ use std::thread::{Builder, sleep};
 use std::time::Duration;
 
 use crate::client::{Client, ClientError};
-use crate::overview::{Overview, Said};
+use crate::overview::{ManagerAnswer, Overview};
 
 /// Returns what managers say now, each with its URL. Takes as long as their answers.
 #[must_use]
@@ -16,7 +16,7 @@ pub fn ask(managers: &[(String, Client)]) -> Overview {
     let one = |client: &Client| -> Result<_, ClientError> {
         Ok((client.reservations()?, client.links()?))
     };
-    let said = managers.iter().map(|(url, client)| Said {
+    let said = managers.iter().map(|(url, client)| ManagerAnswer {
         manager: url.clone(),
         answer: one(client).map_err(|error| error.to_string()),
     });

@@ -17,7 +17,7 @@ use st2110::format::Schedule;
 use st2110::infer::{Contents, Given, Kind, contents};
 use st2110::limits::SenderType;
 use st2110::rate::Rate;
-use st2110::stream::{self, Found, Stream, Streams};
+use st2110::stream::{self, FoundStreams, Stream, Streams};
 use st2110::video::{self, Datum, Options};
 
 use crate::measure_report::{Measured, Report, StreamReport};
@@ -153,7 +153,7 @@ pub fn measure(request: &Request<'_>) -> Result<Outcome> {
             .damage
             .extend(damage.map(|damage| format!("{}: {damage}", file.display())));
     }
-    let Found { streams, others } = streams.finish();
+    let FoundStreams { streams, others } = streams.finish();
     report.others = others;
     if streams.is_empty() {
         bail!(

@@ -136,7 +136,7 @@ fn clock_offset_ns() -> Result<u64> {
 }
 
 /// A message of the sending thread about a probe.
-enum Said {
+enum ProbeMessage {
     /// The probe is about to be sent.
     Sending(Sent),
     /// The kernel did not accept the probe with this number.
@@ -150,7 +150,7 @@ fn send(
     due: Schedule,
     socket: &TimestampedSocket,
     stop: &AtomicBool,
-    said: Sender<Said>,
+    said: Sender<ProbeMessage>,
 ) -> Result<Scheduling> {
     let granted = schedule(&[Scheduling::Fifo(PRIORITY)]);
     let mut probe = vec![0; plan.size_bytes];
@@ -179,7 +179,7 @@ fn send(
             reflected_ns: 0,
         };
         header.write(&mut probe)?;
-        let reported = said.send(Said::Sending(Sent {
+        let reported = said.send(ProbeMessage::Sending(Sent {
             sequence,
             late_ns,
             sent_ns,
@@ -187,7 +187,7 @@ fn send(
         // The first error may belong to an earlier probe, so the sender tries once more.
         let send = || socket.socket().send(&probe);
         let refused = send().or_else(|_| send()).is_err();
-        if reported.is_err() || refused && said.send(Said::Refused(sequence)).is_err() {
+        if reported.is_err() || refused && said.send(ProbeMessage::Refused(sequence)).is_err() {
             break;
         }
     }
@@ -235,7 +235,7 @@ impl Taker<'_> {
     fn take_all(
         &mut self,
         signals: &Signals,
-        sender: &Receiver<Said>,
+        sender: &Receiver<ProbeMessage>,
         on_answer: &mut impl FnMut(&Answer) -> Result<()>,
     ) -> Result<()> {
         let mut buffer = vec![0; MOST_BYTES];
@@ -264,14 +264,14 @@ impl Taker<'_> {
     }
 
     /// Reads the sender's messages; returns `true` once the sender has ended.
-    fn take_sent(&mut self, sender: &Receiver<Said>) -> bool {
+    fn take_sent(&mut self, sender: &Receiver<ProbeMessage>) -> bool {
         loop {
             match sender.try_recv() {
-                Ok(Said::Sending(sent)) => {
+                Ok(ProbeMessage::Sending(sent)) => {
                     self.numbers.push(sent.sequence);
                     self.statistics.sent(sent);
                 }
-                Ok(Said::Refused(sequence)) => {
+                Ok(ProbeMessage::Refused(sequence)) => {
                     self.numbers.pop();
                     self.statistics.unsent(sequence);
                 }
@@ -297,7 +297,7 @@ impl Taker<'_> {
     fn take_answers(
         &mut self,
         buffer: &mut [u8],
-        sender: &Receiver<Said>,
+        sender: &Receiver<ProbeMessage>,
         on_answer: &mut impl FnMut(&Answer) -> Result<()>,
     ) -> Result<()> {
         for _ in 0..BATCH {

@@ -6,7 +6,7 @@ use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use crate::captures::Found;
+use crate::captures::CaptureResults;
 use anyhow::{Context, Result, ensure};
 use capture::annotate::{AnnotateError, Copied, annotate};
 
@@ -40,7 +40,7 @@ pub fn check(capture: &Path, out: &Path) -> Result<()> {
 ///
 /// # Errors
 /// If the capture cannot be read, or the copy cannot be written.
-pub fn write(capture: &Path, out: &Path, found: &Found) -> Result<Copied> {
+pub fn write(capture: &Path, out: &Path, found: &CaptureResults) -> Result<Copied> {
     check(capture, out)?;
     let cannot = || format!("cannot write {}", out.display());
     let folder = match out.parent() {

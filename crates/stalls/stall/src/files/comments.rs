@@ -8,12 +8,12 @@
 use std::fmt::Write as _;
 
 use crate::Stall;
-use crate::captures::Found;
+use crate::captures::CaptureResults;
 use capture::annotate::Comments;
 use serde::Serialize;
 
 /// Returns the comments by the number of their packet.
-pub fn comments(found: &Found) -> Comments {
+pub fn comments(found: &CaptureResults) -> Comments {
     let mut comments = Comments::new();
     for index in &found.shown {
         let Some(connection) = found.analysis.connections.get(*index) else {

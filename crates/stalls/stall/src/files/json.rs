@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use crate::captures::Found;
+use crate::captures::CaptureResults;
 use crate::two_ends::TwoEnds;
 use crate::{CauseTotal, Connection, HostPairTotal, SideTotal};
 use anyhow::Result;
@@ -39,7 +39,7 @@ struct Numbered<'a> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut impl Write, found: &Found) -> Result<()> {
+pub fn write(out: &mut impl Write, found: &CaptureResults) -> Result<()> {
     let mut shown = found.listed().to_vec();
     shown.sort_unstable();
     let connections = shown.iter().map(|i| {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::captures::Found;
+use crate::captures::CaptureResults;
 use crate::{CauseTotal, Connection, Direction, History, HostPairTotal, Side, Stall, What};
 
 use draw::Figure;
@@ -37,7 +37,7 @@ fn in_seconds(ns: u64) -> f64 {
 
 /// Returns the page, with the worst connection first.
 #[must_use]
-pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
+pub fn html(found: &CaptureResults, interval_ns: Option<u64>) -> String {
     let connections: Vec<_> = found
         .listed()
         .iter()
@@ -63,7 +63,7 @@ pub fn html(found: &Found, interval_ns: Option<u64>) -> String {
 
 /// Returns the pictures of all wanted connections together: time lost by cause, and by pair of
 /// hosts if there are several.
-fn sums(found: &Found) -> Vec<Figure> {
+fn sums(found: &CaptureResults) -> Vec<Figure> {
     let (causes, pairs) = (found.by_cause(), found.by_host_pair());
     let sides = [Side::Sender, Side::Receiver, Side::Network, Side::Unknown];
     let names = sides.map(|side| words(&side));
@@ -132,7 +132,7 @@ fn pair_row(pair: &HostPairTotal, sides: &[Side; SIDES]) -> TimeLost {
     }
 }
 
-fn connection(found: &Found, index: usize, interval_ns: Option<u64>) -> StallConnection {
+fn connection(found: &CaptureResults, index: usize, interval_ns: Option<u64>) -> StallConnection {
     let c = &found.analysis.connections[index];
     let tunnel = match found.encapsulations.name(c.encapsulation).as_str() {
         "" => String::new(),

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use crate::captures::Found;
+use crate::captures::CaptureResults;
 use crate::two_ends::TwoEnds;
 use crate::{CauseTotal, Connection, Direction, HostPairTotal, Stall, StallKind};
 use units::display::{count as number, number as decimal};
@@ -30,7 +30,12 @@ const WIDEST: usize = 100;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io::Result<()> {
+pub fn write(
+    out: &mut impl Write,
+    found: &CaptureResults,
+    all: bool,
+    style: Style,
+) -> io::Result<()> {
     let writer = &mut Writer { out, style, all };
     let connections = &found.analysis.connections;
     let stalled = |i: &&usize| !connections[**i].stalls.is_empty();
@@ -71,7 +76,7 @@ pub fn write(out: &mut impl Write, found: &Found, all: bool, style: Style) -> io
     writer.by_host_pair(&found.by_host_pair(), found.most.unwrap_or(MOST_PAIRS))
 }
 
-fn summary(found: &Found, with_stalls: usize) -> String {
+fn summary(found: &CaptureResults, with_stalls: usize) -> String {
     let connections = &found.analysis.connections;
     let stalls: usize = found
         .shown

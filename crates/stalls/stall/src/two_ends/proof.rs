@@ -19,13 +19,13 @@ const NAMED_MOST: usize = 8;
 const HELD_MOST_NS: i64 = 600_000_000;
 
 /// What both captures show of a stall.
-pub(super) struct Found {
+pub(super) struct Proof {
     cause: Cause,
     side: Side,
     pub(super) shows: String,
 }
 
-impl Found {
+impl Proof {
     fn new(cause: Cause, side: Side, shows: String) -> Self {
         Self { cause, side, shows }
     }
@@ -52,7 +52,7 @@ impl Found {
 /// Returns what both captures show of a stall; `None` if that is no more than one shows. `data`
 /// is the path of the data that stalled, `back` the other one's, `start_ns` the time that the
 /// stall's times count from.
-pub(super) fn prove(stall: &Stall, start_ns: i64, data: &Path, back: &Path) -> Option<Found> {
+pub(super) fn prove(stall: &Stall, start_ns: i64, data: &Path, back: &Path) -> Option<Proof> {
     let begin_ns = start_ns + i64::try_from(stall.start_ns).ok()?;
     let end_ns = begin_ns + i64::try_from(stall.duration_ns).ok()?;
     let of = Stalled {
@@ -149,7 +149,7 @@ impl Stalled<'_> {
     }
 
     /// Judges a silence with something under way: at the first byte that was not acknowledged.
-    fn head(&self, stall: &Stall) -> Option<Found> {
+    fn head(&self, stall: &Stall) -> Option<Proof> {
         let head = self.first_unacknowledged()?;
         let covers = |sent: &&Sent| {
             let packet = &sent.packet;
@@ -172,7 +172,7 @@ impl Stalled<'_> {
     }
 
     /// The first copy was lost: how many more were, and what arrived behind it.
-    fn lost(&self, stall: &Stall, copies: &[&Sent]) -> Option<Found> {
+    fn lost(&self, stall: &Stall, copies: &[&Sent]) -> Option<Proof> {
         let lost: Vec<_> = copies
             .iter()
             .copied()
@@ -220,11 +220,11 @@ impl Stalled<'_> {
             _ if behind == 0 => Cause::RtoTail,
             _ => Cause::RtoOther,
         };
-        Some(Found::new(cause, Side::Network, shows))
+        Some(Proof::new(cause, Side::Network, shows))
     }
 
     /// The first copy arrived: what became of the answer.
-    fn arrived(&self, stall: &Stall, head: u32, first: &Sent, at_ns: i64) -> Option<Found> {
+    fn arrived(&self, stall: &Stall, head: u32, first: &Sent, at_ns: i64) -> Option<Proof> {
         let answers: Vec<_> = self
             .back
             .sent
@@ -238,7 +238,7 @@ impl Stalled<'_> {
             let shows = format!(
                 "packet {number} reached the receiver, which did not acknowledge it in the time"
             );
-            return is_silent.then(|| Found::new(stall.cause, Side::Receiver, shows));
+            return is_silent.then(|| Proof::new(stall.cause, Side::Receiver, shows));
         };
         let lost: Vec<_> = answers
             .iter()
@@ -251,7 +251,7 @@ impl Stalled<'_> {
                  left it and never reached the sender",
                 numbers(&lost)
             );
-            return Some(Found::new(Cause::AckLoss, Side::Network, shows));
+            return Some(Proof::new(Cause::AckLoss, Side::Network, shows));
         }
         let there_ns = at_ns - first.sent_ns - self.data_least_ns;
         let held_ns = answer.sent_ns - at_ns;
@@ -269,14 +269,14 @@ impl Stalled<'_> {
             } else {
                 stall.cause
             };
-            return Some(Found::new(cause, Side::Receiver, shows));
+            return Some(Proof::new(cause, Side::Receiver, shows));
         }
         let (what, ns) = if most_ns == there_ns {
             ("beyond its least, its way to the receiver took", there_ns)
         } else {
             ("beyond its least, the answer's way back took", back_ns)
         };
-        Some(Found::new(
+        Some(Proof::new(
             Cause::DelaySpike,
             Side::Network,
             shows(what, ns),
@@ -284,7 +284,7 @@ impl Stalled<'_> {
     }
 
     /// Judges a closed window: whether the receiver told that it was open again.
-    fn window(&self) -> Option<Found> {
+    fn window(&self) -> Option<Proof> {
         let head = self.first_unacknowledged()?;
         let answers = self.back.sent.iter().filter(|sent| {
             let packet = &sent.packet;
@@ -311,7 +311,7 @@ impl Stalled<'_> {
                 time(left_ns)
             );
             return (left_ns > took_ns / 2)
-                .then(|| Found::new(Cause::ZeroWindowProbe, Side::Network, shows));
+                .then(|| Proof::new(Cause::ZeroWindowProbe, Side::Network, shows));
         }
         let opened_ns = updates.first().map_or(self.end_ns, |sent| sent.sent_ns);
         let closed_ns = opened_ns - self.begin_ns;
@@ -321,11 +321,11 @@ impl Stalled<'_> {
             time(closed_ns)
         );
         (closed_ns > took_ns / 2)
-            .then(|| Found::new(Cause::ReceiverWindowClosed, Side::Receiver, shows))
+            .then(|| Proof::new(Cause::ReceiverWindowClosed, Side::Receiver, shows))
     }
 
     /// Judges a time in which one side was to send: whether the host or the path took it.
-    fn answer(&self, stall: &Stall) -> Option<Found> {
+    fn answer(&self, stall: &Stall) -> Option<Proof> {
         let took_ns = self.end_ns - self.begin_ns;
         let has_data = |sent: &&Sent| sent.packet.payload_bytes > 0;
         // What the sender sent at the end, and what it had to wait for before: the other
@@ -351,11 +351,11 @@ impl Stalled<'_> {
             after.packet.number,
             time(within_ns)
         );
-        Some(Found::new(stall.cause, stall.side, shows))
+        Some(Proof::new(stall.cause, stall.side, shows))
     }
 
     /// Judges a connection that was not answered at once.
-    fn setup(&self, stall: &Stall) -> Option<Found> {
+    fn setup(&self, stall: &Stall) -> Option<Proof> {
         // The data of a setup is the one side's, or the other's: its SYN is in either path.
         let is_syn = |sent: &&Sent, is_answer: bool| {
             sent.packet.has(Flags::SYN) && sent.packet.has(Flags::ACK) == is_answer
@@ -378,7 +378,7 @@ impl Stalled<'_> {
                 .collect()
         };
         let (lost_syns, lost_answers): (Vec<u64>, Vec<u64>) = (lost(&syns), lost(&answers));
-        let found = |side, shows| Some(Found::new(Cause::ConnectionSetup, side, shows));
+        let found = |side, shows| Some(Proof::new(Cause::ConnectionSetup, side, shows));
         if lost_syns.is_empty() && lost_answers.is_empty() {
             let arrived = syns.iter().find_map(|sent| arrived_ns(sent))?;
             let answered = answers.first().map_or(self.end_ns, |sent| sent.sent_ns);

@@ -31,7 +31,7 @@ pub(super) struct Leases {
 
 /// What is known of leases, by number.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<BTreeMap<i64, End>>);
+pub(super) struct LeaseTable(Mutex<BTreeMap<i64, End>>);
 
 pub(super) fn now_ns() -> Result<u64, EtcdError> {
     boottime_ns().map_err(|error| EtcdError::Refused(format!("the clock cannot be read: {error}")))
@@ -61,7 +61,7 @@ pub(super) fn end(etcd: &Gateway, leases: &[i64]) {
     }
 }
 
-impl Known {
+impl LeaseTable {
     /// Takes down that a lease began at a time.
     pub(super) fn note(&self, lease: i64, since_ns: u64, length_s: u64) {
         let length_ns = length_s.saturating_mul(NS_PER_S);

@@ -23,7 +23,7 @@ pub(super) const STREAM: &str = "pspacer/stream/";
 pub(super) const RESERVATION: &str = "pspacer/reservation/";
 
 /// A reservation as it is stored.
-pub(super) struct Found {
+pub(super) struct StoredReservation {
     pub(super) reservation: Reservation,
     /// Revision of its record's last change.
     pub(super) revision: i64,
@@ -52,12 +52,12 @@ pub(super) fn read_reservation(pair: &Pair) -> Result<Reservation, EtcdError> {
 }
 
 /// Reads a record and whether it is in use: the first two that were asked for.
-pub(super) fn found_in(snapshot: &Snapshot) -> Result<Option<Found>, EtcdError> {
+pub(super) fn found_in(snapshot: &Snapshot) -> Result<Option<StoredReservation>, EtcdError> {
     let one = |n: usize| snapshot.found.get(n).and_then(|pairs| pairs.first());
     let Some(pair) = one(0) else {
         return Ok(None);
     };
-    Ok(Some(Found {
+    Ok(Some(StoredReservation {
         reservation: read_reservation(pair)?,
         revision: pair.revision,
         record_lease: pair.lease,

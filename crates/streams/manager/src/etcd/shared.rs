@@ -11,11 +11,11 @@ use admission::{Ledger, LinkUse, Plan, Refusal, StreamRequest, Topology, is_name
 use units::time::NS_PER_S;
 
 use super::gateway::{Condition, EtcdError, Gateway, Keys, Pair, Snapshot, Write};
-use super::leases::{Known, Leases, begin, end, now_ns, seconds};
+use super::leases::{LeaseTable, Leases, begin, end, now_ns, seconds};
 use super::look::manager_of;
 use super::records::{
-    Found, LIVE, RESERVATION, STREAM, TOPOLOGY, USE, bad, found_in, use_keys, use_prefix, value,
-    writes,
+    LIVE, RESERVATION, STREAM, StoredReservation, TOPOLOGY, USE, bad, found_in, use_keys,
+    use_prefix, value, writes,
 };
 use crate::answer::{Answer, Caller, Command, Failure, View};
 use crate::digest::digest;
@@ -43,7 +43,7 @@ pub struct Shared {
     limits: Limits,
     etcd: Gateway,
     /// What is known of leases, by number.
-    known: Known,
+    known: LeaseTable,
 }
 
 /// An answer; `None`: others were faster, so it has to be decided anew.
@@ -74,7 +74,7 @@ impl Shared {
             topology,
             limits,
             etcd,
-            known: Known::default(),
+            known: LeaseTable::default(),
         };
         let own = &shared.digest;
         let is_it = [Condition::ValueIs(TOPOLOGY.to_owned(), own.clone())];
@@ -285,7 +285,7 @@ impl Shared {
         match self.etcd.transact(&when, &then) {
             Ok(true) => {
                 self.known.note(mine.live, mine.since_ns, mine.length_s);
-                let found = Found {
+                let found = StoredReservation {
                     reservation,
                     revision: 0,
                     record_lease: mine.record,
@@ -348,7 +348,7 @@ impl Shared {
         &self,
         id: &str,
         caller: &Caller,
-    ) -> Result<Result<(Found, i64), Failure>, EtcdError> {
+    ) -> Result<Result<(StoredReservation, i64), Failure>, EtcdError> {
         let short = || id.chars().take(64).collect::<String>();
         if !is_name(id) {
             return Ok(Err(Failure::Unknown(short())));
@@ -369,7 +369,7 @@ impl Shared {
         })
     }
 
-    fn granted_view(&self, id: &str, found: &Found) -> Tried {
+    fn granted_view(&self, id: &str, found: &StoredReservation) -> Tried {
         let ended = || failed(Failure::Ended(id.to_owned()));
         let Some(lease) = found.lease else {
             return ended();
@@ -423,7 +423,7 @@ impl Shared {
     fn replace_leases(
         &self,
         id: &str,
-        (found, old): (Found, i64),
+        (found, old): (StoredReservation, i64),
         lease_ns: u64,
         length_s: u64,
     ) -> Tried {
@@ -454,7 +454,7 @@ impl Shared {
         }
         end(&self.etcd, &[old, found.record_lease]);
         self.known.note(mine.live, mine.since_ns, mine.length_s);
-        let found = Found {
+        let found = StoredReservation {
             reservation,
             revision: 0,
             record_lease: mine.record,

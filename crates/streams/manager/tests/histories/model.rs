@@ -63,7 +63,7 @@ impl Host {
 
 /// What a talker knows of one of its reservations.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct WantedReservation {
     pub id: String,
     pub at: usize,
     pub owner: String,

@@ -14,7 +14,7 @@ use manager::machine::{Effects, Manager};
 use manager::message::Message;
 
 use super::disk::Disk;
-use super::model::{Counts, Fault, Host, LIMITS, MANAGERS, MS, S, Wish, topology};
+use super::model::{Counts, Fault, Host, LIMITS, MANAGERS, MS, S, WantedReservation, topology};
 use super::rng::Rng;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ pub struct World {
     pub now_ns: u64,
     pub topology: Arc<Topology>,
     pub hosts: Vec<Host>,
-    pub wishes: Vec<Wish>,
+    pub wishes: Vec<WantedReservation>,
     pub counts: Counts,
     fault: Fault,
     /// Talkers ask, and hosts are in trouble.
@@ -394,7 +394,7 @@ impl World {
         self.after(ns, Event::Think);
     }
 
-    fn again(&mut self, n: usize, wish: Wish, choice: u64) {
+    fn again(&mut self, n: usize, wish: WantedReservation, choice: u64) {
         let caller = Caller {
             name: wish.owner.clone(),
             is_operator: false,
@@ -445,7 +445,7 @@ impl World {
                 route: vec![],
             }],
         };
-        let wish = Wish {
+        let wish = WantedReservation {
             id: format!("id{n}"),
             at: self.rng.below(MANAGERS as u64) as usize,
             owner: format!("talker{}", self.rng.below(2)),

@@ -12,7 +12,7 @@ use crate::tcp::variant::Recovery;
 
 /// What a sender learned from an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
+pub(super) struct AckFacts {
     /// `una` before the acknowledgement.
     pub prior_una: u64,
     /// Segments in flight before it, after its SACK blocks were counted.
@@ -36,7 +36,7 @@ pub(super) struct News {
     pub lost: u32,
 }
 
-impl News {
+impl AckFacts {
     /// Returns whether the acknowledgement counts as a duplicate.
     pub fn is_duplicate(&self) -> bool {
         !self.acked && !self.window
@@ -114,16 +114,16 @@ impl Sender {
         observer.observe(now, Moment::Ack, &self.vars());
     }
 
-    fn news(&self) -> News {
-        News {
+    fn news(&self) -> AckFacts {
+        AckFacts {
             prior_una: self.una,
-            ..News::default()
+            ..AckFacts::default()
         }
     }
 
     /// Lets the window grow, or passes the acknowledgement to the congestion state
     /// machine.
-    fn after_cleaning(&mut self, now: Time, mut news: News) {
+    fn after_cleaning(&mut self, now: Time, mut news: AckFacts) {
         if self.is_rack() {
             self.detect_with_rack(now, &mut news);
         } else if !self.config.sack && news.is_duplicate() {
@@ -158,7 +158,7 @@ impl Sender {
         }
     }
 
-    fn grow(&mut self, now: Time, news: &News) {
+    fn grow(&mut self, now: Time, news: &AckFacts) {
         if !news.acked || !self.is_cwnd_limited(news.prior_in_flight) {
             return;
         }
@@ -182,7 +182,7 @@ impl Sender {
     }
 
     /// Removes the acknowledged packets from the queue.
-    fn clean_queue(&mut self, now: Time, news: &mut News) -> Cleaned {
+    fn clean_queue(&mut self, now: Time, news: &mut AckFacts) -> Cleaned {
         let mut cleaned = Cleaned::default();
         while let Some(packet) = self.queue.pop_acked(self.una) {
             cleaned.segments += 1;

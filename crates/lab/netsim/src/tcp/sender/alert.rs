@@ -4,7 +4,7 @@
 
 use units::clock::Time;
 
-use super::ack::News;
+use super::ack::AckFacts;
 use super::queue::tag;
 use super::{Sender, State};
 
@@ -15,7 +15,7 @@ impl Sender {
     /// Processes an acknowledgement that is dubious: a duplicate, one with SACK
     /// blocks or losses, or one in a state other than Open (`tcp_fastretrans_alert`
     /// of Linux).
-    pub(super) fn alert(&mut self, now: Time, news: &News) {
+    pub(super) fn alert(&mut self, now: Time, news: &AckFacts) {
         if self.queue.len() == 0 {
             self.dupacks = 0;
         }
@@ -99,7 +99,7 @@ impl Sender {
         false
     }
 
-    fn act_on_state(&mut self, now: Time, news: &News) {
+    fn act_on_state(&mut self, now: Time, news: &AckFacts) {
         let mut mark = news.is_duplicate();
         match self.state {
             State::Recovery => {
@@ -142,7 +142,7 @@ impl Sender {
 
     /// Enters Recovery if it is time to, and returns whether it did. Called in
     /// states without losses.
-    fn consider(&mut self, now: Time, news: &News) -> bool {
+    fn consider(&mut self, now: Time, news: &AckFacts) -> bool {
         if !self.config.sack {
             if news.acked {
                 self.dupacks = 0;
@@ -225,7 +225,7 @@ impl Sender {
     }
 
     /// Changes to Open if nothing is out of order, otherwise to Disorder.
-    fn try_to_open(&mut self, news: &News) {
+    fn try_to_open(&mut self, news: &AckFacts) {
         if self.queue.retrans() == 0 {
             self.retrans_time = None;
         }
@@ -402,7 +402,7 @@ impl Sender {
     }
 
     /// Reduces the window, by the method of the variant.
-    fn reduce(&mut self, news: &News) {
+    fn reduce(&mut self, news: &AckFacts) {
         if self.reduces_in_proportion() {
             self.reduce_in_proportion(news);
         } else {

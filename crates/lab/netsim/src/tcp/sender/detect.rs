@@ -7,7 +7,7 @@
 use sender_log::variables::Observer;
 use units::clock::{Span, Time};
 
-use super::ack::News;
+use super::ack::AckFacts;
 use super::queue::{Packet, tag};
 use super::rack::{PERSIST, Rack, SLACK, STEPS_MAX, Timer};
 use super::{Sender, State};
@@ -42,7 +42,12 @@ impl Rack {
 impl Sender {
     /// Processes SACK blocks. Their packets are found in the queue by number; parts
     /// that the last acknowledgement already reported are skipped.
-    pub(super) fn take_blocks_for_rack(&mut self, now: Time, segment: &Segment, news: &mut News) {
+    pub(super) fn take_blocks_for_rack(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        news: &mut AckFacts,
+    ) {
         let before = self.queue.sacked();
         let skip = usize::from(news.dsack);
         if news.dsack {
@@ -137,7 +142,7 @@ impl Sender {
     }
 
     /// Detects losses after an acknowledgement, and sets both timers again.
-    pub(super) fn detect_with_rack(&mut self, now: Time, news: &mut News) {
+    pub(super) fn detect_with_rack(&mut self, now: Time, news: &mut AckFacts) {
         let lost = self.queue.lost();
         self.judge_probe(news);
         self.mark_with_rack(now);
@@ -289,7 +294,7 @@ impl Sender {
 
     /// Evaluates the tail loss probe (section 7.4): if it repaired a loss, the
     /// window is reduced.
-    fn judge_probe(&mut self, news: &News) {
+    fn judge_probe(&mut self, news: &AckFacts) {
         let Some((end, again)) = self.rack.probe else {
             return;
         };

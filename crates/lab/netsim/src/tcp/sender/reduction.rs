@@ -2,10 +2,10 @@
 //! Reduces the window by proportional rate reduction (RFC 9937).
 
 use super::Sender;
-use super::ack::News;
+use super::ack::AckFacts;
 
 impl Sender {
-    pub(super) fn reduce_in_proportion(&mut self, news: &News) {
+    pub(super) fn reduce_in_proportion(&mut self, news: &AckFacts) {
         if news.delivered == 0 || !self.prr.is_under_way() {
             return;
         }

@@ -3,7 +3,7 @@
 //! packets (RFC 6582, as Linux does it).
 
 use super::Sender;
-use super::ack::News;
+use super::ack::AckFacts;
 
 impl Sender {
     /// Counts a duplicate acknowledgement: one more packet has arrived, but it is
@@ -26,7 +26,7 @@ impl Sender {
 
     /// Uncounts duplicates after a partial acknowledgement: one of the acknowledged
     /// packets was the hole, the others had been counted as duplicates.
-    pub(super) fn uncount_duplicates(&mut self, news: &News) {
+    pub(super) fn uncount_duplicates(&mut self, news: &AckFacts) {
         if news.acked_segments > 0 {
             self.dupacks = self.dupacks.saturating_sub(news.acked_segments - 1);
         }

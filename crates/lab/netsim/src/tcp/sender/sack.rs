@@ -6,7 +6,7 @@
 
 use units::clock::Time;
 
-use super::ack::News;
+use super::ack::AckFacts;
 use super::queue::tag;
 use super::sack_memory::{BLOCKS, sort};
 use super::{Sender, State};
@@ -29,7 +29,7 @@ struct Walk {
 
 impl Sender {
     /// Updates the scoreboard with the SACK blocks of a segment.
-    pub(super) fn take_blocks(&mut self, now: Time, segment: &Segment, news: &mut News) {
+    pub(super) fn take_blocks(&mut self, now: Time, segment: &Segment, news: &mut AckFacts) {
         let blocks = segment.sack_blocks();
         if !self.config.sack || blocks.is_empty() {
             return;
@@ -51,7 +51,7 @@ impl Sender {
         }
     }
 
-    fn walk_blocks(&mut self, blocks: &[SackBlock], news: &mut News) {
+    fn walk_blocks(&mut self, blocks: &[SackBlock], news: &mut AckFacts) {
         let variant = *self.variant();
         let seen = self.sack.known();
         let only_first_grew = self.sack.exchange(blocks);
@@ -99,7 +99,7 @@ impl Sender {
     }
 
     /// Scans the queue from where the last scan ended to the block's end.
-    fn walk_block(&mut self, block: SackBlock, dsack: bool, walk: &mut Walk, news: &mut News) {
+    fn walk_block(&mut self, block: SackBlock, dsack: bool, walk: &mut Walk, news: &mut AckFacts) {
         let against = match self.variant().lost_retransmission {
             LostRetransmission::EndOfItsBlock => Some(block.end),
             LostRetransmission::HighestEndOfBlocks => Some(walk.highest_end),
@@ -124,7 +124,7 @@ impl Sender {
     }
 
     /// Marks a packet that a block covers as SACKed.
-    fn tag_sacked(&mut self, number: u64, dsack: bool, walk: &mut Walk, news: &mut News) {
+    fn tag_sacked(&mut self, number: u64, dsack: bool, walk: &mut Walk, news: &mut AckFacts) {
         let Some(packet) = self.queue.get(number).copied() else {
             return;
         };
@@ -169,7 +169,7 @@ impl Sender {
 
     /// Marks lost the retransmissions sent before the data that has arrived up to
     /// `end`. This scans the whole queue up to there, as the kernel did.
-    fn clear_overtaken(&mut self, end: u64, news: &mut News) {
+    fn clear_overtaken(&mut self, end: u64, news: &mut AckFacts) {
         let mut number = self.queue.head();
         while let Some(packet) = self.queue.get(number) {
             if packet.start > end {
@@ -185,7 +185,7 @@ impl Sender {
 
     /// Handles a lost retransmission: marks the packet lost, so that it is
     /// retransmitted again, unless it was SACKed.
-    pub(super) fn lose_retransmission(&mut self, number: u64, news: &mut News) {
+    pub(super) fn lose_retransmission(&mut self, number: u64, news: &mut AckFacts) {
         self.queue.clear(number, tag::RETRANS);
         self.counters.lost_retransmits += 1;
         self.forward_mark = self.forward_mark.min(number);
@@ -203,7 +203,7 @@ impl Sender {
     /// Finds lost retransmissions as Linux 2.6.24 does: compares the highest SACKed
     /// sequence number with every retransmitted packet, whenever it has passed the
     /// lowest `sent_nxt` of these packets.
-    fn find_lost_retransmissions(&mut self, news: &mut News) {
+    fn find_lost_retransmissions(&mut self, news: &mut AckFacts) {
         let retrans = self.queue.retrans();
         if self.state != State::Recovery || retrans == 0 {
             return;
