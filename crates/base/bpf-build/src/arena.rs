@@ -196,16 +196,14 @@ fn widened(code: &str) -> Option<String> {
     are_registers.then(|| format!("\tw{to} = w{from}"))
 }
 
-fn rewrite_function(
-    name: &str,
-    lines: &[&str],
-    is_void: bool,
-    out: &mut String,
-) -> Result<(), String> {
-    let code_of = |line: &str| -> String {
-        let code = line.split('#').next().unwrap_or_default();
-        code.trim().to_owned()
-    };
+/// Returns a line without its comment.
+fn code_of(line: &str) -> String {
+    let code = line.split('#').next().unwrap_or_default();
+    code.trim().to_owned()
+}
+
+/// Returns the labels to which code jumps back.
+fn loops(lines: &[&str]) -> BTreeSet<String> {
     let mut at = BTreeMap::new();
     for (number, line) in lines.iter().enumerate() {
         if let Some(label) = label(line.trim()) {
@@ -216,10 +214,43 @@ fn rewrite_function(
         let code = code_of(line);
         Some((number, target(&code)?.to_owned()))
     });
-    let loops: BTreeSet<String> = jumps
+    jumps
         .filter(|(from, to)| at.get(to).is_some_and(|to| to <= from))
         .map(|(_, to)| to)
-        .collect();
+        .collect()
+}
+
+/// Ends the pointers that an instruction uses as anything else: it writes `to`, and reaches memory
+/// by `base`.
+fn end_pointers(
+    pointers: &mut Pointers,
+    code: &str,
+    (to, base): (Option<&str>, Option<&str>),
+    out: &mut String,
+) {
+    if target(code).is_some() {
+        pointers.end(out, |_| true);
+    } else if code.starts_with("call ") {
+        pointers.end(out, |register| CALL_CHANGES.contains(&register));
+    } else if code == "exit" {
+        pointers.end(out, |register| register == "r0");
+    } else {
+        let seen: Vec<String> = named(code).collect();
+        let times = |register: &str| seen.iter().filter(|seen| *seen == register).count();
+        pointers.end(out, |register| {
+            let harmless = [to, base].into_iter().flatten().filter(|r| *r == register);
+            times(register) > harmless.count()
+        });
+    }
+}
+
+fn rewrite_function(
+    name: &str,
+    lines: &[&str],
+    is_void: bool,
+    out: &mut String,
+) -> Result<(), String> {
+    let loops = loops(lines);
     let over = format!("LBB_over_{name}");
     let all: BTreeSet<String> = lines
         .iter()
@@ -256,22 +287,9 @@ fn rewrite_function(
                  one has to be part of its caller (bpf/core.h)"
             ));
         }
-        if target(&code).is_some() {
-            pointers.end(out, |_| true);
-        } else if code.starts_with("call ") {
-            pointers.end(out, |register| CALL_CHANGES.contains(&register));
-        } else if code == "exit" {
-            pointers.end(out, |register| register == "r0");
-            if is_void {
-                push(out, "\tr0 = 0");
-            }
-        } else {
-            let seen: Vec<String> = named(&code).collect();
-            let times = |register: &str| seen.iter().filter(|seen| *seen == register).count();
-            pointers.end(out, |register| {
-                let harmless = [to, base].into_iter().flatten().filter(|r| *r == register);
-                times(register) > harmless.count()
-            });
+        end_pointers(&mut pointers, &code, (to, base), out);
+        if code == "exit" && is_void {
+            push(out, "\tr0 = 0");
         }
         if let Some(base) = base {
             pointers.begin(out, base);

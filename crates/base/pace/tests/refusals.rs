@@ -19,6 +19,7 @@ fn bursts(max_burst_bytes: u32, max_frame_bytes: u32) -> Config {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn lines() {
     let cases = [
         (

@@ -364,6 +364,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn tunnels() {
         let (frame_in, packet_in) = (v4(), inner());
         let (frame_in, packet_in) = (&frame_in[..], &packet_in[..]);

@@ -108,25 +108,7 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
         )
     };
     let ns = |transit: i128| transit as f64 / hz as f64 / 1e3;
-    let mut windows: Vec<Window> = Vec::new();
-    let mut open: Option<(i128, i128, i128)> = None;
-    let close = |(begin_ps, low, high): (i128, i128, i128)| Window {
-        at_s: begin_ps as f64 / 1e12,
-        tsdf_ns: ns(high - low),
-    };
-    for packet in &audio.numbered {
-        let (passed_ps, transit) = transit(packet);
-        open = match open {
-            Some((begin_ps, low, high)) if passed_ps - begin_ps <= WINDOW_PS => {
-                Some((begin_ps, low.min(transit), high.max(transit)))
-            }
-            before => {
-                windows.extend(before.map(close));
-                Some((passed_ps, transit, transit))
-            }
-        };
-    }
-    windows.extend(open.map(close));
+    let windows = windows(audio.numbered.iter().map(transit), ns);
     let first_delay = first.map_or(0, |n| first_delay(first_ps, n.timestamp, hz));
     let delays = audio
         .numbered
@@ -150,18 +132,7 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
         .fold(0.0, f64::max);
     let intervals = stream.packets.windows(2);
     let intervals = intervals.map(|pair| (pair[1].time_ps - pair[0].time_ps) as f64 / 1e3);
-    let numbers = || audio.numbered.iter().map(|n| n.sequence);
-    let mut known: Vec<i64> = numbers().collect();
-    known.sort_unstable();
-    known.dedup();
-    let span = known.first().zip(known.last());
-    let all = span.map_or(0, |(first, last)| last.abs_diff(*first) + 1);
-    let mut highest = i64::MIN;
-    let reordered = numbers().filter(|number| {
-        let behind = *number < highest;
-        highest = highest.max(*number);
-        behind
-    });
+    let numbers: Vec<i64> = audio.numbered.iter().map(|n| n.sequence).collect();
     AudioResult {
         sampling_hz: audio.sampling_hz,
         packet_samples: audio.samples,
@@ -169,8 +140,8 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
         channels: audio.channels,
         sample_bytes: audio.sample_bytes,
         packets: stream.packets.len() as u64,
-        lost: all - known.len() as u64,
-        reordered: reordered.count() as u64,
+        lost: lost(&numbers),
+        reordered: reordered(&numbers),
         interval_ns: range(intervals),
         delay_ns,
         tsdf_max_ns,
@@ -182,6 +153,51 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
         },
         notes,
     }
+}
+
+/// Divides packets into windows of a second and returns the TS-DF of each. Packets come as time since
+/// the first, ps, and transit time, of which `ns` makes nanoseconds.
+fn windows(packets: impl Iterator<Item = (i128, i128)>, ns: impl Fn(i128) -> f64) -> Vec<Window> {
+    let mut windows: Vec<Window> = Vec::new();
+    let mut open: Option<(i128, i128, i128)> = None;
+    let close = |(begin_ps, low, high): (i128, i128, i128)| Window {
+        at_s: begin_ps as f64 / 1e12,
+        tsdf_ns: ns(high - low),
+    };
+    for (passed_ps, transit) in packets {
+        open = match open {
+            Some((begin_ps, low, high)) if passed_ps - begin_ps <= WINDOW_PS => {
+                Some((begin_ps, low.min(transit), high.max(transit)))
+            }
+            before => {
+                windows.extend(before.map(&close));
+                Some((passed_ps, transit, transit))
+            }
+        };
+    }
+    windows.extend(open.map(close));
+    windows
+}
+
+/// Returns how many sequence numbers between the least and the greatest are missing.
+fn lost(numbers: &[i64]) -> u64 {
+    let mut known = numbers.to_vec();
+    known.sort_unstable();
+    known.dedup();
+    let span = known.first().zip(known.last());
+    let all = span.map_or(0, |(first, last)| last.abs_diff(*first) + 1);
+    all - known.len() as u64
+}
+
+/// Returns how many packets came after one with a greater sequence number.
+fn reordered(numbers: &[i64]) -> u64 {
+    let mut highest = i64::MIN;
+    let behind = numbers.iter().filter(|number| {
+        let is_behind = **number < highest;
+        highest = highest.max(**number);
+        is_behind
+    });
+    behind.count() as u64
 }
 
 /// Returns the delay of a packet after its timestamp, in ps × hz, taken for the one that is nearest

@@ -226,13 +226,6 @@ pub fn measure(stream: &Stream, video: Video, options: &Options) -> Result<Video
         buffers.sort_by_key(|buffer| buffer.schedule != shown);
     }
     let times = ReadTimes::new(video.rate, nominal, video.raster, Schedule::Linear, None);
-    let fpt = |start: &Start| {
-        let number = times.nearest(start.datum(&times));
-        let reference = times.datum(number) - times.offset();
-        start
-            .first_ps
-            .map(|ps| (ps * times.scale() - reference) as f64 / times.scale() as f64)
-    };
     let results = pictures.pictures.iter().zip(&starts).enumerate();
     let results: Vec<_> = results
         .map(|(at, (picture, start))| {
@@ -242,7 +235,7 @@ pub fn measure(stream: &Stream, video: Video, options: &Options) -> Result<Video
                 at_s: (start.time_ps - origin_ps) as f64 / PS_PER_S,
                 packets: picture.packets,
                 lost: picture.lost,
-                fpt_ns: fpt(start).map(|ps| ps / PS_PER_NS),
+                fpt_ns: first_packet_ps(&times, start).map(|ps| ps / PS_PER_NS),
                 cinst_max: network.by_picture.get(at).copied().unwrap_or(0),
                 vrx,
                 late,
@@ -270,6 +263,16 @@ pub fn measure(stream: &Stream, video: Video, options: &Options) -> Result<Video
         notes: video.notes,
         pictures: results,
     })
+}
+
+/// Returns the time from a picture's nominal begin to its first packet, ps; `None` if that was lost.
+fn first_packet_ps(times: &ReadTimes, start: &Start) -> Option<f64> {
+    let number = times.nearest(start.datum(times));
+    let reference = times.datum(number) - times.offset();
+    let scale = times.scale();
+    start
+        .first_ps
+        .map(|ps| (ps * scale - reference) as f64 / scale as f64)
 }
 
 /// Returns the range of values; `None` if there are none.

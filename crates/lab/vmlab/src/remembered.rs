@@ -122,6 +122,7 @@ done
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn a_guest_runs_again_if_any_input_differs() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();

@@ -42,6 +42,7 @@ fn timed_out(timeouts: u32, sacked_out: u32, resent_before: Option<Resent>) -> F
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_change_of_a_pause_has_its_cause() {
     let closed = Facts {
         packets_out: 0,

@@ -253,13 +253,8 @@ impl Topology {
     }
 
     fn add_segment(&mut self, index: usize, spec: &SegmentSpec) -> Result<(), Fault> {
-        let fault = |key: &'static str, value: String, expected: &str| Fault {
-            owner: format!("segment \"{}\"", spec.name),
-            index,
-            is_segment: true,
-            key,
-            value,
-            expected: expected.to_owned(),
+        let fault = |key: &'static str, value: String, expected: &str| {
+            segment_fault(index, spec, key, value, expected)
         };
         let quoted = |text: &str| format!("\"{text}\"");
         if !is_name(&spec.name) {
@@ -270,70 +265,15 @@ impl Topology {
         if taken {
             return Err(fault("name", quoted(&spec.name), "a name not in use"));
         }
-        let values: [(&'static str, u64, u64, u64, &str); 6] = [
-            ("rate", spec.rate_bps, 1, MOST_RATE_BPS, "1bit to 100tbit"),
-            (
-                "period",
-                spec.period_ns,
-                LEAST_PERIOD_NS,
-                MOST_PERIOD_NS,
-                "100us to 1s",
-            ),
-            (
-                "slot",
-                spec.slot_ns,
-                0,
-                spec.period_ns.saturating_sub(1),
-                "a time below the period",
-            ),
-            (
-                "mtu",
-                spec.mtu_bytes.into(),
-                (*MTU_BYTES.start()).into(),
-                (*MTU_BYTES.end()).into(),
-                "68 to 65535 bytes",
-            ),
-            (
-                "rt",
-                spec.rt_percent.into(),
-                1,
-                MOST_PERCENT.into(),
-                "1 to 100 per cent",
-            ),
-            (
-                "total",
-                spec.total_percent.into(),
-                spec.rt_percent.into(),
-                MOST_PERCENT.into(),
-                "rt to 100 per cent",
-            ),
-        ];
-        for (key, value, least, most, expected) in values {
+        for (key, value, least, most, expected) in numbers(spec) {
             if !(least..=most).contains(&value) {
                 return Err(fault(key, value.to_string(), expected));
             }
         }
         let id = SegmentId(index);
-        let mut members = Vec::with_capacity(spec.members.len());
-        for name in &spec.members {
-            let known = self.node_names.get(name).copied();
-            let node = known
-                .ok_or_else(|| fault("members", quoted(name), "the name of a host or a router"))?;
-            let of_node = self.nodes.get_mut(node.0);
-            let fresh = of_node.filter(|node| node.segments.last() != Some(&id));
-            let Some(fresh) = fresh else {
-                return Err(fault("members", quoted(name), "each name once"));
-            };
-            fresh.segments.push(id);
-            members.push(node);
-        }
-        if members.len() < 2 {
-            let value = members.len().to_string();
-            return Err(fault("members", value, "at least two names"));
-        }
-        let share = |percent: u32| period_bytes(spec, percent);
+        let members = self.add_members(id, spec)?;
+        let rt_bytes = period_bytes(spec, spec.rt_percent);
         let guard_bytes = guard_bytes(spec);
-        let rt_bytes = share(spec.rt_percent);
         let Some(budget_bytes) = rt_bytes.checked_sub(guard_bytes).filter(|left| *left > 0) else {
             let expected = format!(
                 "a rate at which {} % of a period, {rt_bytes} bytes now, are more than the longest \
@@ -342,27 +282,7 @@ impl Topology {
             );
             return Err(fault("rate", spec.rate_bps.to_string(), &expected));
         };
-        let link = |name: String, direction: Direction| Link {
-            name,
-            segment: id,
-            direction,
-            budget_bytes,
-            total_bytes: share(spec.total_percent),
-        };
-        let first_link = self.links.len();
-        match spec.medium {
-            Medium::Shared => self.links.push(link(spec.name.clone(), Direction::Any)),
-            Medium::Switched => {
-                for (name, node) in spec.members.iter().zip(&members) {
-                    let named = |end: &str| format!("{}/{name}/{end}", spec.name);
-                    self.links.push(link(named("up"), Direction::Up(*node)));
-                    self.links.push(link(named("down"), Direction::Down(*node)));
-                }
-            }
-        }
-        for (at, link) in self.links.iter().enumerate().skip(first_link) {
-            self.link_names.insert(link.name.clone(), LinkId(at));
-        }
+        let first_link = self.add_links(id, spec, &members, budget_bytes);
         self.segment_names.insert(spec.name.clone(), id);
         let is_router = |node: &&NodeId| self.node(**node).is_router;
         let joins_routers = members.iter().filter(is_router).count() > 1;
@@ -373,6 +293,62 @@ impl Topology {
             first_link,
         });
         Ok(())
+    }
+
+    /// Returns the members of a segment, which know of it from now on.
+    fn add_members(&mut self, id: SegmentId, spec: &SegmentSpec) -> Result<Vec<NodeId>, Fault> {
+        let fault =
+            |value: String, expected: &str| segment_fault(id.0, spec, "members", value, expected);
+        let quoted = |text: &str| format!("\"{text}\"");
+        let mut members = Vec::with_capacity(spec.members.len());
+        for name in &spec.members {
+            let known = self.node_names.get(name).copied();
+            let node =
+                known.ok_or_else(|| fault(quoted(name), "the name of a host or a router"))?;
+            let of_node = self.nodes.get_mut(node.0);
+            let fresh = of_node.filter(|node| node.segments.last() != Some(&id));
+            let Some(fresh) = fresh else {
+                return Err(fault(quoted(name), "each name once"));
+            };
+            fresh.segments.push(id);
+            members.push(node);
+        }
+        if members.len() < 2 {
+            return Err(fault(members.len().to_string(), "at least two names"));
+        }
+        Ok(members)
+    }
+
+    /// Adds the links of a segment, and returns the index of the first.
+    fn add_links(
+        &mut self,
+        id: SegmentId,
+        spec: &SegmentSpec,
+        members: &[NodeId],
+        budget_bytes: u64,
+    ) -> usize {
+        let link = |name: String, direction: Direction| Link {
+            name,
+            segment: id,
+            direction,
+            budget_bytes,
+            total_bytes: period_bytes(spec, spec.total_percent),
+        };
+        let first_link = self.links.len();
+        match spec.medium {
+            Medium::Shared => self.links.push(link(spec.name.clone(), Direction::Any)),
+            Medium::Switched => {
+                for (name, node) in spec.members.iter().zip(members) {
+                    let named = |end: &str| format!("{}/{name}/{end}", spec.name);
+                    self.links.push(link(named("up"), Direction::Up(*node)));
+                    self.links.push(link(named("down"), Direction::Down(*node)));
+                }
+            }
+        }
+        for (at, link) in self.links.iter().enumerate().skip(first_link) {
+            self.link_names.insert(link.name.clone(), LinkId(at));
+        }
+        first_link
     }
 
     /// Returns the nodes.
@@ -458,6 +434,65 @@ impl Topology {
             }
         }
     }
+}
+
+fn segment_fault(
+    index: usize,
+    spec: &SegmentSpec,
+    key: &'static str,
+    value: String,
+    expected: &str,
+) -> Fault {
+    Fault {
+        owner: format!("segment \"{}\"", spec.name),
+        index,
+        is_segment: true,
+        key,
+        value,
+        expected: expected.to_owned(),
+    }
+}
+
+/// The numbers of a segment: key, value, least, most, and what is expected.
+fn numbers(spec: &SegmentSpec) -> [(&'static str, u64, u64, u64, &'static str); 6] {
+    [
+        ("rate", spec.rate_bps, 1, MOST_RATE_BPS, "1bit to 100tbit"),
+        (
+            "period",
+            spec.period_ns,
+            LEAST_PERIOD_NS,
+            MOST_PERIOD_NS,
+            "100us to 1s",
+        ),
+        (
+            "slot",
+            spec.slot_ns,
+            0,
+            spec.period_ns.saturating_sub(1),
+            "a time below the period",
+        ),
+        (
+            "mtu",
+            spec.mtu_bytes.into(),
+            (*MTU_BYTES.start()).into(),
+            (*MTU_BYTES.end()).into(),
+            "68 to 65535 bytes",
+        ),
+        (
+            "rt",
+            spec.rt_percent.into(),
+            1,
+            MOST_PERCENT.into(),
+            "1 to 100 per cent",
+        ),
+        (
+            "total",
+            spec.total_percent.into(),
+            spec.rt_percent.into(),
+            MOST_PERCENT.into(),
+            "rt to 100 per cent",
+        ),
+    ]
 }
 
 /// Returns the wire bytes of a share of a period, rounded down.

@@ -216,32 +216,8 @@ fn main() {
     let mut manager = manager.unwrap();
     let mut rng = Pcg32::new(SEED, 1);
 
-    let mut deciding = Times::default();
-    let mut storing = Times::default();
-    let (mut live, mut refused) = (vec![], 0_u64);
     let mut next = 0;
-    while (live.len() as u64) < wanted {
-        let mut changes = vec![];
-        for _ in 0..256.min(wanted - live.len() as u64) {
-            let start = Instant::now();
-            manager.command(S, 0, reserve(&mut rng, next));
-            deciding.add(start);
-            let (more, count) = granted(&mut manager);
-            match count {
-                1 => live.push(next),
-                _ => refused += 1,
-            }
-            changes.extend(more);
-            next += 1;
-        }
-        let start = Instant::now();
-        store.apply(&changes).unwrap();
-        storing.add(start);
-    }
-    println!("{} reservations granted, {refused} refused", live.len());
-    deciding.line("deciding alone, as the network fills", 1);
-    storing.line("storing alone, 256 in a transaction", 256);
-
+    let mut live = fill(&mut manager, &mut store, &mut rng, &mut next, wanted);
     for batch in [1, 16, 64] {
         churn(
             &mut manager,
@@ -252,6 +228,49 @@ fn main() {
             batch,
         );
     }
+    refresh(&mut manager, &mut store, &live);
+    write_alone(&mut manager, &mut store, next);
+    drop(store);
+    restore(&path, topology, limits, &manager);
+}
+
+/// Reserves until `wanted` reservations are granted, and returns their numbers.
+fn fill(
+    manager: &mut Manager,
+    store: &mut SqliteStore,
+    rng: &mut Pcg32,
+    next: &mut u64,
+    wanted: u64,
+) -> Vec<u64> {
+    let mut deciding = Times::default();
+    let mut storing = Times::default();
+    let (mut live, mut refused) = (vec![], 0_u64);
+    while (live.len() as u64) < wanted {
+        let mut changes = vec![];
+        for _ in 0..256.min(wanted - live.len() as u64) {
+            let start = Instant::now();
+            manager.command(S, 0, reserve(rng, *next));
+            deciding.add(start);
+            let (more, count) = granted(manager);
+            match count {
+                1 => live.push(*next),
+                _ => refused += 1,
+            }
+            changes.extend(more);
+            *next += 1;
+        }
+        let start = Instant::now();
+        store.apply(&changes).unwrap();
+        storing.add(start);
+    }
+    println!("{} reservations granted, {refused} refused", live.len());
+    deciding.line("deciding alone, as the network fills", 1);
+    storing.line("storing alone, 256 in a transaction", 256);
+    live
+}
+
+/// Refreshes reservations, one in a transaction.
+fn refresh(manager: &mut Manager, store: &mut SqliteStore, live: &[u64]) {
     let mut refreshing = Times::default();
     for n in 0..CHURN {
         let id = format!("x{}", live[(n * 7919) as usize % live.len()]);
@@ -267,18 +286,21 @@ fn main() {
                 lease_ns,
             },
         );
-        let (changes, count) = granted(&mut manager);
+        let (changes, count) = granted(manager);
         store.apply(&changes).unwrap();
         refreshing.add(start);
         assert_eq!(count, 1);
     }
     refreshing.line("refreshing with SQLite, one in a transaction", 1);
+}
 
+/// Writes the records of one reservation again and again, and removes them.
+fn write_alone(manager: &mut Manager, store: &mut SqliteStore, next: u64) {
     // The same bytes without a manager: a reservation has two records.
     let mut rng = Pcg32::new(SEED, 2);
     let mut plain = Times::default();
     manager.command(S, 0, reserve(&mut rng, next));
-    let (sample, _) = granted(&mut manager);
+    let (sample, _) = granted(manager);
     for n in 0..PLAIN {
         let changes: Vec<_> = sample
             .iter()
@@ -302,10 +324,12 @@ fn main() {
         .collect();
     store.apply(&removed).unwrap();
     store.apply(&sample).unwrap();
-    drop(store);
+}
 
+/// Restores the manager from its store.
+fn restore(path: &Path, topology: Arc<Topology>, limits: Limits, manager: &Manager) {
     let start = Instant::now();
-    let records = SqliteStore::open(&path).unwrap().load().unwrap();
+    let records = SqliteStore::open(path).unwrap().load().unwrap();
     let bytes: usize = records
         .iter()
         .map(|(key, value)| key.len() + value.len())

@@ -167,6 +167,7 @@ fn post(path: &str, kind: &str, body: &str) -> Vec<u8> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn bad_requests_are_refused_in_a_sentence_and_change_nothing() {
     let running = start(Access::Open, None);
     let good = serde_json::to_string(&body("x")).unwrap();

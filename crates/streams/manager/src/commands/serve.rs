@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -14,13 +15,14 @@ use clap::Args;
 use linux_io::clock::{boot_id, boottime_ns};
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
+use rustls::ServerConfig;
 use tokio::sync::oneshot;
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, some_time, time};
 use crate::access::{self, Access};
 use crate::client::{Client, Tls};
-use crate::engine;
+use crate::engine::{self, Engine};
 use crate::etcd;
 use crate::etcd::gateway::Gateway;
 use crate::etcd::shared::Shared;
@@ -137,19 +139,7 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
         in_force_ns: args.in_force_within,
         ..Limits::default()
     };
-    let boot = boot_id().context("the id of the boot")?;
-    let clock = (boot.as_str(), boottime_ns()?);
-    let topology = Arc::new(file.topology);
-    let given = args.store.as_deref().unwrap_or_default();
-    let decider = match given.strip_prefix("etcd:") {
-        Some(urls) => shared(args, (&name, topology), limits, urls, boot.clone())?,
-        None => {
-            let mut store = store(given)?;
-            let records = store.load()?;
-            let manager = Manager::restore(&name, topology, limits, records, clock)?;
-            Decider::Alone(Box::new(manager), store)
-        }
-    };
+    let decider = decider(args, (&name, Arc::new(file.topology)), limits)?;
     let others = match decider {
         Decider::Alone(..) => peers(args, &name, &file.managers)?,
         // Managers that share a store send each other nothing.
@@ -168,7 +158,6 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
         access: Arc::new(access),
         peers: Arc::new(app_peers),
     };
-    let on_failure = engine.clone();
     let scheme = if tls.is_some() { "https" } else { "http" };
     if let Some(path) = &args.address_file {
         let text = format!("{scheme}://{address}\n");
@@ -176,23 +165,14 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
     }
     let (stop_serving, end) = oneshot::channel();
     thread::scope(|threads| {
-        let serving = threads.spawn(move || -> Result<()> {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
-            let served = runtime.block_on(serve(listener, tls, router(app), end));
+        let on_failure = engine.clone();
+        let serving = threads.spawn(move || {
+            let served = run_service(listener, tls, app, end);
             // Without the service the manager is of no use.
             on_failure.stop();
-            Ok(served?)
+            served
         });
-        let waiting = threads.spawn(move || {
-            while !engine.has_ended() {
-                let waited = readable(&[std::os::fd::AsFd::as_fd(&signals)], SIGNAL_NS);
-                if waited.is_err() || signals.came().unwrap_or(true) {
-                    return engine.stop();
-                }
-            }
-        });
+        let waiting = threads.spawn(move || stop_on_signal(&engine, &signals));
         note(&format!(
             "pspacer: manager {name} at {scheme}://{address}; SIGINT or SIGTERM ends it"
         ));
@@ -216,6 +196,42 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
         served
     })?;
     Ok(Outcome::default())
+}
+
+/// Serves requests until `end`.
+fn run_service(
+    listener: TcpListener,
+    tls: Option<ServerConfig>,
+    app: App,
+    end: oneshot::Receiver<()>,
+) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(serve(listener, tls, router(app), end))?)
+}
+
+/// Stops the manager when a signal comes, or cannot be waited for.
+fn stop_on_signal(engine: &Engine, signals: &Signals) {
+    while !engine.has_ended() {
+        let waited = readable(&[signals.as_fd()], SIGNAL_NS);
+        if waited.is_err() || signals.came().unwrap_or(true) {
+            return engine.stop();
+        }
+    }
+}
+
+fn decider(args: &ManagerArgs, own: (&str, Arc<Topology>), limits: Limits) -> Result<Decider> {
+    let boot = boot_id().context("the id of the boot")?;
+    let given = args.store.as_deref().unwrap_or_default();
+    if let Some(urls) = given.strip_prefix("etcd:") {
+        return shared(args, own, limits, urls, boot);
+    }
+    let mut store = store(given)?;
+    let records = store.load()?;
+    let clock = (boot.as_str(), boottime_ns()?);
+    let manager = Manager::restore(own.0, own.1, limits, records, clock)?;
+    Ok(Decider::Alone(Box::new(manager), store))
 }
 
 /// Who decides.
