@@ -128,7 +128,7 @@ enum psp_trial_state {
 	PSP_TRIAL_DRAIN,	/* until the driver has released all */
 };
 
-/* Trials of gap frames that prove that the wire is a clock: psp_dev.c. */
+/* Trials of gap frames that prove that the wire is a clock: psp_proof.c. */
 struct psp_trial {
 	u8 state;		/* enum psp_trial_state */
 	bool second;		/* of two: three times as long as the first */
@@ -408,7 +408,7 @@ struct psp_qdisc {
 	u16 queue;			/* transmit queue for all frames */
 	u64 aligned_at;			/* pace.stats.periods when the clocks were read */
 
-	/* Is the wire a clock?  psp_dev.c */
+	/* Is the wire a clock?  psp_proof.c */
 	struct psp_line_watch watch;
 	u64 handed_bytes;		/* wire bytes handed to the device, gaps included */
 	u32 link_changes;		/* carrier changes when the watch began */
@@ -670,6 +670,7 @@ static u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class 
 #include "psp_launch.c"
 #include "psp_class.c"
 #include "psp_dev.c"
+#include "psp_proof.c"
 
 /*
  * Deadlines.  The delivery time of a frame (skb->tstamp) says when it
@@ -1591,7 +1592,7 @@ static struct sk_buff *psp_send_gap(struct psp_qdisc *q, u32 gap_bytes,
 	return skb;
 }
 
-/* Proof that the wire is a clock: psp_dev.c, "Trials". */
+/* Proof that the wire is a clock: psp_proof.c, "Trials". */
 
 /* Wakes the root after pause_ns, or when a frame is due before. */
 static void psp_trial_sleep(struct psp_qdisc *q, u64 pause_ns, u64 now_ns)

@@ -57,7 +57,11 @@ static void fault_carrier(struct wire_cable *cable, bool cut)
 	rtnl_unlock();
 }
 
-static void fault_control(struct wire_cable *cable, bool drop)
+/*
+ * Sets which frames both NICs drop: control frames if drop_control is 1, and
+ * drop_gaps of 100 gap frames. What is beyond its largest value stays.
+ */
+static void fault_drops(struct wire_cable *cable, u64 drop_control, u64 drop_gaps)
 {
 	struct wire_end *end;
 	int side;
@@ -65,22 +69,12 @@ static void fault_control(struct wire_cable *cable, bool drop)
 	for (side = 0; side < 2; side++) {
 		end = cable->end[side];
 		spin_lock_bh(&end->lock);
-		end->fault.drop_control = drop;
-		fault_any(end);
-		spin_unlock_bh(&end->lock);
-	}
-}
-
-static void fault_gaps(struct wire_cable *cable, u32 percent)
-{
-	struct wire_end *end;
-	int side;
-
-	for (side = 0; side < 2; side++) {
-		end = cable->end[side];
-		spin_lock_bh(&end->lock);
-		end->fault.drop_gaps = percent;
-		end->fault.drop_gaps_sum = 0;
+		if (drop_control <= 1)
+			end->fault.drop_control = drop_control;
+		if (drop_gaps <= 100) {
+			end->fault.drop_gaps = drop_gaps;
+			end->fault.drop_gaps_sum = 0;
+		}
 		fault_any(end);
 		spin_unlock_bh(&end->lock);
 	}
@@ -187,10 +181,7 @@ int wire_fault_write(struct wire_cable *cable, char *line)
 		fault_rate(cable, rate_bps);
 	if (carrier < 2)
 		fault_carrier(cable, !carrier);
-	if (drop_control < 2)
-		fault_control(cable, drop_control);
-	if (drop_gaps <= 100)
-		fault_gaps(cable, drop_gaps);
+	fault_drops(cable, drop_control, drop_gaps);
 	if (tx_pause < 2)
 		fault_tx_pause(cable, tx_pause);
 	return queues ? fault_queues(cable, queues) : 0;

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Is the wire a clock?  Trials of gap frames prove it, and then the release of
+ * frames is watched.
+ */
+
+/*
+ * Returns the most bytes that the device may hold: its ring, or less with a
+ * byte queue limit.
+ */
+static u64 psp_held_bytes(const struct psp_qdisc *q)
+{
+	u64 held_bytes = q->line.ring_bytes;
+#ifdef CONFIG_BQL
+	const struct dql *dql = &q->sch->dev_queue->dql;
+
+	if (READ_ONCE(dql->num_queued))
+		held_bytes = min_t(u64, held_bytes, READ_ONCE(dql->limit));
+#endif
+	return held_bytes;
+}
+
+/*
+ * Trials.  In mode timer rates are right whatever the wire does.  So each mode
+ * is timer until the wire has taken its time for two trials of gap frames, the
+ * second three times as long as the first, handed out when no frame is due.
+ * The time from the first frame of a trial to the release of the last is what
+ * the line takes and some more: completions are late, the host is held up.  The
+ * second trial took longer than the first by what the line takes for the
+ * difference, or the wire is no clock.  A packet buffer of the device that takes
+ * a trial at once makes it look so, too; then the trials get longer, up to what
+ * no device holds, where psp_watch_check() gives the verdict.
+ *
+ * From then on the release of frames is watched: psp_proof_check().
+ * docs/decisions/qdisc.md, "Is the wire a clock?".
+ */
+
+/*
+ * The first trial: 1 ms; on slow lines more, for a few frames, and because
+ * packet buffers take as many bytes there.
+ */
+#define PSP_TRIAL_NS		NSEC_PER_MSEC
+#define PSP_TRIAL_NS_SLOW	(10 * NSEC_PER_MSEC)
+#define PSP_TRIAL_BYTES		16384u
+#define PSP_TRIAL_FRAMES	4
+/* So much longer the trials get if the first ones took no time. */
+#define PSP_TRIAL_GROWTH	4
+#define PSP_TRIAL_SECOND	3
+/* Of the difference, in eighths: proved from here on; no time below there. */
+#define PSP_TRIAL_PROVED	7
+#define PSP_TRIAL_FAST		4
+/* Pairs of the longest trials, for the two suspicions of psp_watch_confirm(). */
+#define PSP_TRIAL_LAST		4
+/* More pairs of one length, if neither trial was released early. */
+#define PSP_TRIAL_TRIES		4
+/* How often psp looks whether the device has released a trial. */
+#define PSP_TRIAL_LOOK_NS	(50 * NSEC_PER_USEC)
+/* After a failure, and twice as long each time, up to 2^10 times. */
+#define PSP_TRIAL_PAUSE_NS	NSEC_PER_SEC
+#define PSP_TRIAL_PAUSES	10
+/* After so long all failures are forgotten. */
+#define PSP_PROOF_OLD_NS	(60ull * NSEC_PER_SEC)
+
+/* Time of so many bytes on the line. */
+static u64 psp_line_time_ns(const struct psp_qdisc *q, u64 bytes)
+{
+	return pace_mul_div(bytes, PSP_LINE_NS_BITS, q->pace.cfg.line_rate_bps);
+}
+
+/*
+ * Has the driver released all that it had been given when it had been given
+ * `queued` bytes in all?  Without byte queue limits: all gap frames, which are
+ * clones that share the bytes of the template.  `own` of them are in hand.
+ */
+static bool psp_is_released(const struct psp_qdisc *q, unsigned int queued, int own)
+{
+	if (psp_driver_bytes(q))
+		return (int)(psp_completed_bytes(q) - queued) >= 0;
+	return (atomic_read(&skb_shinfo(q->gap)->dataref) & SKB_DATAREF_MASK) <= 1 + own;
+}
+
+static void psp_trial_start(struct psp_qdisc *q, bool second, u64 now_ns)
+{
+	struct psp_trial *t = &q->trial;
+
+	t->state = PSP_TRIAL_SEND;
+	t->second = second;
+	t->left_bytes = t->first_bytes * (second ? PSP_TRIAL_SECOND : 1);
+	t->begin_handed = psp_handed_bytes(q);
+	t->begin_ns = now_ns;
+}
+
+/* Begins a pair of trials if one is asked for, or due.  Root lock. */
+static noinline void psp_trial_begin(struct psp_qdisc *q, u64 now_ns)
+{
+	const struct net_device *dev = qdisc_dev(q->sch);
+	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
+	u32 max_bytes = q->pace.cfg.max_frame_bytes;
+	struct psp_trial *t = &q->trial;
+
+	if (t->state != PSP_TRIAL_OFF || (!q->trial_asked && now_ns < t->next_ns))
+		return;
+	WRITE_ONCE(q->trial_asked, false);
+	/* A link that comes up asks again. */
+	if (!netif_carrier_ok(dev))
+		return;
+	t->first_bytes = max(pace_mul_div(PSP_TRIAL_NS, line_rate_bps, PSP_LINE_NS_BITS),
+			     min_t(u64, PSP_TRIAL_BYTES,
+				   pace_mul_div(PSP_TRIAL_NS_SLOW, line_rate_bps,
+						PSP_LINE_NS_BITS)));
+	t->first_bytes = max_t(u64, t->first_bytes,
+			       PSP_TRIAL_FRAMES * pace_wire_bytes(&q->pace, max_bytes));
+	t->longest = 0;
+	t->tries = 0;
+	t->early_ns = 0;
+	psp_trial_start(q, false, now_ns);
+	psp_watch_start(q);
+}
+
+/* Returns true if the device has released the whole trial. */
+static bool psp_trial_drained(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_trial *t = &q->trial;
+
+	if (t->state == PSP_TRIAL_FLUSH) {
+		t->state = PSP_TRIAL_DRAIN;
+		t->line_ns = psp_line_time_ns(q, psp_handed_bytes(q) - t->begin_handed);
+		q->mark_ns = q->watch.fast_ns;
+		q->mark_queued = psp_driver_bytes(q);
+	}
+	return psp_is_released(q, q->mark_queued, 0);
+}
+
+/* After each failure the next try comes later. */
+static void psp_trial_put_off(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_trial *t = &q->trial;
+
+	t->next_ns = now_ns + (PSP_TRIAL_PAUSE_NS << min_t(u32, t->fails, PSP_TRIAL_PAUSES));
+	t->fails += t->fails < PSP_TRIAL_PAUSES;
+}
+
+static void psp_trial_proved(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_trial *t = &q->trial;
+
+	q->early_max_ns = 2 * t->early_ns + t->first_line_ns / 4;
+	q->proved_gap = q->line.gap;
+	q->proved_link = q->link_changes;
+	q->proved_ns = now_ns;
+	WRITE_ONCE(q->proved_bps, q->pace.cfg.line_rate_bps);
+	WRITE_ONCE(q->proof_work, true);
+	psp_port_work_schedule();
+	/* The work puts gap frames in force. */
+	t->next_ns = now_ns + PSP_TRIAL_PAUSE_NS;
+}
+
+/* The device has released the trial.  Returns true if no other one follows at once. */
+static bool psp_trial_ended(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_trial *t = &q->trial;
+	u64 took_ns = now_ns - t->begin_ns;
+	u32 eighths;
+
+	t->early_ns = max(t->early_ns, psp_line_early_ns(q->mark_ns, now_ns));
+	if (!t->second) {
+		t->first_ns = took_ns;
+		t->first_line_ns = t->line_ns;
+		psp_trial_start(q, true, now_ns);
+		return false;
+	}
+	eighths = psp_line_eighths(t->first_ns, t->first_line_ns, took_ns, t->line_ns);
+	/* The first took longer: a byte queue limit grows while it is in use. */
+	if (eighths < PSP_TRIAL_PROVED && !t->early_ns && t->tries < PSP_TRIAL_TRIES) {
+		t->tries++;
+		psp_trial_start(q, false, now_ns);
+		return false;
+	}
+	if (eighths < PSP_TRIAL_FAST && t->longest < PSP_TRIAL_LAST) {
+		t->first_bytes = min(t->first_bytes * PSP_TRIAL_GROWTH,
+				     q->line.slack_bytes);
+		t->longest += t->first_bytes == q->line.slack_bytes;
+		t->early_ns = 0;
+		psp_trial_start(q, false, now_ns);
+		return false;
+	}
+	psp_trial_stop(q);
+	if (eighths >= PSP_TRIAL_PROVED)
+		psp_trial_proved(q, now_ns);
+	else
+		psp_trial_put_off(q, now_ns);
+	return true;
+}
+
+/* Frames were released before a wire could have sent them: mode timer, and a new proof. */
+static noinline void psp_proof_lapse(struct psp_qdisc *q, u64 now_ns)
+{
+	struct psp_trial *t = &q->trial;
+
+	if (now_ns - q->proved_ns > PSP_PROOF_OLD_NS)
+		t->fails = 0;
+	if (t->fails)
+		psp_trial_put_off(q, now_ns);
+	else
+		t->next_ns = now_ns;
+	t->fails += !t->fails;
+	WRITE_ONCE(q->proved_bps, 0);
+	WRITE_ONCE(q->proof_work, true);
+	psp_port_work_schedule();
+}
+
+/*
+ * Has the driver released frames earlier than any wire sends them?  psp looks
+ * at one frame at a time, before it hands out `skb`.  If the driver has got
+ * something since psp handed out the last frame, it has got all: the stack
+ * gives it all that it has collected.
+ */
+static void psp_proof_check(struct psp_qdisc *q, bool is_gap, u64 now_ns)
+{
+	unsigned int queued = psp_driver_bytes(q);
+
+	if (q->mark_ns) {
+		if (!psp_is_released(q, q->mark_queued, is_gap))
+			return;
+		if (unlikely(psp_line_early_ns(q->mark_ns, now_ns) > q->early_max_ns) &&
+		    !q->proof_work)
+			psp_proof_lapse(q, now_ns);
+		q->mark_ns = 0;
+	}
+	if (queued != q->seen_queued) {
+		q->mark_queued = queued;
+		q->mark_ns = q->watch.fast_ns;
+	}
+	q->seen_queued = queued;
+}
+
+/* Counts a frame or gap frame that the device has taken, while the watch is on. */
+static void psp_watch_handed(struct psp_qdisc *q, const struct sk_buff *skb,
+			     u64 now_ns)
+{
+	bool is_gap = skb_end_pointer(skb) == skb_end_pointer(q->gap);
+	u64 handed = psp_handed_bytes(q), silence_ns;
+	u32 bytes = handed - q->handed_bytes;
+
+	q->handed_bytes = handed;
+	if (q->pace.cfg.mode != PACE_MODE_TIMER)
+		psp_proof_check(q, is_gap, now_ns);
+	silence_ns = psp_line_silence(&q->watch, now_ns);
+	if (unlikely(silence_ns > q->watch.stop_ns) &&
+	    q->pace.cfg.mode != PACE_MODE_TIMER &&
+	    psp_line_dry(&q->watch, now_ns, psp_held_bytes(q)))
+		psp_line_stopped(&q->watch, silence_ns);
+	if (unlikely(psp_line_handed(&q->watch, bytes, now_ns)) &&
+	    !q->suspect) {
+		WRITE_ONCE(q->suspect, true);
+		psp_port_work_schedule();
+	}
+	/* Without byte queue limits: gap frames alone are seen. */
+	if (is_gap && !q->seen_queued)
+		q->mark_ns = q->watch.fast_ns;
+}
