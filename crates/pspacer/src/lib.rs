@@ -44,7 +44,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::FromArgMatches;
-
 use cli::{Cli, Command};
 pub use cli::{GROUPS, STATUSES, command};
 

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{Folder, root, text};
 use serde_json::Value;
+
+use crate::common::{Folder, root, text};
 
 /// Runs a program in an empty folder, with a bare environment.
 fn run(program: &Path, args: &[&str], root: Option<&Path>, from: &Path) -> Output {

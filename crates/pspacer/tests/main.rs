@@ -38,7 +38,7 @@ mod stalls;
 mod stalls_annotate;
 mod stalls_choice;
 mod stalls_follow;
-mod stalls_for_developers;
+mod stalls_for_applications;
 mod stop_explained;
 mod streams;
 mod systemd_lab;

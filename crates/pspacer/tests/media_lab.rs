@@ -6,11 +6,12 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::guest;
 use capture::export::{ExportedDirection, write_pcapng};
 use capture::timeline::TimelineReader;
 use scenario::Kernel;
 use serde_json::Value;
+
+use crate::common::guest;
 
 const MODULES: &[&str] = &["sch_psp", "wire", "sch_etf", "sch_fq"];
 const SNAP_BYTES: usize = 64;

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::guest;
 use scenario::Kernel;
 use serde_json::Value;
+
+use crate::common::guest;
 
 const MODULES: &[&str] = &[
     "sch_psp",

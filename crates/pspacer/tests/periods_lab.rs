@@ -3,9 +3,10 @@
 
 use std::process::Command;
 
-use crate::common::root;
 use scenario::Kernel;
 use serde_json::Value;
+
+use crate::common::root;
 
 fn every_promise_is_kept(kernel: Kernel) {
     let plan = root().join("crates/lab/vmlab/tests/plans/periods.toml");

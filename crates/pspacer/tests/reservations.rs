@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::common::{pspacer, text};
 use crate::hosts::reflector;
-use serde_json::Value;
 
 /// Longest wait for what has to happen at some time.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -423,7 +424,7 @@ fn a_foreign_token_is_refused_and_nothing_changes() {
     assert_eq!(listed.trim(), "[]");
     let out = running.ask("two", "release", &["mine"]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stderr).contains("belongs to another talker"));
+    assert!(text(&out.stderr).contains("belongs to another caller"));
     let listed = text(&running.ask("all", "reservations", &["--json"]).stdout);
     assert!(listed.contains("\"mine\""), "{listed}");
     assert_eq!(

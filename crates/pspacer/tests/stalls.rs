@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer stalls`, run as people run it.
 
-use crate::any_capture;
-
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
+use serde_json::Value;
+
+use crate::any_capture;
 use crate::common::capture::Capture;
 use crate::common::{Folder, text};
-use serde_json::Value;
 
 fn stalls(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));

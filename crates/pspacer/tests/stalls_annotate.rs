@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::common::capture::Capture;
 use crate::common::{Folder, pspacer, refuses, root, text};
-use serde_json::Value;
 
 /// A block of a pcapng file, in either byte order.
 struct Block {

@@ -4,9 +4,10 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::common::capture::Capture;
 use crate::common::{Folder, pspacer, refuses, text};
-use serde_json::Value;
 
 fn json(arguments: &[&str]) -> Value {
     let out = pspacer(&[&["stalls"], arguments, &["--json"]].concat());

@@ -5,10 +5,11 @@
 mod arena;
 mod btf;
 
-use arena::rewrite;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use arena::rewrite;
 
 /// Names of compilers; the first that there is counts.
 const CLANG: [&str; 2] = ["clang-19", "clang"];

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Curves on logarithmic axes of numbers that come from no run.
 
-use crate::scale::Kind;
-use crate::theme::COLOURS;
-
 use crate::figure::Figure;
 use crate::lines::{Line, Lines};
+use crate::scale::Kind;
+use crate::theme::COLOURS;
 
 /// Factor by which the y axis goes beyond the values.
 const ROOM: f64 = 1.2;

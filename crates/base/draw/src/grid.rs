@@ -3,11 +3,10 @@
 
 use units::display::short;
 
-use crate::scale::{Kind, Scale};
-use crate::svg::{Anchor, Canvas, Frame};
-
 use crate::figure::is_narrow;
 use crate::lines::{Line, draw_line, legend, legend_rows};
+use crate::scale::{Kind, Scale};
+use crate::svg::{Anchor, Canvas, Frame};
 
 /// One plot of a grid.
 pub struct Panel {

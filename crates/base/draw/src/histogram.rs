@@ -3,11 +3,10 @@
 
 use units::display::short;
 
-use crate::scale::{Kind, Scale};
-use crate::svg::{Anchor, Canvas, Frame, text_width};
-
 use crate::figure::{Figure, is_narrow};
 use crate::lines::{legend, legend_rows};
+use crate::scale::{Kind, Scale};
+use crate::svg::{Anchor, Canvas, Frame, text_width};
 
 /// One bar: a class and its height.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A level over time, such as that of a buffer, with the values that it may not exceed.
 
-use crate::scale::Kind;
-
 use crate::figure::Figure;
 use crate::lines::{Line, Lines};
+use crate::scale::Kind;
 
 /// Part of the y axis above the values.
 const ROOM: f64 = 1.08;

@@ -4,10 +4,9 @@
 
 use units::display::short;
 
+use crate::figure::is_narrow;
 use crate::scale::{Kind, Scale};
 use crate::svg::{Anchor, Canvas, Frame, spread, text_width};
-
-use crate::figure::is_narrow;
 
 /// A point of a curve: `x, [low, middle, high]` in the axes' units.
 pub type Place = (f64, [f64; 3]);

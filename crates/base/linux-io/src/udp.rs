@@ -11,7 +11,6 @@ use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, RecvMsg, SockaddrStorage, TimestampingFlag, recvmsg, setsockopt,
     sockopt,
 };
-
 use units::time::NS_PER_S;
 
 use crate::clock::{nanoseconds, tai_ahead_s};

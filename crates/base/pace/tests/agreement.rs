@@ -2,9 +2,10 @@
 //! The core and the reference scheduler make the same decisions and keep the
 //! same clocks, step by step, whatever happens to them.
 
-use crate::pair::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes, replay};
 use pace::{Config, Layer, Mode, Order};
 use proptest::prelude::*;
+
+use crate::pair::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes, replay};
 
 fn size() -> impl Strategy<Value = Size> {
     prop_oneof![

@@ -2,8 +2,9 @@
 //! Burstiness (paper 000, 4.1) of classes within the line: where the papers'
 //! two orders keep it, and that the third does everywhere.
 
-use crate::wire::{Random, Wire};
 use pace::{ClassId, Config, Layer, Order};
+
+use crate::wire::{Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 /// What the paper calls an MTU, on the wire: rates count wire bytes here.

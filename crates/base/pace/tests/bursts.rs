@@ -2,8 +2,9 @@
 //! Trains of frames that are handed over as one: what their bytes cost at each
 //! layer, and that the rate does not notice.
 
-use crate::wire::Gigabit;
 use pace::{Burst, ClassConfig, Config, Decision, Layer, Mode, Order, Scheduler};
+
+use crate::wire::Gigabit;
 
 const GBIT: u64 = 1_000_000_000;
 /// Seven frames of 1514 bytes, as paper 002, chapter 5, has them.

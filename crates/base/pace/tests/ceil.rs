@@ -3,8 +3,9 @@
 //! proportion to the rates, never above a ceil, and never at the expense of what
 //! is guaranteed or of best effort.
 
-use crate::wire::{Gigabit, Random, Wire};
 use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
+
+use crate::wire::{Gigabit, Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Guard: a normal frame goes only where it ends before a paced one is due.
 
-use crate::wire::{Gigabit, Random, Wire};
 use pace::{Burst, ClassConfig, ClassId, Config, Decision, Order};
+
+use crate::wire::{Gigabit, Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;

@@ -2,8 +2,9 @@
 //! Hybrid mode on a wire that runs in real time: a timer until a measured lead
 //! before the instant, gap frames from there on.
 
-use crate::wire::{Gigabit, Random};
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
+
+use crate::wire::{Gigabit, Random};
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::wire::Random;
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
+
+use crate::wire::Random;
 
 const GBIT: u64 = 1_000_000_000;
 const MBIT: u64 = 1_000_000;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Gaps and rates: the papers' figures, no drift, and what the wire carries.
 
-use crate::wire::{Gigabit, Random, Wire, line_bytes};
 use pace::{ClassConfig, Config, Decision, Layer, Mode, Order, Scheduler};
+
+use crate::wire::{Gigabit, Random, Wire, line_bytes};
 
 const GBIT: u64 = 1_000_000_000;
 

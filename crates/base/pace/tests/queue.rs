@@ -2,8 +2,9 @@
 //! The queue of clocks alone (core/src/queue.c), as heap, as wheel and while it
 //! changes from one to the other, against an ordered set.
 
-use crate::wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER, replay};
 use proptest::prelude::*;
+
+use crate::wheel_queue::{Model, Random, WHEEL_CAPACITY, WHEEL_NEVER, replay};
 
 /// How far ahead of the smallest value new ones are: what a queue is weak at.
 #[derive(Clone, Copy, Debug)]

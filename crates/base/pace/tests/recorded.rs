@@ -3,8 +3,9 @@
 //! not change: today's are the same. The rates are whole fractions of the line, so that clocks
 //! were whole bytes: what was equal then is equal now.
 
-use crate::wheel_queue::Random;
 use pace::{ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
+
+use crate::wheel_queue::Random;
 
 const LINE_BPS: u64 = 1_000_000_000;
 const CLASSES: usize = 24;

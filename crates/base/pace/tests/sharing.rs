@@ -2,8 +2,9 @@
 //! More demand than line (paper 002, 2.4): exact shares, no bursts, and classes
 //! that come and go.
 
-use crate::wire::{Gigabit, Random, Wire};
 use pace::{Burst, ClassConfig, ClassId, Config, Decision, Layer, Mode, Order, Scheduler};
+
+use crate::wire::{Gigabit, Random, Wire};
 
 const GBIT: u64 = 1_000_000_000;
 

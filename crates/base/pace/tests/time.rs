@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How real time enters: idle spells in gap mode, and timer mode.
 
-use crate::wire::Gigabit;
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
+
+use crate::wire::Gigabit;
 
 const GBIT: u64 = 1_000_000_000;
 /// One byte at 1 Gbit/s.

@@ -3,13 +3,14 @@
 
 use std::io::Write;
 
-use crate::common::{
-    ORDERS, Order, interface, packet, pause, pcap, pcapng_two_clocks, section, udp,
-};
 use capture::reader::{Capture, read_capture};
 use capture::record::{Kind, NO_FLOW};
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
+
+use crate::common::{
+    ORDERS, Order, interface, packet, pause, pcap, pcapng_two_clocks, section, udp,
+};
 
 fn read(bytes: &[u8]) -> Capture {
     read_capture(bytes).unwrap()

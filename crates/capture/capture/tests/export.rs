@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is written as pcapng can be read again.
 
-use crate::common::udp;
 use capture::export::{ExportedDirection, arrivals, write_pcapng};
 use capture::reader::read_capture;
 use capture::record::{Fate, Kind, Record};
 use units::ethernet::wire_bytes;
+
+use crate::common::udp;
 
 fn record(start_ps: u64, frame_bytes: u32, kind: Kind, fate: Fate) -> Record {
     let wire_bytes = wire_bytes(frame_bytes);

@@ -3,11 +3,12 @@
 
 use std::io::{Read, Write};
 
-use crate::common::{ORDERS, Order, block, interface, packet, pause, pcap, section, udp};
 use capture::segment::{HostDirection, Segment};
 use capture::segments::{Counts, Segments, Source};
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
+
+use crate::common::{ORDERS, Order, block, interface, packet, pause, pcap, section, udp};
 
 /// A segment with this sequence number.
 fn tcp(seq: u32) -> Vec<u8> {

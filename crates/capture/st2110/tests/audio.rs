@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Audio streams whose results are known by hand.
 
-use crate::common::{ORIGIN_PS, Timed, US, stream};
 use st2110::audio::{AudioResult, Evenness, measure};
 use st2110::infer::{Contents, Given, contents};
 use st2110::synthetic::Audio;
+
+use crate::common::{ORIGIN_PS, Timed, US, stream};
 
 const MS: i128 = 1000 * US;
 

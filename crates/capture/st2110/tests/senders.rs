@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Senders whose results are known by hand.
 
-use crate::common::{ORIGIN_PS, Timed, US, measured, on_time, sent, stream};
 use st2110::format::{Scan, Schedule};
 use st2110::infer::{Contents, Given, Kind, contents};
 use st2110::limits::SenderType;
 use st2110::video::{Datum, Options, VideoResult, measure};
+
+use crate::common::{ORIGIN_PS, Timed, US, measured, on_time, sent, stream};
 
 fn of(packets: &[Timed]) -> VideoResult {
     measured(packets, &Options::default())

@@ -26,15 +26,14 @@ use std::fs;
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
+use layout::{Layout, PAGE, START};
 use libbpf_rs::{ObjectBuilder, ProgramInput};
+use memory::Memory;
 use pace::{Burst, ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
+use ports::{Place, PortClass, PortConfig, Ports};
 use scenario::Kernel;
 use testkit::guest::test_program;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
-
-use layout::{Layout, PAGE, START};
-use memory::Memory;
-use ports::{Place, PortClass, PortConfig, Ports};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/port.bpf.o"));
 

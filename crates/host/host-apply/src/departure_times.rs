@@ -5,12 +5,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::edt::{Config, Running, Step, steps};
 use anyhow::{Result, anyhow};
 use host_config::{Backend, Device};
 use serde::Serialize;
 use tcpsp::Tc;
 
+use crate::edt::{Config, Running, Step, steps};
 use crate::observe::Observed;
 
 /// Where the kernel lists the modules that are loaded, and those that it can load.

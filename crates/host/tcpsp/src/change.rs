@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes of the kernel's tables, one request each: the kernel makes all of it or nothing.
 
+use linux_io::rtnetlink::Error;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use serde::Serialize;
 
@@ -13,7 +14,6 @@ use crate::message::{
 };
 use crate::options::{ClassOptions, QdiscOptions};
 use crate::table::{PSP, Tc};
-use linux_io::rtnetlink::Error;
 
 /// A qdisc that is written here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

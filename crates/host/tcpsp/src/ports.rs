@@ -4,8 +4,9 @@
 
 use std::io;
 
-use crate::{Class, Counters, Handle, PspClass, PspQdisc, Qdisc, Tc};
 use linux_io::links::{Link, links};
+
+use crate::{Class, Counters, Handle, PspClass, PspQdisc, Qdisc, Tc};
 
 /// A psp qdisc: one of a device, or below mq one of a transmit queue.
 #[derive(Clone, Debug, PartialEq, Eq)]

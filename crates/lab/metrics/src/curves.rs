@@ -72,8 +72,8 @@ pub struct FlowCurves {
     pub queue_bytes: Vec<f64>,
     /// Histogram of the gaps, start to start.
     pub gaps: Vec<Bin>,
-    /// Histogram of the waits from the sender's system call on, if they are known; a byte time
-    /// in a bin means a microsecond.
+    /// Histogram of the waits from the sender's system call on, if they are known, in microseconds:
+    /// here a bin has them in the place of byte times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<Bin>,
     /// Samples of the sender's state, for a sampled TCP flow.

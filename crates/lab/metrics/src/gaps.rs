@@ -2,7 +2,6 @@
 //! Measures gaps: the distance between neighbouring frames, start to start.
 
 use serde::{Deserialize, Serialize};
-
 use units::rounding::thousandths;
 use units::time::PS_PER_S;
 

@@ -6,7 +6,6 @@
 
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng as _;
-
 use units::clock::Span;
 
 /// A stream of random numbers. Streams of one seed are independent of each other:

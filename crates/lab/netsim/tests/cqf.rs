@@ -2,13 +2,14 @@
 //! Cyclic queuing and forwarding: a frame leaves in the cycle after the one it came in, or is
 //! dropped.
 
-use crate::common::{GBIT, Log, Seen, datagrams, greedy, line, ms, pfifo, run};
 use netsim::filter::Filter;
 use netsim::network::NetworkConfig;
 use netsim::qdisc::{CQF_STREAMS, Cqf, CqfConfig, Qdisc};
 use netsim::source::SourceConfig;
 use proptest::prelude::*;
 use units::clock::Span;
+
+use crate::common::{GBIT, Log, Seen, datagrams, greedy, line, ms, pfifo, run};
 
 const CYCLE_PS: u64 = 1_000_000_000;
 const LINE_BPS: u64 = GBIT / 10;

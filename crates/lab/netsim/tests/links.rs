@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every part of a link agrees with arithmetic by hand.
 
-use crate::common::{GBIT, Log, datagrams, greedy, line, ms, pfifo, run, us};
 use capture::record::Fate;
 use netsim::device::DeviceConfig;
 use netsim::network::NetworkConfig;
 use netsim::port::{Port, PortKind};
 use netsim::source::SourceConfig;
 use units::clock::{Span, Time};
+
+use crate::common::{GBIT, Log, datagrams, greedy, line, ms, pfifo, run, us};
 
 /// Returns a port's answers for frames of 1514 bytes at these instants, in ns.
 fn ask(port: &mut Port, at_ns: &[u64]) -> Vec<Result<u64, Fate>> {

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::{GBIT, Log, check_conservation, datagrams, greedy, header, line, ms};
 use netsim::device::DeviceConfig;
 use netsim::network::{FlowConfig, Network, NetworkConfig, TrafficConfig};
 use netsim::packet::{Header, Proto};
@@ -17,6 +16,8 @@ use netsim::tcp::variant::{RACK, V2_6_17};
 use netsim::tcp::{ReceiverConfig, SenderConfig, Variant};
 use proptest::prelude::*;
 use units::clock::{Span, Time};
+
+use crate::common::{GBIT, Log, check_conservation, datagrams, greedy, header, line, ms};
 
 /// A random network's numbers.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The queues of a host, seen by the frames that leave it.
 
-use crate::common::{GBIT, Log, Seen, datagrams, greedy, line, ms, run, us};
 use capture::record::{Fate, Kind};
 use netsim::filter::Filter;
 use netsim::network::NetworkConfig;
@@ -13,6 +12,8 @@ use netsim::rng::{Chance, Rng};
 use netsim::source::SourceConfig;
 use pace::ClassConfig;
 use units::clock::{Span, Time};
+
+use crate::common::{GBIT, Log, Seen, datagrams, greedy, line, ms, run, us};
 
 const FRAME_PS: u64 = 1538 * 8_000;
 

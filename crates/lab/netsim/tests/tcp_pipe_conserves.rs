@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every byte arrives once and in order, whatever the path loses.
 
-use crate::tcp_pipe::{Path, run};
 use netsim::tcp::{Congestion, ReceiverConfig, SenderConfig, variant};
 use proptest::prelude::*;
 use units::clock::Span;
+
+use crate::tcp_pipe::{Path, run};
 
 fn congestion() -> impl Strategy<Value = Congestion> {
     prop_oneof![

@@ -5,9 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use netsim::tcp::Congestion;
+
 use crate::tcp_script::play::{Defaults, play};
 use crate::tcp_script::{Event, read};
-use netsim::tcp::Congestion;
 
 /// The defaults for which packetdrill's scripts are written.
 const TODAY: Defaults = Defaults {

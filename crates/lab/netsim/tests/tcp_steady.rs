@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A transfer costs little per acknowledgement, and repeats exactly.
 
-use crate::tcp_pipe::{Path, run};
 use netsim::tcp::{ReceiverConfig, SenderConfig, variant};
+
+use crate::tcp_pipe::{Path, run};
 
 /// The walks of the scoreboard do not grow with the square of the window: with few single
 /// losses, an acknowledgement looks at few packets.

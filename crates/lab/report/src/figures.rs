@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chooses the figures of a run and of a cell.
 
+use draw::Figure;
 use metrics::curves::Curves;
 use scenario::result::RunResult;
 
 use crate::charts;
 use crate::streams;
-use draw::Figure;
 
 /// Returns the figures over all cells: every flow in a few cells beside each other, else curves
 /// over a swept number, else a comparison of the cells; then the cells over time.
@@ -37,7 +37,7 @@ pub fn cell_figures(curves: &Curves) -> Vec<Figure> {
         charts::transfer(curves),
         charts::bandwidth(curves),
         charts::gaps(curves),
-        charts::queue(curves),
+        charts::burstiness(curves),
     ]
     .into_iter()
     .flatten()

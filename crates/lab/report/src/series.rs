@@ -2,9 +2,8 @@
 //! Makes the few series that a plot can show from a cell's curves: one for each flow, or one
 //! band for each target where the flows are many.
 
-use metrics::curves::{Curves, FlowCurves};
-
 use draw::theme::COLOURS;
+use metrics::curves::{Curves, FlowCurves};
 
 /// Most flows that are drawn as a line each; more flows are drawn as bands.
 pub const MOST_LINES: usize = 8;

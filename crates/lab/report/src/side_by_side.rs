@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares a few cells that carry the same flows, for example under different shapers.
 
+use draw::table::{Table, Value};
 use scenario::result::{CellResult, FlowMetrics, RunResult};
 use units::display::{maybe, number, rate_unit, short, signed};
 
 use crate::streams;
 use crate::sweep::{self, Varying};
-use draw::table::{Table, Value};
 
 /// Most cells: more do not fit beside each other in 80 columns.
 const MOST_CELLS: usize = 3;

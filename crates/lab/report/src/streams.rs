@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of streams on segments: one row for each stream of each cell.
 
+use draw::table::{Table, Tone, Value};
 use scenario::result::{FlowMetrics, RunResult};
 use units::display::{maybe, number};
 
 use crate::sweep::Varying;
-use draw::table::{Table, Tone, Value};
 
 /// Returns whether the run has hosts on segments.
 #[must_use]

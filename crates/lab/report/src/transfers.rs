@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of transfers of known length: one row for each transfer, over all runs.
 
+use draw::table::{Table, Value};
 use scenario::result::{RunResult, TransferRow};
 use units::display::{number, rate_unit};
 
 use crate::sweep::Varying;
-use draw::table::{Table, Value};
 
 /// Returns the rows of a run's `table`.
 #[must_use]

@@ -90,7 +90,7 @@ fn judge(
 }
 
 /// Of what is said with high confidence 99 % is right, with medium 85 %, with low 60 %. Medium
-/// falls short of that where the sender is plain Reno or smoltcp (docs/stalls.md): there it is not
+/// falls short of that where the sender is plain Reno or smoltcp (docs/use/stalls.md): there it is not
 /// less than today. That the capture does not show a cause is no claim.
 #[test]
 fn confidence_says_how_often_a_verdict_is_right() {

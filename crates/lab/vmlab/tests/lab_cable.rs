@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{LONG, run, scenario};
 use scenario::Kernel;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+use crate::common::{LONG, run, scenario};
 
 /// Returns start, type and queue of each record.
 fn records(timeline: &[u8]) -> Vec<(u64, u8, u16)> {

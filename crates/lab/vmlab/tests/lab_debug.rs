@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
-use crate::common::{conformance, kernel_test, no_memory, random_operations};
 use scenario::Kernel;
 use vmlab::Lab;
+
+use crate::common::{conformance, kernel_test, no_memory, random_operations};
 
 /// Limit of processor time; the checkers make the guest some ten times slower.
 const TIMEOUT: Duration = Duration::from_secs(3600);

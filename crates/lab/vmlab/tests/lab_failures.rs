@@ -4,9 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{LONG, run, scenario};
 use scenario::Kernel;
 use vmlab::{Answers, Cache, Error, Failure, Lab, Quiet, ScriptSpec, Sources};
+
+use crate::common::{LONG, run, scenario};
 
 fn failure(error: Error) -> Failure {
     let text = error.to_string();

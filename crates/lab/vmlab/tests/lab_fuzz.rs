@@ -2,9 +2,10 @@
 //! Random netlink operations while frames are under way: the kernel does not complain, nothing
 //! is left behind, and every frame is counted.
 
-use crate::common::{LONG, random_operations};
 use scenario::Kernel;
 use vmlab::Lab;
+
+use crate::common::{LONG, random_operations};
 
 #[test]
 fn a_hundred_thousand_random_operations() {

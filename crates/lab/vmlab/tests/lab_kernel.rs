@@ -3,9 +3,10 @@
 //! and every line of their TAP must be `ok`. Each kernel is a test of its own, so that guests
 //! run side by side.
 
-use crate::common::{LONG, kernel_test, kernel_tests};
 use scenario::Kernel;
 use vmlab::Lab;
+
+use crate::common::{LONG, kernel_test, kernel_tests};
 
 fn run(kernel: Kernel, script: &str) {
     kernel_test(&Lab::find().unwrap(), kernel, script, "", LONG * 2);

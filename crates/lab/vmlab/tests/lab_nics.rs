@@ -2,9 +2,10 @@
 //! psp on real drivers: Debian's generic kernel, with two of each NIC that QEMU emulates,
 //! joined by a hub inside the guest.
 
-use crate::common::{LONG, kernel_test_with};
 use scenario::Kernel;
 use vmlab::Lab;
+
+use crate::common::{LONG, kernel_test_with};
 
 /// QEMU's devices, and Linux's drivers for them.
 const NICS: &[&str] = &[

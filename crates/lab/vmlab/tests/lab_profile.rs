@@ -3,9 +3,10 @@
 
 use std::fs;
 
-use crate::common::{LONG, scenario};
 use scenario::Kernel;
 use vmlab::{CellOutput, Lab, Quiet, RunSpec};
+
+use crate::common::{LONG, scenario};
 
 fn run(profile: bool) -> (CellOutput, Vec<u8>) {
     let more = r#"

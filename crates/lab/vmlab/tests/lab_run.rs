@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{LONG, run, run_on, run_unstored, scenario};
 use scenario::Kernel;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+use crate::common::{LONG, run, run_on, run_unstored, scenario};
 
 /// Returns every file of a cell, by name.
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {

@@ -2,9 +2,10 @@
 //! Runs the conformance cases of `tests/tdc`. `make test` runs all of them on one kernel, and those
 //! with odd and even places in their order on the two others.
 
-use crate::common::{LONG, conformance};
 use scenario::Kernel;
 use vmlab::Lab;
+
+use crate::common::{LONG, conformance};
 
 fn pass(kernel: Kernel, is_wanted: fn(usize) -> bool) {
     conformance(&Lab::find().unwrap(), kernel, LONG * 2, is_wanted);

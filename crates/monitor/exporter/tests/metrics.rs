@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{all_types, class, port, rendered};
 use exporter::{Stalls, families, reservation_families, text};
 use host_config::{ClassNames, Host};
 use manager::api::LinkView;
@@ -15,6 +14,8 @@ use stall::{Cause, Confidence, Direction, Side, Stall, StallKind};
 use tcpsp::ports::{Port, PortClass};
 use tcpsp::stats::{Metric, Stats, Unit};
 use tcpsp::{ClassStats, Dynamic, Handle, TypeOptions};
+
+use crate::common::{all_types, class, port, rendered};
 
 /// The value of a sample.
 fn value<'a>(text: &'a str, sample: &str) -> &'a str {

@@ -10,9 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{all_types, rendered};
 use exporter::text;
 use vmlab::{Cache, Quiet};
+
+use crate::common::{all_types, rendered};
 
 /// A program of the package.
 fn program(name: &str) -> PathBuf {

@@ -12,6 +12,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
+use outputs::{Outputs, Session};
+use recording::Recording;
 use watch::counted::Counted;
 use watch::json::Stream;
 use watch::lines::Lines;
@@ -22,8 +24,6 @@ use watch::{Filter, Network, Tracer};
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
-use outputs::{Outputs, Session};
-use recording::Recording;
 
 /// Time between two readings of the ring buffer: the kernel does not wake the reader.
 const READ_EVERY: Duration = Duration::from_millis(10);

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use capture::segment::{Endpoint, Flags, HostDirection, Segment};
+
 use crate::direction::Direction;
 use crate::flow::Flow;
 use crate::flow::at::At;
@@ -10,7 +12,6 @@ use crate::flow::facts::{Closed, Packets};
 use crate::history::Event;
 use crate::options::Options;
 use crate::recorder::Recorder;
-use capture::segment::{Endpoint, Flags, HostDirection, Segment};
 
 /// Connections of the same two ends that are checked for one whose other direction a segment
 /// may be.

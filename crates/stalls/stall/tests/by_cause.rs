@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Totals over connections.
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{
     Cause, CauseTotal, Confidence, Connection, Direction, Side, Stall, StallKind, by_cause,
 };
+
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 
 const MS: u64 = 1_000_000;
 

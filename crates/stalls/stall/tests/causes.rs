@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One script for each cause, as a capture at the sender has it.
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{Cause, Confidence, Connection, Side, Stall};
+
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 
 fn connection(script: &str) -> Connection {
     let text = format!("{HANDSHAKE}{TEN}{script}");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures that are not as one would like them.
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use capture::segment::{HostDirection, Segment, Timestamps};
 use stall::{Cause, Confidence, Direction, Options, Place, RetransmissionKind, What};
+
+use crate::script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 
 fn all_of(text: &str) -> Vec<Segment> {
     segments(&format!("{HANDSHAKE}{TEN}{text}"), Base::default())

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time grows with the segments, whatever they say. Steps are counted, not seconds.
 
-use crate::script;
-
-use crate::script::{Base, HANDSHAKE, segments};
 use capture::segment::Segment;
 use stall::{Analyser, Options};
+
+use crate::script;
+use crate::script::{Base, HANDSHAKE, segments};
 
 /// Segments under way in each of these.
 const SENT: u32 = 20_000;

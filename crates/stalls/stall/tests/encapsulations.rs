@@ -5,11 +5,12 @@
 use std::io::{Cursor, Read};
 use std::net::IpAddr;
 
-use crate::script::{Base, analyse, segments};
 use capture::segment::{Flags, Segment};
 use capture::segments::{Segments, Source};
 use stall::follow::{Follower, Limits, Report};
 use stall::{Analysis, Options};
+
+use crate::script::{Base, analyse, segments};
 
 /// A tail that was lost, from the handshake on.
 const WHOLE: &str = "

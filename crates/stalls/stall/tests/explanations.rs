@@ -4,8 +4,9 @@
 
 use std::fmt::Write as _;
 
-use crate::script::{Base, analyse, segments};
 use stall::{Cause, Confidence, Connection, Stall};
+
+use crate::script::{Base, analyse, segments};
 
 /// The handshake of a path of 20 ms, captured at the sender and at the receiver.
 const AT_SENDER: &str = "0 S SYN\n20 R SYN\n20 S ack\n20 S 0..1448\n40 R ack 1448\n";

@@ -2,10 +2,11 @@
 //! Stalls judged while packets come: as those of a whole capture, when they are over, and in
 //! bounded memory.
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use capture::segment::Segment;
 use stall::follow::{Because, Follower, Limits, Report};
 use stall::{Cause, Options, Stall, StallKind};
+
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 
 /// Scripts that end with the connection, and a silence in each.
 const SILENCES: [&str; 4] = [

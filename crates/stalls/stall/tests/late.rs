@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{Cause, Confidence, Side, Stall};
+
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 
 fn stalls(script: &str) -> Vec<Stall> {
     let mut all = analyse(&segments(script, Base::default())).connections;

@@ -4,8 +4,9 @@
 
 use std::fmt::Write as _;
 
-use crate::script::{Base, analyse, segments};
 use stall::{Cause, Confidence, Side, Stall};
+
+use crate::script::{Base, analyse, segments};
 
 fn stalls(script: &str) -> Vec<Stall> {
     let mut all = analyse(&segments(script, Base::default())).connections;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! High confidence means that no other explanation fits the packets. Here another does.
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use capture::segment::{Segment, Timestamps};
 use stall::{Analysis, Cause, Confidence, Connection, Side, Stall};
+
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 
 fn connection(script: &str) -> Connection {
     let text = format!("{HANDSHAKE}{TEN}{script}");

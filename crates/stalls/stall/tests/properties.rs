@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What holds for any segments at all.
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 use proptest::prelude::*;
 use stall::Options;
+
+use crate::script::{Base, HANDSHAKE, TEN, analyse, analyse_with, segments};
 
 /// Anything, near enough together to be taken for one connection often.
 fn any_segment() -> impl Strategy<Value = Segment> {

@@ -4,9 +4,10 @@
 
 use std::fmt::Write as _;
 
-use crate::script::{Base, analyse, segments};
 use capture::segment::Timestamps;
 use stall::{Cause, Stall};
+
+use crate::script::{Base, analyse, segments};
 
 /// A server that sends a message now and then, as a capture at the client has it. Its
 /// clock has `hz`, and what comes after `held` ms was held up on the way for so long.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two captures of one conversation, with clocks, delays and losses that are known.
 
-use crate::script;
-
-use crate::script::{HANDSHAKE, TEN, analyse};
 use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 use proptest::prelude::*;
 use stall::two_ends::{Trace, TwoEnds, Unpaired};
 use stall::{Analysis, Cause, Confidence, Side};
+
+use crate::script;
+use crate::script::{HANDSHAKE, TEN, analyse};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 1_700_000_000_000_000_000;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits before the first data and between requests, and idle time that is no stall.
 
-use crate::script::{Base, analyse, segments};
 use stall::{Cause, Confidence, Connection, Direction, Side, Stall, StallKind};
+
+use crate::script::{Base, analyse, segments};
 
 fn connection(script: &str) -> Connection {
     let mut all = analyse(&segments(script, Base::default())).connections;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Closed and small windows, and senders that probe them in each way in use.
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 use stall::{Cause, Confidence, Connection, Side};
+
+use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
 
 fn connection(script: &str) -> Connection {
     let text = format!("{HANDSHAKE}{TEN}{script}");

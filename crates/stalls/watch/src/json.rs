@@ -3,11 +3,12 @@
 
 use std::io::{BufWriter, Result, Write};
 
+use serde::Serialize;
+use stall::Stall;
+
 use crate::counted::Counted;
 use crate::session::{Session, Sink, verdict};
 use crate::{Connection, Cost};
-use serde::Serialize;
-use stall::Stall;
 
 const FORMAT: &str = "pspacer-watch-2";
 

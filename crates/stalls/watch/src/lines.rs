@@ -3,11 +3,12 @@
 
 use std::io::{self, Write};
 
-use crate::counted::Counted;
-use crate::session::{Report, Session, Sink, ends, verdict};
 use draw::Style;
 use stall::report::phrases::{cause, side, words};
 use stall::{Stall, StallKind};
+
+use crate::counted::Counted;
+use crate::session::{Report, Session, Sink, ends, verdict};
 
 /// Most connections named in the summary: those that stalled longest come first.
 const MOST_CONNECTIONS: usize = 20;

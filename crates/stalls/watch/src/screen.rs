@@ -5,8 +5,6 @@ use std::collections::VecDeque;
 use std::io::Result;
 use std::time::Duration;
 
-use crate::session::{Report, Session, Sink, ends};
-use crate::{Connection, Status};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
@@ -16,6 +14,8 @@ use ratatui::{DefaultTerminal, Frame};
 use stall::report::phrases::words;
 
 use crate::lines::{lost_line, stall_line};
+use crate::session::{Report, Session, Sink, ends};
+use crate::{Connection, Status};
 
 /// Number of the last stalls that are shown.
 const STALLS_SHOWN: usize = 6;

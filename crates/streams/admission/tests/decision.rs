@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Decisions whose numbers are computed by hand.
 
-use crate::nets::{FAST, frames, nodes, payload, row, within};
 use admission::{
     FrameSpecification, IpTuple, Ledger, Medium, Refusal, SegmentSpec, StreamRequest, Topology,
     admit, nrt_shares, plan,
 };
 use predict::bounds::{RateLatency, TokenBucket, bounds, isochronous_ns};
+
+use crate::nets::{FAST, frames, nodes, payload, row, within};
 
 const PERIOD_NS: u64 = 10_000_000;
 const SLOT_NS: u64 = 1_000_000;

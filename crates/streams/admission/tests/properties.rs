@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Properties of decisions on random small networks, beside a search that tries every path.
 
-use crate::nets;
-
-use crate::nets::{request, within};
 use admission::{
     Interval, Ledger, LinkUse, Medium, NodeId, NodeSpec, Refusal, SegmentId, SegmentSpec,
     StreamRequest, Topology, TrafficSpecification, admit, nrt_shares, plan,
 };
 use proptest::prelude::*;
+
+use crate::nets;
+use crate::nets::{request, within};
 
 /// A network of up to six nodes and six segments; some are not connected.
 fn network() -> impl Strategy<Value = Topology> {

@@ -107,8 +107,8 @@ pub enum Failure {
     /// No reservation has this id.
     #[error("no reservation has the id {0}")]
     Unknown(String),
-    /// The reservation is another's.
-    #[error("reservation {0} belongs to another talker")]
+    /// The reservation is that of another caller.
+    #[error("reservation {0} belongs to another caller")]
     Forbidden(String),
     /// A manager does not answer.
     #[error("manager {0} does not answer in time; nothing is reserved for longer than its lease")]

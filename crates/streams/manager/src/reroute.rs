@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The route of a stream after a node has begun to send it into another segment. Pure.
 
+use admission::{Grant, ListenerGrant, Refusal, Requirements, StreamRequest, Topology, plan};
+
 use crate::answer::{Answer, Failure};
 use crate::record::Reservation;
-use admission::{Grant, ListenerGrant, Refusal, Requirements, StreamRequest, Topology, plan};
 
 /// Returns the request that a reservation becomes if a node sends its frames into a segment, or the
 /// answer to that. `None`: it sends them there already.

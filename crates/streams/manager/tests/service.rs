@@ -8,8 +8,8 @@ use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
 use admission::{
-    Interval, Listener, Medium, NodeSpec, Requirements, SegmentSpec, StreamRequest, Talker,
-    Topology, TrafficSpecification,
+    Interval, Listener, Medium, NodeSpec, Refusal, Requirements, SegmentSpec, StreamRequest,
+    Talker, Topology, TrafficSpecification,
 };
 use manager::access::{self, Access, sha256};
 use manager::api::{MOST_BODY_BYTES, ReserveBody};
@@ -24,6 +24,7 @@ use manager::server::{ServerTls, serve};
 use manager::service::{App, router};
 use manager::store::{MemoryStore, Store};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 const S: u64 = 1_000_000_000;
@@ -274,6 +275,45 @@ fn bad_requests_are_refused_in_a_sentence_and_change_nothing() {
     let (status, description) = raw(&running, &get("/openapi.json", "GET"));
     assert_eq!(status, 200);
     assert!(description.contains("\"openapi\": \"3.1.0\""));
+}
+
+#[test]
+fn the_description_has_every_reason_for_a_refusal() {
+    let name = || "x".to_owned();
+    let all = [
+        Refusal::Bandwidth {
+            link: name(),
+            needed_bytes: 2,
+            free_bytes: 1,
+        },
+        Refusal::Latency {
+            listener: name(),
+            bound_ns: 2,
+            wanted_ns: 1,
+        },
+        Refusal::NoRoute {
+            talker: name(),
+            listener: name(),
+        },
+        Refusal::StreamIdInUse { stream_id: name() },
+    ];
+    let described: Value = serde_json::from_str(manager::service::OPENAPI).unwrap();
+    let reasons = &described["components"]["schemas"]["Refusal"]["properties"]["reason"]["enum"];
+    let mut expected = vec![];
+    for refusal in all {
+        match refusal {
+            Refusal::Bandwidth { .. }
+            | Refusal::Latency { .. }
+            | Refusal::NoRoute { .. }
+            | Refusal::StreamIdInUse { .. } => {
+                expected.push(serde_json::to_value(&refusal).unwrap()["reason"].clone());
+            }
+            // A request that is not valid has an answer of its own.
+            Refusal::Invalid { .. } => {}
+        }
+    }
+    expected.sort_by_key(ToString::to_string);
+    assert_eq!(reasons, &Value::Array(expected));
 }
 
 #[test]

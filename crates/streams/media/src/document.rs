@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of `pspacer measure --st2110`.
 
-use maud::html;
-
 use draw::histogram::{Histogram, histogram};
 use draw::level::{Level, level};
 use draw::page::{Text, document, figure, paragraph, table};
 use draw::table::Table;
+use maud::html;
 
 /// What the page shows of a stream.
 #[derive(Clone, Debug, Default)]

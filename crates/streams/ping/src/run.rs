@@ -9,9 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 
-use crate::packet::{Header, Kind, MOST_BYTES};
-use crate::schedule::Schedule;
-use crate::statistics::{Outcome, REMEMBERED, Results, Sent, Statistics};
 use anyhow::Result;
 use linux_io::clock::{monotonic_ns, sleep_until, tai_ns};
 use linux_io::priority::{Scheduling, schedule};
@@ -19,6 +16,10 @@ use linux_io::signals::Signals;
 use linux_io::udp::{Class, TimestampedSocket};
 use linux_io::wait::{BATCH, readable};
 use serde::Serialize;
+
+use crate::packet::{Header, Kind, MOST_BYTES};
+use crate::schedule::Schedule;
+use crate::statistics::{Outcome, REMEMBERED, Results, Sent, Statistics};
 
 /// Time before the first probe, so that both threads run by then.
 const LEAD_NS: u64 = 20_000_000;

@@ -3,11 +3,12 @@
 
 use std::fmt::Write;
 
+use units::display::{count, number, short};
+use units::time::NS_PER_MS;
+
 use crate::delays::Summary;
 use crate::run::{Answer, Done, Plan};
 use crate::statistics::Outcome;
-use units::display::{count, number, short};
-use units::time::NS_PER_MS;
 
 /// Returns the first line.
 #[must_use]

@@ -211,7 +211,7 @@ impl Answer {
         let directions = if self.round_trip {
             "there and back"
         } else {
-            "one directions"
+            "one way"
         };
         format!("Delay over {routers}, {directions}")
     }

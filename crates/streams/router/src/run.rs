@@ -15,17 +15,17 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use frame::Frame;
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
+use shared::Router;
+use threads::{ip_thread, itm_thread, receive_thread, rt_ip_thread};
 use units::time::NS_PER_S;
 
 use crate::config::Config;
 use crate::counters::{DeviceReport, Report, StreamReport};
 use crate::itm::Itm;
-use frame::Frame;
-use shared::Router;
-use threads::{ip_thread, itm_thread, receive_thread, rt_ip_thread};
 
 pub use error::RunError;
 

@@ -2,9 +2,10 @@
 //! Reads any bytes as a port and operations on it: the input of a fuzzer
 //! (docs/contribute/fuzzing.md).
 
-use super::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes};
 use arbitrary::{Result, Unstructured};
 use pace::{Config, Layer, Mode, Order};
+
+use super::{FRAMES_MAX, Op, Pair, Part, Size, burst_bytes};
 
 const OPS_MAX: usize = 120;
 const CLASSES_MAX: usize = 200;

@@ -5,9 +5,11 @@
 mod bytes;
 mod reservation;
 
-use crate::reference::{Choice, Reference, Type, wrapped};
-use pace::{Burst, ClassConfig, ClassId, Config, Decision, LEAD_MAX_PS, Mode, Order, Scheduler};
 use std::collections::{BTreeMap, VecDeque};
+
+use pace::{Burst, ClassConfig, ClassId, Config, Decision, LEAD_MAX_PS, Mode, Order, Scheduler};
+
+use crate::reference::{Choice, Reference, Type, wrapped};
 
 pub use bytes::replay;
 

@@ -2,9 +2,10 @@
 //! Classes by the period, in core and reference. The frames of rt classes are kept
 //! here, as a host keeps them.
 
+use pace::{Burst, ClassConfig, ClassId, Period};
+
 use super::{Config, Pair};
 use crate::reference::Type;
-use pace::{Burst, ClassConfig, ClassId, Period};
 
 impl Pair {
     /// A frame arrives; an rt class keeps its length.

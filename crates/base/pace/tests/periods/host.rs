@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host of one port at 100 Mbit/s whose frames are all of one length.
 
-use crate::wire::line_bytes;
-use pace::{ClassConfig, ClassId, Config, Decision, Order, Period, Scheduler};
 use std::collections::BTreeMap;
+
+use pace::{ClassConfig, ClassId, Config, Decision, Order, Period, Scheduler};
+
+use crate::wire::line_bytes;
 
 pub const MBIT: u64 = 1_000_000;
 pub const LINE: u64 = 100 * MBIT;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Periods and reservations that a port refuses.
 
-use super::host::{BUDGET, LINE, config};
 use pace::{ClassConfig, Config, Error, Period, Scheduler};
+
+use super::host::{BUDGET, LINE, config};
 
 #[test]
 fn refusals() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each class sends in a period: reservations, late frames, excess, the budget.
 
-use super::host::{BUDGET, ENDLESS, FRAME, Host, LINE, MBIT, PERIOD_BYTES, PERIOD_NS, config};
 use pace::{ClassConfig, Config, Decision, Layer, Mode, Period};
+
+use super::host::{BUDGET, ENDLESS, FRAME, Host, LINE, MBIT, PERIOD_BYTES, PERIOD_NS, config};
 
 #[test]
 fn what_comes_in_a_period_goes_out_in_the_next() {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When periods begin and end, and by when the frames of a period have left.
 
+use pace::{ClassConfig, Config, Decision, Mode, Order, Period};
+
 use super::host::{ENDLESS, FRAME, Host, LINE, MBIT, PERIOD_BYTES, PERIOD_NS, config};
 use crate::wire::line_bytes;
-use pace::{ClassConfig, Config, Decision, Mode, Order, Period};
 
 /// Nobody else is there: the wire is filled up to the period, and no further.
 #[test]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Borrowing above a rate and below a ceil, and the guard band.
 
-use super::{Class, Mode, Reference, SLACK_PS, Type, UNIT_PS, integer};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
+
+use super::{Class, Mode, Reference, SLACK_PS, Type, UNIT_PS, integer};
 
 impl Reference {
     fn sharing(&self) -> impl Iterator<Item = (&u32, &Class)> {

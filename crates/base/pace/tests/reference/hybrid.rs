@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port clock of hybrid mode: timers, and real time while the wire idles.
 
-use super::{PS_PER_NS, Reference};
 use num_bigint::BigInt;
+
+use super::{PS_PER_NS, Reference};
 
 impl Reference {
     /// Expired timers, the largest lateness, and the lead.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What bytes take on the line, and clocks as a queue orders them.
 
-use super::{BYTE_PS, Reference, UNIT_PS, ratio};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_rational::BigRational;
+
+use super::{BYTE_PS, Reference, UNIT_PS, ratio};
 
 impl Reference {
     /// How long the line takes for so many bytes, exactly.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Over-subscription: the lag of classes, and when it is forgotten.
 
-use super::{Class, LAG_MAX_PS, Mode, Order, PS_PER_NS, Reference, STALL_PS, integer, lead};
 use num_bigint::BigInt;
 use num_traits::{One, Zero};
+
+use super::{Class, LAG_MAX_PS, Mode, Order, PS_PER_NS, Reference, STALL_PS, integer, lead};
 
 impl Reference {
     pub(super) fn over_subscribed(&self) -> bool {

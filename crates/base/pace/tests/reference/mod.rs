@@ -13,14 +13,15 @@ mod next;
 mod periods;
 mod reservation;
 
+use std::collections::{BTreeMap, VecDeque};
+use std::mem::discriminant;
+
 use lead::Lead;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 use pace::{Burst, Config, Layer, Mode, Order};
 use periods::{Periods, Reservation};
-use std::collections::{BTreeMap, VecDeque};
-use std::mem::discriminant;
 
 /// One byte at 1 bit/s, in picoseconds.
 const BYTE_PS: u64 = 8_000_000_000_000;

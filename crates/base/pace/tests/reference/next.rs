@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port's clock, and the class to serve next.
 
-use super::{
-    Choice, Mode, PS_PER_NS, RING_FRAMES, Reference, STALL_PS, STEP_MAX_NS, Type, integer,
-};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::ToPrimitive;
+
+use super::{
+    Choice, Mode, PS_PER_NS, RING_FRAMES, Reference, STALL_PS, STEP_MAX_NS, Type, integer,
+};
 
 impl Reference {
     pub(super) fn advance_line(&mut self, now_ns: u64) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of periods: of a port, and of a class with a reservation.
 
+use std::collections::VecDeque;
+
 use num_bigint::BigInt;
 use pace::ReservationStats;
-use std::collections::VecDeque;
 
 /// Periods whose reservations an rt class may have as credit.
 pub(super) const SAVED_AND_OWN: i128 = 8 + 1;

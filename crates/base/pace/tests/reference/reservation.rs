@@ -2,11 +2,12 @@
 //! Classes by the period. Each frame is kept with the number of the period in which
 //! it arrived.
 
-use super::periods::SAVED_AND_OWN;
-use super::{Class, PS_PER_NS, Reference, Type, integer};
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use pace::{Burst, ReservationStats, Stats};
+
+use super::periods::SAVED_AND_OWN;
+use super::{Class, PS_PER_NS, Reference, Type, integer};
 
 impl Class {
     fn reserve(&self) -> Option<i128> {

@@ -2,8 +2,9 @@
 //! Any bytes as what happens to a queue: what a fuzzer changes
 //! (docs/contribute/fuzzing.md).
 
-use super::{Model, WHEEL_CAPACITY};
 use arbitrary::{Result, Unstructured};
+
+use super::{Model, WHEEL_CAPACITY};
 
 const OPS_MAX: usize = 200;
 /// Keys put and taken in all, so that no input takes long.

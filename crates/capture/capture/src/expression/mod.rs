@@ -14,8 +14,9 @@ mod tokens;
 
 use std::str::FromStr;
 
-use crate::frame::Frame;
 use test::{Node, Placed};
+
+use crate::frame::Frame;
 
 /// A filter expression that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]

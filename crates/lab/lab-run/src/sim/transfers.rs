@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Summarises transfers of known length over all runs of their cell.
 
+use anyhow::{Result, ensure};
 use netsim::run::Ran;
 use scenario::result::{BoundResult, CellResult, TransferRow};
 use scenario::{BottleneckKind, Cell, Flow, FlowKind, Scenario, Subject};
-
-use anyhow::{Result, ensure};
 
 /// The outcome of one transfer in one run.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plot of bandwidth over time.
 
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
+use draw::scale::{Kind, round_up};
 use metrics::curves::{Curves, FlowCurves};
 use units::display::{rate_unit, short, time, time_unit};
 
 use crate::series::{self, MOST_LINES, Point};
-use draw::scale::{Kind, round_up};
-
-use draw::figure::Figure;
-use draw::lines::{Line, Lines};
 
 /// Returns the rate that one more frame adds to a point of the curve, in bit/s. `None` if that is
 /// less than a fiftieth of the rate of every flow, because such a step cannot be seen.

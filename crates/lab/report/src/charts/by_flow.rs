@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares a few cells: under each flow's name stands one row for each cell.
 
+use draw::figure::{Figure, is_narrow};
+use draw::scale::{Kind, Scale};
+use draw::svg::{Anchor, Canvas, Frame, text_width};
+use draw::theme::COLOURS;
 use metrics::curves::Curves;
 use scenario::result::RunResult;
 use units::display::{number, short, time, time_unit};
 
 use crate::frames::{Frames, stretches};
 use crate::side_by_side::{BURSTINESS, SideBySide, side_by_side};
-use draw::scale::{Kind, Scale};
-use draw::svg::{Anchor, Canvas, Frame, text_width};
-use draw::theme::COLOURS;
-
-use draw::figure::{Figure, is_narrow};
 
 /// The slug of the figure that shows single frames.
 pub const FRAMES: &str = "frames";

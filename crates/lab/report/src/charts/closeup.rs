@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Closeups: a stretch of time in fine intervals, with the cells beside each other.
 
+use draw::figure::Figure;
+use draw::grid::{Grid, Panel};
+use draw::lines::Line;
+use draw::scale::round_up;
+use draw::theme::COLOURS;
 use metrics::curves::{CloseupCurves, Curves};
 use scenario::result::RunResult;
 use units::display::{rate_unit, time, time_unit};
 
 use crate::frames::is_of_frames;
 use crate::sweep;
-use draw::scale::round_up;
-use draw::theme::COLOURS;
-
-use draw::figure::Figure;
-use draw::grid::{Grid, Panel};
-use draw::lines::Line;
 
 /// A panel with more points than this is drawn as a shade from the least to the largest value.
 const MOST_POINTS: usize = 200;

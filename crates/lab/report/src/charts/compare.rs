@@ -2,16 +2,15 @@
 //! The comparison of cells: a dot for each cell. The last varying parameter chooses the dot's
 //! colour, the others choose its row.
 
+use draw::figure::{Figure, is_narrow};
+use draw::lines::{legend, legend_rows};
+use draw::scale::{Kind, Scale};
+use draw::svg::{Anchor, Canvas, Frame, text_width};
+use draw::theme::COLOURS;
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use units::display::short;
 
 use crate::sweep::{self, Varying};
-use draw::scale::{Kind, Scale};
-use draw::svg::{Anchor, Canvas, Frame, text_width};
-use draw::theme::COLOURS;
-
-use draw::figure::{Figure, is_narrow};
-use draw::lines::{legend, legend_rows};
 
 /// Least, median and largest of a metric in one cell.
 type Spread = Option<[f64; 3]>;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots of distributions of packets: by delay, by retries, by periods late.
 
-use draw::scale::Kind;
-
 use draw::figure::Figure;
 use draw::lines::{Line, Lines};
+use draw::scale::Kind;
 
 /// The packets of one cell, divided into classes: a step of delay, a number of retries, or a number
 /// of periods late.

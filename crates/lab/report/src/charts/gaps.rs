@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The histogram of gaps: the distances between the starts of frames.
 
+use draw::figure::{Figure, is_narrow};
+use draw::scale::{Kind, Scale};
+use draw::svg::{Anchor, Canvas, Frame, text_width};
 use metrics::curves::Curves;
 use metrics::gaps::Bin;
 use units::display::{number, short};
 
 use crate::series::{self, Group};
-use draw::scale::{Kind, Scale};
-use draw::svg::{Anchor, Canvas, Frame, text_width};
-
-use draw::figure::{Figure, is_narrow};
 
 const ROW_HEIGHT: f64 = 74.0;
 const BAR_HEIGHT: f64 = 44.0;

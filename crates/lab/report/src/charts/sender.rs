@@ -3,13 +3,11 @@
 //! (figure 4), its sequence numbers (figure 5), and its scoreboard's counts (figure 6). Each sender
 //! has a panel.
 
-use units::display::time_unit;
-
-use draw::scale::round_up;
-
 use draw::figure::Figure;
 use draw::grid::{Grid, Panel};
 use draw::lines::Line;
+use draw::scale::round_up;
+use units::display::time_unit;
 
 /// Most steps of a curve.
 const STEPS: f64 = 250.0;

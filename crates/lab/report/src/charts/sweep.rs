@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots how metrics depend on a swept number.
 
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
+use draw::scale::{Kind, round_up};
+use draw::theme::COLOURS;
 use scenario::result::{FlowMetrics, RunResult};
 use units::display::{rate_unit, time_unit};
 
 use crate::sweep::{self, Dimension, Varying};
-use draw::scale::{Kind, round_up};
-use draw::theme::COLOURS;
-
-use draw::figure::Figure;
-use draw::lines::{Line, Lines};
 
 /// Least number of swept values for a curve; runs with fewer are compared instead.
 const FEWEST_VALUES: usize = 4;

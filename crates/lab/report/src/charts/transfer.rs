@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots TCP over time: the bandwidth, and below it the congestion window.
 
+use draw::figure::Figure;
+use draw::grid::{Grid, Panel};
+use draw::lines::Line;
+use draw::scale::round_up;
+use draw::theme::COLOURS;
 use metrics::curves::{Curves, FlowCurves};
 use scenario::result::RunResult;
 use units::display::{rate_unit, time_unit};
 
 use crate::sweep;
-use draw::scale::round_up;
-use draw::theme::COLOURS;
-
-use draw::figure::Figure;
-use draw::grid::{Grid, Panel};
-use draw::lines::Line;
 
 /// Most points of a bandwidth curve.
 const POINTS: usize = 100;

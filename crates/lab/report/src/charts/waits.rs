@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots the waits of a flow's datagrams: the share that waited longer than each time.
 
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
+use draw::scale::Kind;
+use draw::theme::COLOURS;
 use metrics::curves::Curves;
 use metrics::gaps::Bin;
 use scenario::result::RunResult;
 
 use crate::sweep::{self, Varying};
-use draw::scale::Kind;
-use draw::theme::COLOURS;
-
-use draw::figure::Figure;
-use draw::lines::{Line, Lines};
 
 /// Most figures that are drawn.
 const MOST_FIGURES: usize = 8;

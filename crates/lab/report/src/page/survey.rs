@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of `pspacer measure`.
 
+use draw::page::{document, figures};
 use maud::html;
 use metrics::survey::Survey;
 
 use crate::figures::cell_figures;
 use crate::page::parts::{foot, window};
-use draw::page::{document, figures};
 
 /// Returns the page of a capture or timeline that belongs to no scenario, with what is known about
 /// it.

@@ -6,11 +6,11 @@ use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use crate::captures::CaptureResults;
 use anyhow::{Context, Result, ensure};
 use capture::annotate::{AnnotateError, Copied, annotate};
 
 use super::comments::comments;
+use crate::captures::CaptureResults;
 
 /// Checks, before anything is read or written, that `out` may be written.
 ///

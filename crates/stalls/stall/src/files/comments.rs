@@ -7,10 +7,11 @@
 
 use std::fmt::Write as _;
 
-use crate::Stall;
-use crate::captures::CaptureResults;
 use capture::annotate::Comments;
 use serde::Serialize;
+
+use crate::Stall;
+use crate::captures::CaptureResults;
 
 /// Returns the comments by the number of their packet.
 pub fn comments(found: &CaptureResults) -> Comments {

@@ -9,14 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::follow::{Because, ConnectionReport, Follower, Limits, Report, StallReport};
-use crate::{Cause, Options, Side, Stall};
 use anyhow::{Context, Result};
 use capture::choice::Choice;
 use capture::segments::following::{Following, Next};
 use serde::Serialize;
 
 use super::ring::Ring;
+use crate::follow::{Because, ConnectionReport, Follower, Limits, Report, StallReport};
+use crate::{Cause, Options, Side, Stall};
 
 /// How long the follower waits before it looks again for more.
 const PAUSE: Duration = Duration::from_millis(50);

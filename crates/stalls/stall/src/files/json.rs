@@ -3,11 +3,12 @@
 
 use std::io::Write;
 
+use anyhow::Result;
+use serde::Serialize;
+
 use crate::captures::CaptureResults;
 use crate::two_ends::TwoEnds;
 use crate::{CauseTotal, Connection, HostPairTotal, SideTotal};
-use anyhow::Result;
-use serde::Serialize;
 
 #[derive(Serialize)]
 struct Stalls<'a> {

@@ -10,10 +10,11 @@ pub mod json;
 pub mod open;
 mod ring;
 
-use crate::captures::trace;
-use crate::two_ends::TwoEnds;
 use anyhow::Result;
 use capture::segments::Segments;
+
+use crate::captures::trace;
+use crate::two_ends::TwoEnds;
 
 /// Puts the captures of both ends together.
 ///

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes what the receiver says: acknowledgements, SACK blocks, windows.
 
+use capture::segment::{Flags, Segment};
+
 use super::Flow;
 use super::at::At;
 use super::data::PROBE_ANSWER_NS;
@@ -9,7 +11,6 @@ use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
 use crate::history::What;
-use capture::segment::{Flags, Segment};
 
 impl Flow {
     /// Processes a segment of the receiver that has an acknowledgement and is no reset.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data that the sender sends: new, retransmitted, or late.
 
+use capture::segment::{Flags, Segment};
 use units::time::NS_PER_MS;
 
 use super::at::At;
@@ -9,7 +10,6 @@ use super::sent::Sent;
 use super::sequence::{FAR, ORIGIN};
 use super::{Flow, RECENT_RETRANSMISSIONS, Recent};
 use crate::history::{RetransmissionKind as Kind, What};
-use capture::segment::{Flags, Segment};
 
 /// What comes later after a probe than this, beside one and a half round trips, is not its answer.
 pub(super) const PROBE_ANSWER_NS: u64 = 10 * NS_PER_MS;

@@ -21,9 +21,6 @@ mod sequence;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::analysis::{Flow as Summary, Retransmissions};
-use crate::history::{RetransmissionKind, What};
-use crate::options::Options;
 use at::At;
 use facts::{Facts, Gap};
 use loss_stats::LossStats;
@@ -33,6 +30,10 @@ use scoreboard::Scoreboard;
 use sender_clock::SenderClock;
 use sender_view::SenderView;
 use sequence::{ORIGIN, Sequence};
+
+use crate::analysis::{Flow as Summary, Retransmissions};
+use crate::history::{RetransmissionKind, What};
+use crate::options::Options;
 
 /// Retransmissions that are remembered because a late report can still be about them.
 const RECENT_RETRANSMISSIONS: usize = 64;

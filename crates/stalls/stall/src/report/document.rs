@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page of `pspacer stalls`.
 
-use maud::{Markup, html};
-use units::display::time;
-
 use draw::Figure;
 use draw::page::{MOST_ROWS, MOST_SECTIONS, Text, document, figures, folded, paragraph};
 use draw::table::Table;
+use maud::{Markup, html};
+use units::display::time;
 
 use super::stream::{Stream, stream};
 

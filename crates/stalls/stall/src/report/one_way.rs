@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots one-way delays over time, as two captures show them.
 
-use draw::scale::Kind;
-use draw::theme::COLOURS;
-
 use draw::figure::Figure;
 use draw::lines::{Line, Lines, Place};
+use draw::scale::Kind;
+use draw::theme::COLOURS;
 
 /// Part of the values' range that the y axis goes beyond them.
 const ROOM: f64 = 0.06;

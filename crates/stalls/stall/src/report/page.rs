@@ -3,17 +3,16 @@
 
 use std::path::Path;
 
-use crate::captures::CaptureResults;
-use crate::{CauseTotal, Connection, Direction, History, HostPairTotal, Side, Stall, What};
-
 use draw::Figure;
+use units::display::count;
 
 use super::document::{StallConnection, StallRow, stalls_html};
 use super::phrases::{self, words};
 use super::stream::{Sample, Stream};
 use super::time_lost::{SIDES, TimeLost, time_lost};
 use super::two_ends;
-use units::display::count;
+use crate::captures::CaptureResults;
+use crate::{CauseTotal, Connection, Direction, History, HostPairTotal, Side, Stall, What};
 
 /// Intervals of the throughput curve, if no length is chosen.
 const INTERVALS: u64 = 200;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Phrases that describe a connection and a stall, for the page and the terminal.
 
-use crate::{Connection, Place, Stall};
 use units::display::count;
 use units::terse::{ms, size};
+
+use crate::{Connection, Place, Stall};
 
 /// Most packet numbers that are named for a stall.
 const MOST_EVIDENCE: usize = 8;

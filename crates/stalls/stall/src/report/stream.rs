@@ -5,13 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use units::display::{Unit, rate_unit, short, time_unit};
-
-use draw::scale::{Kind, Scale, round_up};
-use draw::svg::{Anchor, Canvas, Frame, text_width};
-
 use draw::figure::{Figure, is_narrow};
 use draw::lines::{legend, legend_rows};
+use draw::scale::{Kind, Scale, round_up};
+use draw::svg::{Anchor, Canvas, Frame, text_width};
+use units::display::{Unit, rate_unit, short, time_unit};
 
 /// Bytes of a stream at a time: time in seconds, first byte, byte after the last.
 pub type Stroke = (f64, u64, u64);

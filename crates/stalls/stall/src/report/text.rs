@@ -3,17 +3,16 @@
 
 use std::io::{self, Write};
 
-use crate::captures::CaptureResults;
-use crate::two_ends::TwoEnds;
-use crate::{CauseTotal, Connection, Direction, HostPairTotal, Stall, StallKind};
+use draw::table::Table;
+use draw::terminal::{self, Style};
 use units::display::{count as number, number as decimal};
 use units::terse::{ms, size};
 
-use draw::table::Table;
-use draw::terminal::{self, Style};
-
 use super::phrases::{cause, evidence, facts, side, words};
 use super::two_ends;
+use crate::captures::CaptureResults;
+use crate::two_ends::TwoEnds;
+use crate::{CauseTotal, Connection, Direction, HostPairTotal, Stall, StallKind};
 
 /// Without `--all`: most connections, and most stalls of each, that are listed.
 const MOST_CONNECTIONS: usize = 10;

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plots time lost as lying bars, a row for each cause or pair of hosts, divided by side.
 
-use units::display::short;
-
-use draw::scale::{Kind, Scale};
-use draw::svg::{Anchor, Canvas, Frame, text_width};
-
 use draw::figure::{Figure, is_narrow};
 use draw::lines::{legend, legend_rows};
+use draw::scale::{Kind, Scale};
+use draw::svg::{Anchor, Canvas, Frame, text_width};
+use units::display::short;
 
 /// Number of sides.
 pub const SIDES: usize = 4;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What two captures, one from each end, show of the path between them.
 
-use crate::two_ends::{Clocks, Path};
-use units::display::{count, number};
-
 use draw::Figure;
 use draw::table::Table;
+use units::display::{count, number};
 
 use super::one_way::one_way;
+use crate::two_ends::{Clocks, Path};
 
 /// Most directions that are drawn.
 const MOST_DRAWN: usize = 8;

@@ -11,13 +11,13 @@ mod setup;
 mod timeouts;
 mod window;
 
+use finding::{Finding, Finds, in_order};
 use units::time::NS_PER_S;
 
 use crate::analysis::{Idle, Stall, StallKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
-use finding::{Finding, Finds, in_order};
 
 pub(crate) use finding::{Context, Origin};
 pub(crate) use losses::origin;

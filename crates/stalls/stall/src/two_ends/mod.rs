@@ -22,13 +22,13 @@ mod unpaired;
 
 use std::collections::BTreeMap;
 
+use capture::segment::Endpoint;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
 use crate::direction::Direction;
 use crate::units::seconds;
 use crate::verdict::verdict;
-use capture::segment::Endpoint;
 pub use clock::Clocks;
 pub use delay::{Delays, Interval};
 use pairing::{fates, unique_pairs};

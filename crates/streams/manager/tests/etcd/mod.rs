@@ -13,7 +13,6 @@ use std::thread;
 use admission::Refusal;
 use manager::client::{Client, ClientError, Reserved};
 use manager::etcd::gateway::{Condition, Keys, Write};
-
 use processes::{Etcd, ManagerProcess, NET, command, until};
 use requests::{S, body};
 

@@ -7,14 +7,13 @@ use std::sync::PoisonError;
 use linux_io::clock::monotonic_ns;
 use linux_io::packet::VNET_BYTES;
 
+use super::frame::Frame;
+use super::shared::Router;
 use crate::ebox::Notify;
 use crate::ethernet::{self, ETHERNET, Header, Refusal, forward};
 use crate::fragments::Fragments;
 use crate::icmp::{Problem, error};
 use crate::table::route;
-
-use super::frame::Frame;
-use super::shared::Router;
 
 impl Router<'_> {
     /// Reads a received frame and finds its stream. Returns `false`, and counts the reason, if the

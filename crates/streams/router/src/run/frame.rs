@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A frame's buffer, from the device that received it to the one that sends it.
 
-use crate::afxdp::{BEFORE_BYTES, Chunk};
 use linux_io::packet::VNET_BYTES;
 
+use crate::afxdp::{BEFORE_BYTES, Chunk};
 use crate::ethernet::{self, ETHERNET, Header, fill_checksum};
 use crate::itm::WireLength;
 

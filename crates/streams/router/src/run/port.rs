@@ -6,16 +6,15 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::afxdp::{Chunk, Pool, XdpSocket};
 use linux_io::packet::{PacketSocket, VNET_BYTES, mac_address};
 
+use super::error::RunError;
+use super::frame::{FRAME_BYTES, Frame};
+use crate::afxdp::{Chunk, Pool, XdpSocket};
 use crate::config::{Device, Io};
 use crate::counters::Counters;
 use crate::ebox::EventBox;
 use crate::ethernet::Mac;
-
-use super::error::RunError;
-use super::frame::{FRAME_BYTES, Frame};
 
 /// Frames that a receiving thread takes with AF_PACKET before it lets other threads run.
 const BATCH: usize = 64;

@@ -6,18 +6,17 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use crate::afxdp::Pool;
 use linux_io::packet::own_addresses;
-
-use crate::config::Config;
-use crate::counters::Counters;
-use crate::ebox::EventBox;
-use crate::icmp::Limit;
 
 use super::error::RunError;
 use super::frame::Frame;
 use super::neighbours::Neighbours;
 use super::port::Port;
+use crate::afxdp::Pool;
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::ebox::EventBox;
+use crate::icmp::Limit;
 
 /// Chunks for each device: enough for the burst of a period at 1 Gbit/s, and as many more that
 /// AF_XDP holds to receive into.

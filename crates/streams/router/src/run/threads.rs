@@ -12,13 +12,12 @@ use linux_io::clock::{monotonic_ns, sleep_until};
 use linux_io::priority::{Scheduling, schedule};
 use linux_io::wait::readable;
 
+use super::frame::Frame;
+use super::shared::{QUEUE, Router};
 use crate::config::Device;
 use crate::ebox::{Listen, Notify};
 use crate::fragments::Fragments;
 use crate::itm::Itm;
-
-use super::frame::Frame;
-use super::shared::{QUEUE, Router};
 
 /// Priority of the receiving threads: above the periodic threads, as the papers' second level
 /// interrupt handler.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! docs/contribute/stalls-for-developers.md explains each cause: three sentences, and what to change.
+//! docs/use/stalls-for-applications.md explains each cause: three sentences, and what to change.
 
 use std::fs;
 
-use crate::common::root;
 use stall::Cause;
+
+use crate::common::root;
 
 /// The name of a cause and the text of its section.
 fn sections(page: &str) -> Vec<(&str, &str)> {
@@ -15,7 +16,7 @@ fn sections(page: &str) -> Vec<(&str, &str)> {
 
 #[test]
 fn each_cause_has_its_section() {
-    let page = fs::read_to_string(root().join("docs/contribute/stalls-for-developers.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/use/stalls-for-applications.md")).unwrap();
     let sections = sections(&page);
     for cause in Cause::ALL {
         let name = serde_json::to_value(cause).unwrap();

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The plot of burstiness over time.
 
+use draw::figure::Figure;
+use draw::lines::{Line, Lines};
+use draw::scale::{Kind, round_up};
 use metrics::curves::Curves;
 use units::display::time_unit;
 
 use crate::series::{self, MOST_LINES};
-use draw::scale::{Kind, round_up};
-
-use draw::figure::Figure;
-use draw::lines::{Line, Lines};
 
 /// Most points of a curve: with more, the plot becomes black.
 const POINTS: usize = 200;
@@ -17,7 +16,7 @@ const LINEAR_MTU: f64 = 12.0;
 
 /// Draws the queue of the virtual bottleneck over time. `None` if nothing was sent.
 #[must_use]
-pub fn queue(curves: &Curves) -> Option<Figure> {
+pub fn burstiness(curves: &Curves) -> Option<Figure> {
     let intervals = curves.flows.iter().map(|f| f.bytes.len()).max()?;
     let merge = intervals.div_ceil(POINTS).max(1);
     let seconds = time_unit(curves.duration_s);
