@@ -10,11 +10,11 @@
 mod collisions;
 mod error;
 mod file;
+mod kernel_model;
 mod launch_times;
 mod matching;
 mod merge;
 pub mod minor;
-mod model;
 mod names;
 mod plan;
 mod port;

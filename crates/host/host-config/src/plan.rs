@@ -18,9 +18,9 @@ use tcpsp::{
 use crate::collisions::LaunchReport;
 use crate::error::Refusal;
 use crate::file::{Device, Queues, budget_bytes};
+use crate::kernel_model::highest_bps;
 use crate::merge::{Edit, Edits, Placed, Wanted, merge};
 use crate::minor::{self, is_ours};
-use crate::model::highest_bps;
 use crate::port::{FilterState, Port, Psp, Root, Slot};
 use crate::queue_limits::LimitChange;
 
