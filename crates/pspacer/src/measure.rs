@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use capture::filter::FlowFilter;
+use capture::selector::Selector;
 use clap::Args;
 use lab_run::capture_file::{Source, read};
 use lab_run::capture_survey::{Wanted, json, measure, write_report};
@@ -22,10 +22,12 @@ pub struct MeasureArgs {
     /// A capture (pcap or pcapng, also gzip or zstd packed), whatever its name; "-" is standard
     /// input. Or a timeline of the laboratory (timeline.a, with flows.a beside it)
     pub file: PathBuf,
-    /// Only these flows: tcp, udp, src, dst, host, sport, dport, port and
-    /// their values, as in "udp dport 5001"; may be repeated
-    #[arg(long, value_name = "FILTER", help_heading = FILTERS)]
-    pub flow: Vec<FlowFilter>,
+    /// Only these flows: tcp, udp, src, dst, host, sport, dport, port and their values, as in
+    /// "udp dport 5001" or "dst 10.1.0.0/16"; or addresses and ports as in "10.1.1.1:80", ":5001"
+    /// or "10.1.1.1 10.1.2.1:80"; may be repeated
+    #[arg(long, value_name = "FILTER|ENDS", value_parser = Selector::without_number,
+        help_heading = FILTERS)]
+    pub flow: Vec<Selector>,
     /// Line rate, as in 1gbit: gaps are then given in byte times
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = UNITS)]
     pub line: Option<u64>,

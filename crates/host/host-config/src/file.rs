@@ -4,13 +4,12 @@
 
 use tcpsp::{Budget, ClassOptions, Dynamic, Launch, Match, QdiscOptions, TypeOptions};
 use tcpsp::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
+use toml_faults::{Document, Error, Item, Key, Section, Taken, key};
 use units::parse;
 
-use crate::error::ConfigError;
 use crate::launch_times::Launches;
 use crate::matching;
 use crate::minor;
-use crate::reader::{Item, Key, Section, Source, key};
 
 /// Most filters of a device: they have room to be put between each other.
 pub const MOST_RULES: usize = 1000;
@@ -210,25 +209,15 @@ impl Host {
     ///
     /// # Errors
     /// The first fault: its line, key and value, what was expected, and the nearest name.
-    pub fn read(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let source = Source { file, text };
-        let table = source.parse()?;
-        let top = Section {
-            source,
-            table: &table,
-            offset: 0,
-            label: "the file",
-            keys: FILE_KEYS,
-        }
-        .check()?;
+    pub fn read(file: &str, text: &str) -> Result<Self, Error> {
+        let document = Document::parse(file, text)?;
+        let top = document.top("the file", FILE_KEYS).check()?;
         top.require("device")?;
         let mut devices: Vec<Device> = Vec::new();
+        let mut names = Taken::default();
         for section in top.tables("device", "[[device]]", DEVICE_KEYS)? {
             let device = device(section)?;
-            let before = devices.iter().find(|before| before.name == device.name);
-            if let (Some(before), Some(name)) = (before, section.get("name")) {
-                return Err(name.duplicate(before.line));
-            }
+            names.insert(section.require("name")?, device.name.clone(), "one")?;
             devices.push(device);
         }
         Ok(Self { devices })
@@ -239,7 +228,7 @@ fn words<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Vec<(&'static str, 
     all.iter().map(|value| (word(*value), *value)).collect()
 }
 
-fn device(section: Section<'_>) -> Result<Device, ConfigError> {
+fn device(section: Section<'_>) -> Result<Device, Error> {
     let name = section.require("name")?;
     let mut options = options(section)?;
     let queues = [("root", Queues::Root), ("mq", Queues::Mq)];
@@ -298,7 +287,7 @@ fn device(section: Section<'_>) -> Result<Device, ConfigError> {
     })
 }
 
-fn options(section: Section<'_>) -> Result<QdiscOptions, ConfigError> {
+fn options(section: Section<'_>) -> Result<QdiscOptions, Error> {
     let none = QdiscOptions::default_of(true);
     let line = |text: &str| match text {
         "auto" => Some(None),
@@ -351,9 +340,9 @@ fn budget(text: &str) -> Option<Budget> {
 }
 
 /// Returns names and chosen minor numbers of classes.
-fn names<'a>(sections: &[Section<'a>]) -> Result<Vec<(&'a str, Option<u16>)>, ConfigError> {
-    let mut names: Vec<(&str, Option<u16>)> = Vec::new();
-    let mut lines = Vec::new();
+fn names<'a>(sections: &[Section<'a>]) -> Result<Vec<(&'a str, Option<u16>)>, Error> {
+    let mut all = Vec::new();
+    let (mut names, mut minors) = (Taken::default(), Taken::default());
     for section in sections {
         let item = section.require("name")?;
         let name = item.text()?;
@@ -366,24 +355,16 @@ fn names<'a>(sections: &[Section<'a>]) -> Result<Vec<(&'a str, Option<u16>)>, Co
                 .ok()
                 .filter(|minor| !text.starts_with('+') && minor::is_ours(*minor))
         })?;
-        let line_of = |at: Option<usize>| at.and_then(|at| lines.get(at)).copied();
-        let of_name = names.iter().position(|(before, _)| *before == name);
-        if let Some(first) = line_of(of_name) {
-            return Err(item.duplicate(first));
+        names.insert(item, name, "one")?;
+        if let (Some(minor), Some(item)) = (minor, section.get("minor")) {
+            minors.insert(item, minor, "one")?;
         }
-        let of_minor = names
-            .iter()
-            .position(|(_, before)| minor.is_some() && *before == minor);
-        if let (Some(first), Some(item)) = (line_of(of_minor), section.get("minor")) {
-            return Err(item.duplicate(first));
-        }
-        names.push((name, minor));
-        lines.push(item.line());
+        all.push((name, minor));
     }
-    Ok(names)
+    Ok(all)
 }
 
-fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, ConfigError> {
+fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, Error> {
     let name = section.require("name")?.text()?.to_owned();
     let has = |key| section.get(key).is_some();
     let types = words(ClassType::ALL, ClassType::word);
@@ -426,7 +407,7 @@ fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, C
 }
 
 /// A share of the line, in bit/s.
-fn share(section: Section<'_>, of: &QdiscOptions) -> Result<Option<u64>, ConfigError> {
+fn share(section: Section<'_>, of: &QdiscOptions) -> Result<Option<u64>, Error> {
     let Some(item) = section.get("share") else {
         return Ok(None);
     };
@@ -453,7 +434,7 @@ fn within_line(
     section: Section<'_>,
     key: &'static str,
     of: &QdiscOptions,
-) -> Result<Option<u64>, ConfigError> {
+) -> Result<Option<u64>, Error> {
     let rate = section.rate(key)?;
     if let (Some(rate), Some(line_bps), Some(item)) = (rate, of.line_rate_bps, section.get(key)) {
         if rate > line_bps {
@@ -472,7 +453,7 @@ fn at_least(
     value: Option<u64>,
     least: Option<u64>,
     of: &str,
-) -> Result<(), ConfigError> {
+) -> Result<(), Error> {
     match (item, value, least) {
         (Some(item), Some(value), Some(least)) if value < least => {
             Err(item.fault(&format!("at least the {of}")))
@@ -485,7 +466,7 @@ fn paced(
     section: Section<'_>,
     of: &QdiscOptions,
     share: Option<u64>,
-) -> Result<TypeOptions, ConfigError> {
+) -> Result<TypeOptions, Error> {
     let rate_bps = match share {
         Some(share) => share,
         None => match within_line(section, "rate", of)? {
@@ -503,7 +484,7 @@ fn paced(
 }
 
 /// How a class's frames leave at the time that their sockets say.
-fn launch(section: Section<'_>) -> Result<Option<Launch>, ConfigError> {
+fn launch(section: Section<'_>) -> Result<Option<Launch>, Error> {
     let Some(clock) = section.word("txtime", &words(LaunchClock::ALL, LaunchClock::word))? else {
         for key in ["txtime_deadline", "txtime_late", "horizon"] {
             if let Some(item) = section.get(key) {
@@ -527,11 +508,11 @@ fn launch(section: Section<'_>) -> Result<Option<Launch>, ConfigError> {
     }))
 }
 
-fn horizon_ns(section: Section<'_>) -> Result<Option<u64>, ConfigError> {
+fn horizon_ns(section: Section<'_>) -> Result<Option<u64>, Error> {
     section.time("horizon", 1_000_000_000..=3_600_000_000_000)
 }
 
-fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, ConfigError> {
+fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, Error> {
     let none = Dynamic::default();
     let frames = 1..=1 << 20;
     let dynamic = Dynamic {
@@ -558,11 +539,7 @@ fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, ConfigErr
     Ok(dynamic)
 }
 
-fn reserve(
-    section: Section<'_>,
-    of: &QdiscOptions,
-    share: Option<u64>,
-) -> Result<u64, ConfigError> {
+fn reserve(section: Section<'_>, of: &QdiscOptions, share: Option<u64>) -> Result<u64, Error> {
     let given = section.size("reserve", 1..=u64::MAX)?;
     let of_share = share.and_then(|share_bps| bytes_in(share_bps, of.period_ns));
     match given.or(of_share).filter(|bytes| *bytes > 0) {
@@ -594,7 +571,7 @@ fn check_reservations(
     section: Section<'_>,
     options: &QdiscOptions,
     classes: &[Class],
-) -> Result<(), ConfigError> {
+) -> Result<(), Error> {
     let reserved: u64 = classes
         .iter()
         .map(|class| class.options.reserve_bytes())

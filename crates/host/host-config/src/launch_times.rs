@@ -2,10 +2,8 @@
 //! Launch times that a class declares, `launches`: read and checked by themselves. Whether those
 //! of several classes collide is in `collisions.rs`.
 
+use toml_faults::{Error, Key, Section, key};
 use units::parse;
-
-use crate::error::ConfigError;
-use crate::reader::{Key, Section, key};
 
 /// Most entries of a class: a plan compares each with each.
 const MOST_ENTRIES: usize = 256;
@@ -45,7 +43,7 @@ impl Launches {
     /// # Errors
     /// A value that a key does not take; entries without `txtime`, or of launch times that are
     /// deadlines.
-    pub(crate) fn read(section: Section<'_>) -> Result<Vec<Self>, ConfigError> {
+    pub(crate) fn read(section: Section<'_>) -> Result<Vec<Self>, Error> {
         let Some(item) = section.get("launches") else {
             return Ok(Vec::new());
         };
@@ -64,7 +62,7 @@ impl Launches {
         tables.into_iter().map(Self::entry).collect()
     }
 
-    fn entry(section: Section<'_>) -> Result<Self, ConfigError> {
+    fn entry(section: Section<'_>) -> Result<Self, Error> {
         section.require("every")?;
         section.require("size")?;
         let every_ns = section.time("every", 1_000..=ONE_SECOND_NS)?;

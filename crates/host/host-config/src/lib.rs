@@ -19,14 +19,13 @@ mod names;
 mod plan;
 mod port;
 mod queue_limits;
-mod reader;
 mod saved;
 #[cfg(test)]
 mod schema_tests;
 mod text;
 
 pub use collisions::{LaunchReport, launches};
-pub use error::{ConfigError, Refusal};
+pub use error::Refusal;
 pub use file::{Backend, Class, Device, Host, MOST_RULES, Queues, Rule};
 pub use launch_times::Launches;
 pub use names::ClassNames;
@@ -37,4 +36,4 @@ pub use queue_limits::{
 };
 pub use saved::{Saved, SavedDevice};
 pub use text::{line, text};
-pub use toml_faults::Problem;
+pub use toml_faults::{Error, Place, Problem};

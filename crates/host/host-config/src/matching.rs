@@ -3,9 +3,7 @@
 //! must hold. What no filter can look at is refused, with what can be done instead.
 
 use tcpsp::{Family, Flower, Match, Ports, Prefix, Protocol};
-
-use crate::error::ConfigError;
-use crate::reader::{Key, Section, key};
+use toml_faults::{Error, Key, Section, key};
 
 const PREFIX: &str = "a network such as \"192.0.2.0/24\" or \"2001:db8::/32\", or an address";
 const PORT: &str = "a port such as 443, or ports such as \"5000-5009\"";
@@ -38,7 +36,7 @@ const USER: &str = "no user: no filter looks at users. Let nftables set a mark (
 
 /// Reads a match as the filters that claim its frames: several where the kernel's filters know
 /// one protocol each.
-pub(crate) fn read(section: Section<'_>) -> Result<Vec<Match>, ConfigError> {
+pub(crate) fn read(section: Section<'_>) -> Result<Vec<Match>, Error> {
     for (key, instead) in [("cgroup", CGROUP), ("user", USER)] {
         if let Some(item) = section.get(key) {
             return Err(item.fault(instead));
@@ -97,7 +95,7 @@ pub(crate) fn device_name(text: &str) -> Option<String> {
 }
 
 /// Returns a filter for each family and protocol that the match may mean.
-fn expand(section: Section<'_>, any: &Flower) -> Result<Vec<Flower>, ConfigError> {
+fn expand(section: Section<'_>, any: &Flower) -> Result<Vec<Flower>, Error> {
     let family = |prefix: &Prefix| {
         if prefix.address.is_ipv4() {
             Family::Ipv4

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use toml_faults::Key;
 
 use crate::file::{CLASS_KEYS, DEVICE_KEYS, FILE_KEYS, Host};
 use crate::launch_times;
 use crate::matching;
-use crate::reader::Key;
 
 const SCHEMA: &str = include_str!("../../../../docs/use/host-file.schema.json");
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use capture::filter::FlowFilter;
+use capture::selector::Selector;
 use metrics::survey::{Part, Series, Survey, survey};
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::results_dir::{ResultsDir, Writer};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
     /// The flows; empty: all.
-    pub flows: &'a [FlowFilter],
+    pub flows: &'a [Selector],
     /// Line rate, of which gaps are given in byte times; 0 if it is not known.
     pub line_bps: u64,
     /// The unit of burstiness; 0: a flow's largest packet.

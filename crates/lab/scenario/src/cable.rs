@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads `[[cable]]` and `[[bottleneck]]`. The ranges of the values are those of lab/wire.
 
-use toml_faults::quote;
+use toml_faults::{Error, quote};
 
-use crate::error::Error;
 use crate::model::{Bottleneck, BottleneckKind, Cable, Cell, Device};
-use crate::reader::Section;
+use crate::reader::{Fill, Section};
 use crate::tables::{find, is_word, reference, required, within};
 
 pub(crate) fn ends(section: &Section<'_, '_>, cell: &Cell) -> Result<[Device; 2], Error> {
     let expected = "two ends, [\"HOST:DEVICE\", \"HOST:DEVICE\"]";
     let item = section.require("ends", expected)?;
     let mut ends: Vec<Device> = Vec::with_capacity(2);
-    for entry in item.list(expected)? {
-        let text = entry.text(section.env, expected)?;
+    for entry in item.expecting(expected).list()? {
+        let text = entry.filled(section.env, expected)?;
         let (host, name) = text
             .split_once(':')
             .filter(|(_, name)| is_word(name, 15) && *name != "lo")
-            .ok_or_else(|| entry.fault(&quote(&text), "HOST:DEVICE, such as \"tx:eth0\""))?;
+            .ok_or_else(|| entry.fault_of(&quote(&text), "HOST:DEVICE, such as \"tx:eth0\""))?;
         let names = cell.hosts.iter().map(|host| host.name.as_str());
-        let host = find(&entry, host, "host", names)?;
+        let host = find(entry, host, "host", names)?;
         let device = Device {
             host,
             name: name.to_owned(),
         };
         let others = cell.cables.iter().flat_map(|cable| &cable.ends);
         if others.chain(&ends).any(|other| *other == device) {
-            return Err(entry.fault(&quote(&text), "a device that no other end has"));
+            return Err(entry.fault_of(&quote(&text), "a device that no other end has"));
         }
         ends.push(device);
     }
     match <[Device; 2]>::try_from(ends) {
-        Ok([a, b]) if a.host == b.host => Err(item.expected("ends at two different hosts")),
+        Ok([a, b]) if a.host == b.host => Err(item.fault("ends at two different hosts")),
         Ok(ends) => Ok(ends),
-        Err(_) => Err(item.expected(expected)),
+        Err(_) => Err(item.fault(expected)),
     }
 }
 
@@ -108,7 +107,7 @@ pub(crate) fn bottleneck(section: &Section<'_, '_>) -> Result<Bottleneck, Error>
         }
         (Some(_), ..) => {
             let expected = "either `fifo`, or for a policer `burst` and `refresh`";
-            return Err(section.require("fifo", expected)?.expected(expected));
+            return Err(section.require("fifo", expected)?.fault(expected));
         }
     };
     Ok(Bottleneck {
@@ -144,7 +143,7 @@ pub(crate) fn also(
     if other == at || !is_fit(other) || !is_fit(at) || cables[other].bottlenecks[end].is_some() {
         let expected = "another cable without a bottleneck there, neither of them a sink or \
                         sharing already";
-        return Err(section.require("also", expected)?.expected(expected));
+        return Err(section.require("also", expected)?.fault(expected));
     }
     Ok(Some(other))
 }

@@ -2,15 +2,14 @@
 //! Reads one cell: every section with the cell's parameters, and its references resolved.
 //! [`crate::flow`] reads the flows.
 
-use toml_faults::quote;
+use toml_faults::{Error, quote};
 
 use crate::cable::{also, bottleneck, cable, ends};
 use crate::closeup;
-use crate::error::Error;
 use crate::expr::Env;
 use crate::flow_kind::FlowKind;
 use crate::model::{Bottleneck, Bound, Cell, Host, Noise, Subject, Sysctl, TcLine, Window};
-use crate::reader::{Section, table};
+use crate::reader::{Fill, Section};
 use crate::result::{FlowMetrics, TransferRow};
 use crate::tables::{
     Names, Reading, WORD, direction, host, is_word, reference, required, span, within,
@@ -46,7 +45,7 @@ impl<'a> Reading<'a> {
         let expected = "a time above 0, such as \"1s\"";
         let duration_ns = match top.time("duration")? {
             None => return Err(top.missing("duration", expected)),
-            Some(0) => return Err(top.require("duration", expected)?.expected(expected)),
+            Some(0) => return Err(top.require("duration", expected)?.fault(expected)),
             Some(duration_ns) => duration_ns,
         };
         let mut cell = Cell {
@@ -77,7 +76,7 @@ impl<'a> Reading<'a> {
         let clamp = top.overrides.contains_key("duration")
             || top
                 .shadow
-                .is_some_and(|quick| quick.contains_key("duration"));
+                .is_some_and(|quick| quick.get("duration").is_some());
         if isochronous::is_meant(self)? {
             isochronous::read(self, &mut cell, env, clamp)?;
             self.windows(&mut cell, env, clamp)?;
@@ -105,16 +104,16 @@ impl<'a> Reading<'a> {
             return Ok(bytes);
         }
         let expected = "a size of whole megabytes, \"128mb\" to \"64gb\"";
-        Err(top.require("memory", expected)?.expected(expected))
+        Err(top.require("memory", expected)?.fault(expected))
     }
 
     fn noise(&self, top: &Section<'a, '_>) -> Result<Option<Noise>, Error> {
-        let Some(entry) = table(self.source, self.root, "noise")? else {
+        let Some(table) = self.root.table("noise", "[noise]")? else {
             return Ok(None);
         };
         let section = Section {
             prefix: Some("noise."),
-            ..self.section(entry, "[noise]", top.env)
+            ..self.section(table, top.env)
         };
         section.allow(&["hold_max", "every"])?;
         let hold = required(
@@ -163,7 +162,7 @@ impl<'a> Reading<'a> {
             cell.cables.push(cable);
             if cell.cables.len() > CABLES_MAX {
                 let expected = format!("at most {CABLES_MAX} cables");
-                return Err(section.require("name", &expected)?.expected(&expected));
+                return Err(section.require("name", &expected)?.fault(&expected));
             }
             Ok(())
         })?;
@@ -179,7 +178,7 @@ impl<'a> Reading<'a> {
             let (at, end) = (direction.cable, direction.end.index());
             if cell.cables[at].bottlenecks[end].is_some() {
                 let expected = "a direction without a bottleneck";
-                return Err(section.require("from", expected)?.expected(expected));
+                return Err(section.require("from", expected)?.fault(expected));
             }
             let also = also(section, &cell.cables, at, end)?;
             cell.cables[at].bottlenecks[end] = Some(Bottleneck {
@@ -197,15 +196,15 @@ impl<'a> Reading<'a> {
             let end_ns = cell.duration_ns + cell.settle_ns;
             if at_ns.is_some_and(|at_ns| at_ns > end_ns) {
                 let expected = "a time within the cell";
-                return Err(section.require("at", expected)?.expected(expected));
+                return Err(section.require("at", expected)?.fault(expected));
             }
             let expected = "a list of strings, each the arguments of tc";
             let lines = section.require("lines", expected)?;
-            for item in lines.list(expected)? {
-                let line = item.text(section.env, expected)?;
+            for item in lines.expecting(expected).list()? {
+                let line = item.filled(section.env, expected)?;
                 let args = shlex::split(&line).unwrap_or_default();
                 if args.is_empty() || line.contains(['\n', '\0']) {
-                    return Err(item.fault(&quote(&line), "arguments of tc, quotes closed"));
+                    return Err(item.fault_of(&quote(&line), "arguments of tc, quotes closed"));
                 }
                 cell.tc.push(TcLine {
                     host,
@@ -225,7 +224,7 @@ impl<'a> Reading<'a> {
             let host = host(section, "host", cell)?;
             let expected = "KEY=VALUE, such as \"net.ipv4.tcp_sack=1\"";
             let item = section.require("set", expected)?;
-            let text = item.text(section.env, expected)?;
+            let text = item.filled(section.env, expected)?;
             let valid = |(key, value): &(&str, &str)| {
                 is_word(key, 127) && !value.is_empty() && !value.contains(['\n', '\0'])
             };
@@ -233,7 +232,7 @@ impl<'a> Reading<'a> {
                 .split_once('=')
                 .map(|(key, value)| (key.trim(), value.trim()))
                 .filter(valid)
-                .ok_or_else(|| item.fault(&quote(&text), expected))?;
+                .ok_or_else(|| item.fault_of(&quote(&text), expected))?;
             let (key, value) = (key.to_owned(), value.to_owned());
             cell.sysctls.push(Sysctl {
                 host,
@@ -299,7 +298,7 @@ impl<'a> Reading<'a> {
                     let expected = "a metric of a window: only flows with `bytes` have this one, \
                                     and over all of the time";
                     if !has_end(cell, subject) || section.get("window").is_some() {
-                        return Err(section.require("metric", expected)?.expected(expected));
+                        return Err(section.require("metric", expected)?.fault(expected));
                     }
                     cell.transfer_bounds.push(of(0));
                 } else {
@@ -338,7 +337,7 @@ fn subjects(section: &Section<'_, '_>, cell: &Cell) -> Result<Vec<Subject>, Erro
         at if at == count => (0..count).map(Subject::Flow).collect(),
         _ if count == 0 => {
             let expected = "a scenario with flows";
-            return Err(section.require("flow", expected)?.expected(expected));
+            return Err(section.require("flow", expected)?.fault(expected));
         }
         _ => vec![Subject::Wire],
     })

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads `[[closeup]]`: a span of time drawn in finer intervals than the whole cell.
 
-use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cell, Closeup};
 use crate::reader::Section;
 use crate::tables::{Names, Reading, required, span};
+use toml_faults::Error;
 
 pub(crate) const CLOSEUP: &[&str] = &["name", "from", "to", "interval", "mean", "when", "each"];
 
@@ -41,12 +41,12 @@ fn closeup(
     let intervals = (to_ns - from_ns).checked_div(interval_ns);
     if intervals.is_none_or(|count| count > INTERVALS_MAX) {
         let expected = format!("a time with at most {INTERVALS_MAX} of it in the closeup");
-        return Err(section.require("interval", &expected)?.expected(&expected));
+        return Err(section.require("interval", &expected)?.fault(&expected));
     }
     let mean_ns = section.time("mean")?;
     if mean_ns.is_some_and(|mean_ns| mean_ns < interval_ns || mean_ns % interval_ns != 0) {
         let expected = "a multiple of `interval`";
-        return Err(section.require("mean", expected)?.expected(expected));
+        return Err(section.require("mean", expected)?.fault(expected));
     }
     Ok(Closeup {
         name,

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads `[[flow]]`: who sends what to whom, over which path.
 
-use toml_faults::quote;
+use toml_faults::{Error, quote};
 
-use crate::error::Error;
 use crate::expr::Env;
 use crate::flow_kind::{FlowKind, Launch, Messages, OnOff, Pattern, Spread};
 use crate::model::{Cell, Direction, Flow, Layer, Target};
-use crate::reader::Section;
+use crate::reader::{Fill, Section};
 use crate::tables::{
     Names, Reading, find, host, is_word, reference, required, sink_on, span, within,
 };
@@ -103,7 +102,7 @@ pub(crate) fn read(
         let name = names.take(section, NAME, fits)?;
         if cell.flows.len() == FLOWS_MAX {
             let expected = format!("at most {FLOWS_MAX} flows");
-            return Err(section.require("name", &expected)?.expected(&expected));
+            return Err(section.require("name", &expected)?.fault(&expected));
         }
         let flow = flow(section, cell, name, clamp)?;
         cell.flows.push(flow);
@@ -122,7 +121,7 @@ fn flow(section: &Section<'_, '_>, cell: &Cell, name: String, clamp: bool) -> Re
         (Some(first), Some(last)) => (*first, *last),
         _ => {
             let expected = "another host than `from`";
-            return Err(section.require("to", expected)?.expected(expected));
+            return Err(section.require("to", expected)?.fault(expected));
         }
     };
     let kind = kind_of(section, cell, TYPES[kind], &path)?;
@@ -142,7 +141,7 @@ fn flow(section: &Section<'_, '_>, cell: &Cell, name: String, clamp: bool) -> Re
         stop_ns,
         target: target(section)?,
         path,
-        place: section.source.place(section.offset),
+        place: section.table.place(),
     })
 }
 
@@ -150,7 +149,7 @@ fn check_keys(section: &Section<'_, '_>, kind: &str) -> Result<(), Error> {
     for (key, kinds) in ONLY {
         if let Some(item) = section.get(key).filter(|_| !kinds.contains(&kind)) {
             let kinds = kinds.join(" and ");
-            return Err(item.expected(&format!(
+            return Err(item.fault(&format!(
                 "nothing: only {kinds} flows have it, this is {kind}"
             )));
         }
@@ -163,14 +162,14 @@ fn check_keys(section: &Section<'_, '_>, kind: &str) -> Result<(), Error> {
 fn destination(section: &Section<'_, '_>, cell: &Cell) -> Result<(usize, u8), Error> {
     let expected = "a host, or \"HOST#N\" for its N-th address";
     let item = section.require("to", expected)?;
-    let text = item.text(section.env, expected)?;
+    let text = item.filled(section.env, expected)?;
     let (name, nth) = text.split_once('#').unwrap_or((&text, "1"));
     let names = cell.hosts.iter().map(|host| host.name.as_str());
-    let to = find(&item, name, "host", names)?;
+    let to = find(item, name, "host", names)?;
     let addresses = cell.hosts[to].addresses;
     match nth.parse::<u8>() {
         Ok(nth) if (1..=addresses).contains(&nth) => Ok((to, nth - 1)),
-        _ => Err(item.fault(
+        _ => Err(item.fault_of(
             &quote(&text),
             &format!("an address number from 1 to {addresses}, the host's `addresses`"),
         )),
@@ -188,7 +187,7 @@ fn path(
         None => {
             let from = &cell.hosts[from].name;
             let expected = format!("a host that cables connect with `{from}`");
-            Err(section.require("to", &expected)?.expected(&expected))
+            Err(section.require("to", &expected)?.fault(&expected))
         }
     }
 }
@@ -214,7 +213,7 @@ fn kind_of(
     };
     if !(PAYLOAD_MIN..=largest).contains(&payload_bytes) {
         let expected = format!("\"{PAYLOAD_MIN}b\" to \"{largest}b\", what the MTU has room for");
-        return Err(section.require("payload", &expected)?.expected(&expected));
+        return Err(section.require("payload", &expected)?.fault(&expected));
     }
     let rate_bps = match section.text("rate")?.as_deref() {
         None | Some("max") => None,
@@ -230,7 +229,7 @@ fn kind_of(
     let batch = u32::try_from(batch).unwrap_or(1);
     if batch * payload_bytes > PAYLOAD_MAX {
         let expected = format!("at most {} of this payload", PAYLOAD_MAX / payload_bytes);
-        return Err(section.require("batch", &expected)?.expected(&expected));
+        return Err(section.require("batch", &expected)?.fault(&expected));
     }
     let buffer_bytes = section.size("buffer")?;
     within(
@@ -257,7 +256,7 @@ fn pattern(section: &Section<'_, '_>, rate_bps: Option<u64>) -> Result<Pattern, 
     if rate_bps.is_none() {
         for key in ["ahead", "slack"] {
             if let Some(item) = section.get(key) {
-                return Err(item.expected("nothing: only flows with a `rate` have it"));
+                return Err(item.fault("nothing: only flows with a `rate` have it"));
             }
         }
     }
@@ -280,7 +279,7 @@ fn launch(
     if section.get("txtime").is_none() {
         let stray = section.get("lead");
         return match stray {
-            Some(item) => Err(item.expected("nothing: only flows with `txtime` have it")),
+            Some(item) => Err(item.fault("nothing: only flows with `txtime` have it")),
             None => Ok(None),
         };
     }
@@ -288,14 +287,14 @@ fn launch(
     let clock = clocks[reference(section, "txtime", "clock", clocks.into_iter())?];
     if batch > 1 {
         let expected = "1, because each datagram has a launch time";
-        return Err(section.require("batch", expected)?.expected(expected));
+        return Err(section.require("batch", expected)?.fault(expected));
     }
     if let Some(item) = section.get("ports") {
-        return Err(item.expected("nothing: a flow with `txtime` goes to one port"));
+        return Err(item.fault("nothing: a flow with `txtime` goes to one port"));
     }
     if rate_bps.is_none() {
         let expected = "a rate, because launch times follow one another at it";
-        return Err(section.require("rate", expected)?.expected(expected));
+        return Err(section.require("rate", expected)?.fault(expected));
     }
     within(section, "lead", lead_ns.unwrap_or(0), 0, 1_000_000_000)?;
     Ok(Some(Launch {
@@ -323,8 +322,8 @@ fn spread(section: &Section<'_, '_>) -> Result<Spread, Error> {
         None => None,
         Some(item) => {
             let expected = "a class id as tc writes it, such as \"1:10\"";
-            let text = item.text(section.env, expected)?;
-            let class = class_id(&text).ok_or_else(|| item.fault(&quote(&text), expected))?;
+            let text = item.filled(section.env, expected)?;
+            let class = class_id(&text).ok_or_else(|| item.fault_of(&quote(&text), expected))?;
             Some(class)
         }
     };
@@ -356,14 +355,14 @@ fn tcp(section: &Section<'_, '_>, cell: &Cell, path: &[Direction]) -> Result<Flo
             "udp or pktgen: nothing answers from `{}`, a sink",
             cable.name
         );
-        return Err(section.require("type", &expected)?.expected(&expected));
+        return Err(section.require("type", &expected)?.fault(&expected));
     }
     let expected = "the name of a congestion control, such as \"cubic\"";
     let congestion = section
         .text("congestion")?
         .unwrap_or_else(|| "cubic".into());
     if !is_word(&congestion, 15) {
-        return Err(section.require("congestion", expected)?.expected(expected));
+        return Err(section.require("congestion", expected)?.fault(expected));
     }
     let window_bytes = section.size("window")?;
     within(section, "window", window_bytes.unwrap_or(1), 1, 1 << 30)?;

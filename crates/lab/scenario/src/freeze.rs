@@ -2,12 +2,12 @@
 //! Reads `[[freeze]]`: a time in which a program gets no CPU, as if it were busy with
 //! something else: a sender has nothing to send, a receiver does not read.
 
-use crate::error::Error;
 use crate::expr::Env;
 use crate::flow_kind::FlowKind;
 use crate::model::{Cell, Freeze, Program};
 use crate::reader::Section;
 use crate::tables::{Reading, host, required, span};
+use toml_faults::Error;
 
 pub(crate) const FREEZE: &[&str] = &["host", "program", "from", "to", "when", "each"];
 
@@ -32,7 +32,7 @@ fn freeze(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<Freeze,
     let program = match required(section, "program", section.text("program")?, PROGRAM)?.as_str() {
         "sender" => Program::Sender,
         "receiver" => Program::Receiver,
-        _ => return Err(section.require("program", PROGRAM)?.expected(PROGRAM)),
+        _ => return Err(section.require("program", PROGRAM)?.fault(PROGRAM)),
     };
     let runs = cell.flows.iter().any(|flow| {
         let at = match program {
@@ -43,7 +43,7 @@ fn freeze(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<Freeze,
     });
     if !runs {
         let expected = "a program of a flow at this host";
-        return Err(section.require("program", expected)?.expected(expected));
+        return Err(section.require("program", expected)?.fault(expected));
     }
     let (from_ns, to_ns) = span(section, "from", "to", cell.duration_ns, clamp)?;
     let overlaps = |other: &Freeze| {
@@ -53,7 +53,7 @@ fn freeze(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<Freeze,
     };
     if cell.freezes.iter().any(overlaps) {
         let expected = "a time apart from the program's other freezes";
-        return Err(section.require("from", expected)?.expected(expected));
+        return Err(section.require("from", expected)?.fault(expected));
     }
     Ok(Freeze {
         host,

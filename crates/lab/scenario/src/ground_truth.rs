@@ -2,11 +2,11 @@
 //! Reads `[[capture]]` and `[[stop]]`: where a cell is captured, and which stalls with which
 //! causes are known before the run.
 
-use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Capture, Cell, KnownStop, StopSide};
 use crate::reader::Section;
 use crate::tables::{Names, Reading, direction, is_word, reference, required, span};
+use toml_faults::Error;
 
 pub(crate) const CAPTURE: &[&str] = &["name", "cable", "at", "when", "each"];
 pub(crate) const STOP: &[&str] = &["flow", "cause", "side", "from", "to", "when", "each"];
@@ -24,7 +24,7 @@ pub(crate) fn captures(reading: &Reading<'_>, cell: &mut Cell, env: &Env) -> Res
         let at = direction(section, "at", cell)?;
         if cell.cables[at.cable].snap_bytes < SNAP_MIN {
             let expected = format!("a cable with a `snap` of {SNAP_MIN} or more");
-            return Err(section.require("cable", &expected)?.expected(&expected));
+            return Err(section.require("cable", &expected)?.fault(&expected));
         }
         cell.captures.push(Capture { name, at });
         Ok(())
@@ -50,7 +50,7 @@ fn stop(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<KnownStop
     let flow = reference(section, "flow", "flow", flows)?;
     if cell.flows[flow].kind.protocol() != "tcp" {
         let expected = "a tcp flow";
-        return Err(section.require("flow", expected)?.expected(expected));
+        return Err(section.require("flow", expected)?.fault(expected));
     }
     let expected = "a cause of docs/use/stalls.md, or \"none\"";
     let cause = required(section, "cause", section.text("cause")?, expected)?;
@@ -69,6 +69,6 @@ fn stop(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<KnownStop
         side,
         from_ns,
         to_ns,
-        place: section.source.place(section.offset),
+        place: section.table.place(),
     })
 }

@@ -3,8 +3,8 @@
 //! arrive late. The ranges of the values are those of lab/wire.
 
 use std::ops::Range;
+use toml_faults::Error;
 
-use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cell, Direction, Impairment, ImpairmentKind};
 use crate::reader::Section;
@@ -51,7 +51,7 @@ fn impairment(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<Imp
     let copies = section.number("copies", 1..1 << 32)?;
     if bytes.is_none() && copies.is_some() {
         let expected = "nothing without `bytes_from` and `bytes_to`, whose segments it counts";
-        return Err(section.require("copies", expected)?.expected(expected));
+        return Err(section.require("copies", expected)?.fault(expected));
     }
     let larger_bytes = section.size("larger")?;
     within(section, "larger", larger_bytes.unwrap_or(0), 0, 65_535)?;
@@ -66,7 +66,7 @@ fn impairment(section: &Section<'_, '_>, cell: &Cell, clamp: bool) -> Result<Imp
         start_ns,
         stop_ns,
         kind: kind(section, cell, direction)?,
-        place: section.source.place(section.offset),
+        place: section.table.place(),
     })
 }
 
@@ -84,7 +84,7 @@ fn flow(
     let crosses = |hop: &Direction| hop.cable == direction.cable;
     if !cell.flows[flow].path.iter().any(crosses) {
         let expected = "a flow that crosses the cable";
-        return Err(section.require("flow", expected)?.expected(expected));
+        return Err(section.require("flow", expected)?.fault(expected));
     }
     Ok(Some(flow))
 }
@@ -106,14 +106,14 @@ fn bytes(
     };
     if from >= to {
         let expected = "less than `bytes_to`";
-        return Err(section.require("bytes_from", expected)?.expected(expected));
+        return Err(section.require("bytes_from", expected)?.fault(expected));
     }
     let flow = flow.map(|flow| &cell.flows[flow]);
     let carries =
         |flow: &crate::Flow| flow.kind.protocol() == "tcp" && flow.path.contains(&direction);
     if !flow.is_some_and(carries) {
         let expected = "nothing unless `flow` is a tcp flow whose data is sent by `from`";
-        return Err(section.require("bytes_to", expected)?.expected(expected));
+        return Err(section.require("bytes_to", expected)?.fault(expected));
     }
     Ok(Some(from..to))
 }
@@ -133,7 +133,7 @@ fn kind(
         (None, true) => ImpairmentKind::Held,
         (Some(_), true) => {
             let expected = "nothing beside `held`, the other way to be late";
-            return Err(section.require("late", expected)?.expected(expected));
+            return Err(section.require("late", expected)?.fault(expected));
         }
     };
     let end = direction.end.index();
@@ -144,7 +144,7 @@ fn kind(
     let is_shared = cell.cables.iter().enumerate().any(|(i, c)| shares(i, c));
     if is_shared {
         let expected = "a direction whose bottleneck no other cable enters, for frames to be late";
-        return Err(section.require("from", expected)?.expected(expected));
+        return Err(section.require("from", expected)?.fault(expected));
     }
     Ok(kind)
 }

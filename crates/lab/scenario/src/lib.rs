@@ -8,7 +8,6 @@
 mod cable;
 mod cell;
 mod closeup;
-mod error;
 mod expr;
 mod flow;
 mod flow_kind;
@@ -25,7 +24,6 @@ mod tables;
 pub mod topology;
 mod transfers;
 
-pub use error::{Error, Place};
 pub use expr::Env;
 pub use flow_kind::{FlowKind, Launch, Messages, OnOff, Pattern, Spread};
 pub use model::{
@@ -34,4 +32,4 @@ pub use model::{
     StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
 };
 pub use parse::{Options, parse};
-pub use toml_faults::Problem;
+pub use toml_faults::{Error, Place, Problem};

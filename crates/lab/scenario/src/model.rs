@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::str::FromStr;
+use toml_faults::Place;
 
-use crate::error::Place;
 use crate::expr::Env;
 use crate::flow_kind::FlowKind;
 use crate::isochronous::Isochronous;

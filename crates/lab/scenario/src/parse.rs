@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a [`Scenario`] from text.
 
-use toml::de::DeTable;
-use toml_faults::{Problem, quote};
+use toml_faults::{Document, Error, Place, Problem, quote};
 
-use crate::error::{Error, Place};
 use crate::expr::Env;
 use crate::model::{Kernel, Scenario};
-use crate::reader::{Overrides, Section, Source, table};
+use crate::reader::{Fill, Overrides, Section};
 use crate::sweep::Space;
 use crate::tables::Reading;
 
@@ -55,6 +53,8 @@ const ROOT: &[&str] = &[
     "bound",
 ];
 
+const QUICK: &[&str] = &["param", "sweep", "duration", "settle", "runs"];
+
 /// Most runs of a cell; larger numbers call for a sweep.
 const RUNS_MAX: u64 = 1_000;
 
@@ -73,19 +73,16 @@ pub struct Options {
 /// # Errors
 /// Returns the first error: with the file and line, the key, its value and what was expected.
 pub fn parse(file: &str, text: &str, options: &Options) -> Result<Scenario, Error> {
-    let source = Source { file, text };
-    let root = source.parse()?;
+    let document = Document::parse(file, text)?;
+    let root = document.top("the scenario", &[]);
     let overrides: Overrides = options.set.iter().cloned().collect();
-    let space = Space::read(source, &root, options.quick, &overrides)?;
+    let space = Space::read(root, options.quick, &overrides)?;
     check_overrides(&options.set, &space)?;
-    let quick = check_quick(source, &root)?;
+    let quick = check_quick(root)?;
     let empty = Env::new();
     let section = Section {
-        source,
-        table: &root,
+        table: root,
         shadow: quick.filter(|_| options.quick),
-        offset: 0,
-        label: "the scenario",
         prefix: Some(""),
         overrides: &overrides,
         env: &empty,
@@ -93,8 +90,7 @@ pub fn parse(file: &str, text: &str, options: &Options) -> Result<Scenario, Erro
     section.allow(ROOT)?;
     let envs = space.combinations()?;
     let reading = Reading {
-        source,
-        root: &root,
+        root,
         overrides: &overrides,
     };
     reading.check_whens(&space, &envs)?;
@@ -131,26 +127,12 @@ fn check_overrides(set: &[(String, String)], space: &Space<'_>) -> Result<(), Er
     Ok(())
 }
 
-fn check_quick<'a>(
-    source: Source<'a>,
-    root: &'a DeTable<'a>,
-) -> Result<Option<&'a DeTable<'a>>, Error> {
-    let Some((quick, offset)) = table(source, root, "quick")? else {
-        return Ok(None);
-    };
-    let (overrides, env) = (Overrides::new(), Env::new());
-    let section = Section {
-        source,
-        table: quick,
-        shadow: None,
-        offset,
-        label: "[quick]",
-        prefix: None,
-        overrides: &overrides,
-        env: &env,
-    };
-    section.allow(&["param", "sweep", "duration", "settle", "runs"])?;
-    Ok(Some(quick))
+fn check_quick(root: toml_faults::Section<'_>) -> Result<Option<toml_faults::Section<'_>>, Error> {
+    let quick = root.table("quick", "[quick]")?;
+    if let Some(quick) = quick {
+        quick.allow(QUICK.iter().copied())?;
+    }
+    Ok(quick)
 }
 
 fn required_text(section: &Section<'_, '_>, key: &'static str) -> Result<String, Error> {
@@ -162,11 +144,11 @@ fn required_text(section: &Section<'_, '_>, key: &'static str) -> Result<String,
 fn name(section: &Section<'_, '_>) -> Result<String, Error> {
     let expected = "a name of letters, digits, `.`, `_` and `-`";
     let item = section.require("name", expected)?;
-    let name = item.text(section.env, expected)?;
+    let name = item.filled(section.env, expected)?;
     if crate::tables::is_word(&name, 63) {
         Ok(name)
     } else {
-        Err(item.fault(&quote(&name), expected))
+        Err(item.fault_of(&quote(&name), expected))
     }
 }
 
@@ -175,7 +157,7 @@ fn kernel(section: &Section<'_, '_>) -> Result<Kernel, Error> {
     let Some(item) = section.get("kernel") else {
         return Ok(Kernel::V6_1);
     };
-    let text = item.text(section.env, expected)?;
+    let text = item.filled(section.env, expected)?;
     text.parse()
-        .map_err(|_| item.fault(&quote(&text), expected))
+        .map_err(|_| item.fault_of(&quote(&text), expected))
 }

@@ -2,12 +2,10 @@
 //! Reads `[param]`, `[sweep]`, `[quick]`, `when` and `each`, and computes every combination of
 //! the named values.
 
-use toml::de::DeTable;
-use toml_faults::{Problem, quote};
+use toml_faults::{Error, Item, quote};
 
-use crate::error::Error;
 use crate::expr::{Env, is_name};
-use crate::reader::{Item, Overrides, Section, Source, table};
+use crate::reader::{Fill, Overrides, Section};
 
 /// Most cells or repetitions; a larger number is taken for a mistake. A qdisc has as many
 /// handles for classes.
@@ -32,64 +30,63 @@ pub(crate) struct Space<'a> {
 impl<'a> Space<'a> {
     /// Reads `[param]` and `[sweep]`, with the replacements of `[quick]` and the command line.
     pub fn read(
-        source: Source<'a>,
-        root: &'a DeTable<'a>,
-        quick: bool,
+        root: toml_faults::Section<'a>,
+        is_quick: bool,
         overrides: &'a Overrides,
     ) -> Result<Self, Error> {
         let mut space = Self {
             axes: Vec::new(),
             per_boot: 1,
         };
-        let quick_table = table(source, root, "quick")?.map(|(table, _)| table);
-        for (kind, sweep) in [("param", false), ("sweep", true)] {
-            let short = match quick_table {
-                Some(parent) => table(source, parent, kind)?.map(|(table, _)| table),
+        let quick = root.table("quick", "[quick]")?;
+        for (kind, label, sweep) in [
+            ("param", "[quick] param", false),
+            ("sweep", "[quick] sweep", true),
+        ] {
+            let short = match quick {
+                Some(quick) => quick.table(kind, label)?,
                 None => None,
             };
-            let own = table(source, root, kind)?;
-            check_quick_names(source, kind, own.map(|(table, _)| table), short)?;
-            let Some((own, offset)) = own else { continue };
+            let own = root.table(kind, "")?;
+            if let Some(short) = short {
+                let known = own.into_iter().flat_map(toml_faults::Section::items);
+                let known: Vec<&str> = known.map(Item::key).collect();
+                short.allow(known.iter().copied())?;
+            }
+            let Some(own) = own else { continue };
             let empty = Env::new();
             let section = Section {
-                source,
                 table: own,
-                shadow: short.filter(|_| quick),
-                offset,
-                label: "",
+                shadow: short.filter(|_| is_quick),
                 prefix: Some(""),
                 overrides,
                 env: &empty,
             };
-            for (key, value) in own {
-                let name: &'a str = key.get_ref();
+            for item in own.items() {
+                let name = item.key();
                 if sweep && name == "per_boot" {
                     let per_boot = section.number("per_boot", 1..1001)?.unwrap_or(1);
                     space.per_boot = usize::try_from(per_boot).unwrap_or(1);
                     continue;
                 }
-                let item = Item::new(source, name, value);
-                space.check_name(&item)?;
-                let short = short.and_then(|table| table.get(name));
-                let shortened = short.map(|value| Item::new(source, name, value));
-                let chosen = section.get(name).unwrap_or_else(|| item.clone());
-                space
-                    .axes
-                    .push(Axis::new(sweep, &item, shortened.as_ref(), &chosen)?);
+                space.check_name(item)?;
+                let shortened = short.and_then(|table| table.get(name));
+                let chosen = section.get(name).unwrap_or(item);
+                space.axes.push(Axis::new(sweep, item, shortened, chosen)?);
             }
         }
         Ok(space)
     }
 
-    fn check_name(&self, item: &Item<'a>) -> Result<(), Error> {
-        if !is_name(item.key) {
-            return Err(item.fault(
-                &quote(item.key),
+    fn check_name(&self, item: Item<'a>) -> Result<(), Error> {
+        if !is_name(item.key()) {
+            return Err(item.fault_of(
+                &quote(item.key()),
                 "a name of letters, digits and `_`, a letter first",
             ));
         }
-        if self.axes.iter().any(|axis| axis.name == item.key) {
-            return Err(item.expected("a name that is not in [param] as well"));
+        if self.axes.iter().any(|axis| axis.name == item.key()) {
+            return Err(item.fault("a name that is not in [param] as well"));
         }
         Ok(())
     }
@@ -101,13 +98,13 @@ impl<'a> Space<'a> {
             let mut longer = Vec::new();
             for env in &all {
                 for item in &axis.values {
-                    for value in values(item, env, axis.sweep)? {
+                    for value in values(*item, env, axis.sweep)? {
                         let mut env = env.clone();
                         env.insert(axis.name.to_owned(), value);
                         longer.push(env);
                         if longer.len() > COMBINATIONS_MAX {
                             return Err(
-                                item.expected(&format!("at most {COMBINATIONS_MAX} combinations"))
+                                item.fault(&format!("at most {COMBINATIONS_MAX} combinations"))
                             );
                         }
                     }
@@ -123,10 +120,10 @@ impl<'a> Space<'a> {
     }
 
     /// Rejects a `when` that can never match.
-    fn check_condition(&self, condition: &Item<'a>, cells: &[Env]) -> Result<(), Error> {
-        let Some(axis) = self.axes.iter().find(|axis| axis.name == condition.key) else {
+    fn check_condition(&self, condition: Item<'a>, cells: &[Env]) -> Result<(), Error> {
+        let Some(axis) = self.axes.iter().find(|axis| axis.name == condition.key()) else {
             let known = self.names().map(str::to_owned).collect();
-            return Err(condition.unknown(condition.key, "parameter", known));
+            return Err(condition.dangling(condition.key(), "parameter", known));
         };
         if !axis.sweep {
             return Ok(()); // --set may give it any value
@@ -136,15 +133,15 @@ impl<'a> Space<'a> {
             .filter_map(|env| env.get(axis.name).cloned())
             .collect();
         for item in &axis.mentioned {
-            known.extend(values(item, &cells[0], true)?);
+            known.extend(values(*item, &cells[0], true)?);
         }
         known.sort();
         known.dedup();
         for wanted in condition.elements() {
-            let value = wanted.scalar(&Env::new(), "a value of the parameter")?;
+            let value = wanted.filled_scalar(&Env::new(), "a value of the parameter")?;
             if !known.contains(&value) {
                 let what = format!("value of `{}`", axis.name);
-                return Err(wanted.unknown(&value, &what, known));
+                return Err(wanted.dangling(&value, &what, known));
             }
         }
         Ok(())
@@ -153,7 +150,7 @@ impl<'a> Space<'a> {
     /// Checks the `when` of a section once for all cells.
     pub fn check_when(&self, section: &Section<'a, '_>, cells: &[Env]) -> Result<(), Error> {
         for condition in conditions(section)? {
-            self.check_condition(&condition, cells)?;
+            self.check_condition(condition, cells)?;
         }
         Ok(())
     }
@@ -162,24 +159,20 @@ impl<'a> Space<'a> {
 impl<'a> Axis<'a> {
     fn new(
         sweep: bool,
-        own: &Item<'a>,
-        short: Option<&Item<'a>>,
-        chosen: &Item<'a>,
+        own: Item<'a>,
+        short: Option<Item<'a>>,
+        chosen: Item<'a>,
     ) -> Result<Self, Error> {
-        let several = |item: &Item<'a>| {
-            if sweep {
-                item.elements()
-            } else {
-                vec![item.clone()]
-            }
+        let several = |item: Item<'a>| {
+            if sweep { item.elements() } else { vec![item] }
         };
         let values = several(chosen);
         if values.is_empty() {
-            return Err(chosen.expected("at least one value"));
+            return Err(chosen.fault("at least one value"));
         }
         let mentioned = [Some(own), short].into_iter().flatten().flat_map(several);
         Ok(Self {
-            name: own.key,
+            name: own.key(),
             sweep,
             values,
             mentioned: mentioned.collect(),
@@ -187,36 +180,12 @@ impl<'a> Axis<'a> {
     }
 }
 
-fn check_quick_names<'a>(
-    source: Source<'a>,
-    kind: &str,
-    own: Option<&'a DeTable<'a>>,
-    quick: Option<&'a DeTable<'a>>,
-) -> Result<(), Error> {
-    let known = || {
-        own.into_iter()
-            .flat_map(DeTable::keys)
-            .map(|key| key.get_ref().to_string())
-    };
-    for key in quick.into_iter().flat_map(DeTable::keys) {
-        if !known().any(|name| name == *key.get_ref()) {
-            return Err(Error {
-                place: source.place(key.span().start),
-                problem: Box::new(Problem::UnknownKey {
-                    key: key.get_ref().to_string(),
-                    section: format!("[quick] {kind}"),
-                    known: known().collect(),
-                }),
-            });
-        }
-    }
-    Ok(())
-}
-
 fn conditions<'a>(section: &Section<'a, '_>) -> Result<Vec<Item<'a>>, Error> {
     match section.get("when") {
         None => Ok(Vec::new()),
-        Some(item) => item.entries("a table such as { shaper = \"psp\" }"),
+        Some(item) => item
+            .expecting("a table such as { shaper = \"psp\" }")
+            .entries(),
     }
 }
 
@@ -225,8 +194,8 @@ pub(crate) fn takes_part(section: &Section<'_, '_>, env: &Env) -> Result<bool, E
     for condition in conditions(section)? {
         let mut matched = false;
         for wanted in condition.elements() {
-            let wanted = wanted.scalar(&Env::new(), "a value of the parameter")?;
-            matched |= env.get(condition.key) == Some(&wanted);
+            let wanted = wanted.filled_scalar(&Env::new(), "a value of the parameter")?;
+            matched |= env.get(condition.key()) == Some(&wanted);
         }
         if !matched {
             return Ok(false);
@@ -241,24 +210,25 @@ pub(crate) fn repetitions(section: &Section<'_, '_>, env: &Env) -> Result<Vec<En
     let Some(each) = section.get("each") else {
         return Ok(all);
     };
-    for axis in each.entries("a table such as { a = \"1..16\" }")? {
-        if !is_name(axis.key) || env.contains_key(axis.key) {
-            return Err(axis.fault(
-                &quote(axis.key),
+    for axis in each
+        .expecting("a table such as { a = \"1..16\" }")
+        .entries()?
+    {
+        if !is_name(axis.key()) || env.contains_key(axis.key()) {
+            return Err(axis.fault_of(
+                &quote(axis.key()),
                 "a name of letters, digits and `_` that is no parameter",
             ));
         }
         let mut longer = Vec::new();
         for env in &all {
             for item in axis.elements() {
-                for value in values(&item, env, true)? {
+                for value in values(item, env, true)? {
                     let mut env = env.clone();
-                    env.insert(axis.key.to_owned(), value);
+                    env.insert(axis.key().to_owned(), value);
                     longer.push(env);
                     if longer.len() > COMBINATIONS_MAX {
-                        return Err(
-                            each.expected(&format!("at most {COMBINATIONS_MAX} repetitions"))
-                        );
+                        return Err(each.fault(&format!("at most {COMBINATIONS_MAX} repetitions")));
                     }
                 }
             }
@@ -270,8 +240,8 @@ pub(crate) fn repetitions(section: &Section<'_, '_>, env: &Env) -> Result<Vec<En
 
 /// Returns the values of an element: the element itself, or with `ranges` every whole number
 /// of `"1..100"`.
-fn values(item: &Item<'_>, env: &Env, ranges: bool) -> Result<Vec<String>, Error> {
-    let text = item.scalar(env, "a string, a number or true or false")?;
+fn values(item: Item<'_>, env: &Env, ranges: bool) -> Result<Vec<String>, Error> {
+    let text = item.filled_scalar(env, "a string, a number or true or false")?;
     let bounds = text.split_once("..").filter(|_| ranges);
     let Some((Ok(from), Ok(to))) =
         bounds.map(|(from, to)| (from.parse::<u32>(), to.parse::<u32>()))
@@ -279,7 +249,7 @@ fn values(item: &Item<'_>, env: &Env, ranges: bool) -> Result<Vec<String>, Error
         return Ok(vec![text]);
     };
     if from > to || to - from >= COMBINATIONS_MAX as u32 {
-        return Err(item.fault(
+        return Err(item.fault_of(
             &quote(&text),
             &format!("a range that counts up, of at most {COMBINATIONS_MAX} values"),
         ));

@@ -2,13 +2,11 @@
 //! Functions that the readers of all tables share: they read a scenario's tables with their
 //! conditions, names, references and ranges.
 
-use toml::de::DeTable;
-use toml_faults::{Problem, quote};
+use toml_faults::{Error, Item, Taken, quote};
 
-use crate::error::Error;
 use crate::expr::Env;
 use crate::model::{Cable, Cell, Direction, End};
-use crate::reader::{Item, Overrides, Section, Source, tables};
+use crate::reader::{Fill, Overrides, Section};
 use crate::sweep::{Space, repetitions, takes_part};
 
 const CONDITIONAL: &[(&str, &str)] = &[
@@ -40,9 +38,9 @@ pub(crate) fn is_word(text: &str, longest: usize) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
 
-/// The names in use, each with its line.
+/// The names in use.
 #[derive(Default)]
-pub(crate) struct Names(Vec<(String, usize)>);
+pub(crate) struct Names(Taken<String>);
 
 impl Names {
     /// Returns the section's name, and rejects one that is in use.
@@ -53,23 +51,11 @@ impl Names {
         fits: impl Fn(&str) -> bool,
     ) -> Result<String, Error> {
         let item = section.require("name", expected)?;
-        let name = item.text(section.env, expected)?;
+        let name = item.filled(section.env, expected)?;
         if !fits(&name) {
-            return Err(item.fault(&quote(&name), expected));
+            return Err(item.fault_of(&quote(&name), expected));
         }
-        if let Some((_, first)) = self.0.iter().find(|(taken, _)| *taken == name) {
-            return Err(Error {
-                place: item.place(),
-                problem: Box::new(Problem::Duplicate {
-                    key: "name".into(),
-                    value: quote(&name),
-                    what: "a name",
-                    first: *first,
-                }),
-            });
-        }
-        self.0
-            .push((name.clone(), section.source.line(section.offset)));
+        self.0.insert(item, name.clone(), "a name")?;
         Ok(name)
     }
 }
@@ -77,24 +63,15 @@ impl Names {
 /// The tables of a scenario.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
-    pub source: Source<'a>,
-    pub root: &'a DeTable<'a>,
+    pub root: toml_faults::Section<'a>,
     pub overrides: &'a Overrides,
 }
 
 impl<'a> Reading<'a> {
-    pub fn section<'e>(
-        &self,
-        (table, offset): (&'a DeTable<'a>, usize),
-        label: &'static str,
-        env: &'e Env,
-    ) -> Section<'a, 'e> {
+    pub fn section<'e>(&self, table: toml_faults::Section<'a>, env: &'e Env) -> Section<'a, 'e> {
         Section {
-            source: self.source,
             table,
             shadow: None,
-            offset,
-            label,
             prefix: None,
             overrides: self.overrides,
             env,
@@ -110,8 +87,8 @@ impl<'a> Reading<'a> {
         env: &Env,
         mut read: impl FnMut(&Section<'a, '_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        for entry in tables(self.source, self.root, key)? {
-            let section = self.section(entry, label, env);
+        for table in self.root.unchecked_tables(key, label)? {
+            let section = self.section(table, env);
             section.allow(known)?;
             read(&section)?;
         }
@@ -144,8 +121,8 @@ impl<'a> Reading<'a> {
     pub fn check_whens(&self, space: &Space<'a>, cells: &[Env]) -> Result<(), Error> {
         let env = Env::new();
         for (key, label) in CONDITIONAL {
-            for entry in tables(self.source, self.root, key)? {
-                space.check_when(&self.section(entry, label, &env), cells)?;
+            for table in self.root.unchecked_tables(key, label)? {
+                space.check_when(&self.section(table, &env), cells)?;
             }
         }
         Ok(())
@@ -171,12 +148,12 @@ pub(crate) fn reference<'n>(
 ) -> Result<usize, Error> {
     let expected = format!("the name of a {what}");
     let item = section.require(key, &expected)?;
-    let name = item.text(section.env, &expected)?;
-    find(&item, &name, what, names)
+    let name = item.filled(section.env, &expected)?;
+    find(item, &name, what, names)
 }
 
 pub(crate) fn find<'n>(
-    item: &Item<'_>,
+    item: Item<'_>,
     name: &str,
     what: &str,
     names: impl Iterator<Item = &'n str> + Clone,
@@ -184,7 +161,7 @@ pub(crate) fn find<'n>(
     names
         .clone()
         .position(|known| known == name)
-        .ok_or_else(|| item.unknown(name, what, names.map(str::to_owned).collect()))
+        .ok_or_else(|| item.dangling(name, what, names.map(str::to_owned).collect()))
 }
 
 /// Returns the host that a key names.
@@ -226,7 +203,7 @@ pub(crate) fn within(
         return Ok(());
     }
     let expected = format!("{low} to {high} of its smallest unit");
-    Err(section.require(key, &expected)?.expected(&expected))
+    Err(section.require(key, &expected)?.fault(&expected))
 }
 
 /// Reads two instants: the second is later than the first and at most `end_ns`, its default.
@@ -246,11 +223,11 @@ pub(crate) fn span(
     };
     if to_ns > end_ns {
         let expected = "a time up to the cell's duration";
-        return Err(section.require(to, expected)?.expected(expected));
+        return Err(section.require(to, expected)?.fault(expected));
     }
     if from_ns >= to_ns {
         let expected = format!("a time before {to_ns} ns, where it ends");
-        return Err(section.require(from, &expected)?.expected(&expected));
+        return Err(section.require(from, &expected)?.fault(&expected));
     }
     Ok((from_ns, to_ns))
 }

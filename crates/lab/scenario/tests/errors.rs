@@ -164,7 +164,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     (
         "name = \"rx\"",
         "name = \"tx\"",
-        "s.toml:14: `name` is \"tx\", expected a name not in use: line 11 has it already",
+        "s.toml:14: `name` is \"tx\", expected a name not in use: line 12 has it already",
     ),
     (
         "[[window]]",

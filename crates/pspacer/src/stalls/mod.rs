@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use capture::choice::{Choice, Moment};
 use capture::expression::Expression;
+use capture::selector::Selector;
 use clap::Args;
 use linux_io::signals::Signals;
 use stall::captures::{CaptureResults, read, worst_first};
 use stall::files::follow::{Input, Plan, follow};
 use stall::files::{annotate, json, two_ends};
 use stall::follow::Limits;
-use stall::select::Selector;
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
@@ -30,8 +30,8 @@ pub struct StallsArgs {
     /// is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Only these connections: "port 80" and the like as for measure; addresses and ports as in
-    /// "10.1.1.1:80", ":5001" or "10.1.1.1 10.1.2.1:80"; or a number in the list; may be repeated
+    /// Only these connections: conditions and ends as for measure, as in "dst 10.1.0.0/16 port 80"
+    /// or "10.1.1.1 10.1.2.1:80"; or a number in the list; may be repeated
     #[arg(long, value_name = "FILTER|ENDS|N", alias = "connection", help_heading = FILTERS)]
     pub flow: Vec<Selector>,
     /// Only stalls that took at least this long, as in 50ms [default: what is

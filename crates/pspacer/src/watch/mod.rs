@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use capture::selector::Network;
 use clap::Args;
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
@@ -18,9 +19,8 @@ use watch::counted::Counted;
 use watch::json::Stream;
 use watch::lines::Lines;
 use watch::screen::{Screen, asks_to_stop};
-use watch::select::Selector;
 use watch::session::Report;
-use watch::{Filter, Network, Tracer};
+use watch::{Filter, Tracer};
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
@@ -38,10 +38,10 @@ pub struct WatchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
         help_heading = FILTERS)]
     pub pid: Option<u32>,
-    /// Only connections with this port at either end, or to this address or network: "port 80",
-    /// "dst 10.1.0.5", "dst 2001:db8::/32 port 443"
+    /// Only connections with this port at either end, or to this address or network: "port 80" or
+    /// ":80", "dst 10.1.0.5", "dst 2001:db8::/32 port 443"
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["port", "dst"], help_heading = FILTERS)]
-    pub flow: Option<Selector>,
+    pub flow: Option<Filter>,
     /// As in --flow "port N"
     #[arg(long, hide = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..),
         help_heading = FILTERS)]
@@ -76,7 +76,7 @@ pub struct WatchArgs {
 /// be written.
 pub fn main(args: &WatchArgs) -> Result<bool> {
     let signals = Signals::block().context("signals")?;
-    let flow = args.flow.clone().unwrap_or_default();
+    let flow = args.flow.unwrap_or_default();
     let filter = Filter {
         pid: args.pid,
         port: flow.port.or(args.port),

@@ -4,8 +4,8 @@
 use capture::encapsulation::Encapsulations;
 use capture::error::Damage;
 use capture::segments::{Counts, Segments};
+use capture::selector::Selector;
 
-use crate::select::Selector;
 use crate::two_ends::{TooMany, Trace, TwoEnds};
 use crate::{
     Analyser, Analysis, CauseTotal, Connection, HostPairTotal, Options, SideTotal, by_cause,
@@ -90,7 +90,10 @@ pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
     let mut shown: Vec<_> = (0..analysis.connections.len())
         .filter(|i| {
             let connection = &analysis.connections[*i];
-            wanted.is_empty() || wanted.iter().any(|w| w.matches(i + 1, connection))
+            wanted.is_empty()
+                || wanted
+                    .iter()
+                    .any(|w| w.matches_connection(i + 1, connection.client, connection.server))
         })
         .collect();
     shown.sort_by_cached_key(|i| {

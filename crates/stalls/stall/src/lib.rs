@@ -26,7 +26,6 @@ mod options;
 mod recorder;
 pub mod report;
 mod rules;
-pub mod select;
 mod totals;
 pub mod two_ends;
 mod units;

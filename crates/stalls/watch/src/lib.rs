@@ -28,7 +28,6 @@ mod rate;
 pub mod recorder;
 mod records;
 pub mod screen;
-pub mod select;
 mod sequence;
 pub mod session;
 mod tracer;
@@ -36,7 +35,7 @@ mod watcher;
 
 pub use connection::{Connection, Status};
 pub use error::Error;
-pub use filter::{Filter, Network};
+pub use filter::Filter;
 pub use records::{CaState, Ends, Limits, Malformed, Moment, Reading, Record, TcpState};
 pub use tracer::{Cost, Tracer};
 pub use watcher::{Happening, Watcher};

@@ -12,7 +12,7 @@ use aya::{Btf, BtfError, Ebpf, EbpfLoader};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::filter::Filter;
+use crate::filter::{Filter, words};
 use crate::owner::{self, Process};
 use crate::records::Record;
 
@@ -174,10 +174,7 @@ impl Tracer {
 }
 
 fn load(filter: &Filter, btf: &Btf) -> Result<Ebpf, Error> {
-    let (net, mask) = filter
-        .destination
-        .map(|network| network.words())
-        .unwrap_or_default();
+    let (net, mask) = filter.destination.map(words).unwrap_or_default();
     let (pid, port) = (filter.pid.unwrap_or(0), filter.port.unwrap_or(0));
     let (dev, ino) = owner::pid_space().map_err(|source| Error::Process { pid, source })?;
     let mut loader = EbpfLoader::new();

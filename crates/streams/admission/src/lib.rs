@@ -31,8 +31,10 @@ pub use stream::{
     FrameSpecification, Interval, IpTuple, Listener, Requirements, StreamRequest, Talker,
     TrafficSpecification,
 };
+/// Why a file is refused.
+pub use toml_faults::Error as TopologyError;
 pub use topology::{
     Direction, Fault, Link, LinkId, MOST_PERCENT, Medium, Node, NodeId, NodeSpec, Segment,
     SegmentId, SegmentSpec, Topology, is_name,
 };
-pub use topology_file::{Manager, TopologyError, TopologyFile, read};
+pub use topology_file::{Manager, TopologyFile, read};

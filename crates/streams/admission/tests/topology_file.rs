@@ -97,7 +97,7 @@ fn what_is_wrong_is_named() {
         (
             "mtu = 9000",
             "mtu = -1",
-            "line 29: segment \"hall\": `mtu` is",
+            "line 29: `mtu` is -1, expected 68 to 65535 bytes",
         ),
         (
             "500us",
@@ -162,8 +162,26 @@ fn what_is_wrong_is_named() {
             "line 17: `name` is \"studio\", expected a `manager`",
         ),
         ("https", "ftp", "line 14: `url` is"),
-        ("medium", "medum", "unknown field `medum`"),
-        ("rate = \"100mbit\"", "", "missing field `rate`"),
+        (
+            "medium",
+            "medum",
+            "line 18: unknown key `medum` in [[segment]]; did you mean `medium`?",
+        ),
+        (
+            "rate = \"100mbit\"",
+            "",
+            "line 16: [[segment]] lacks `rate`, expected a rate",
+        ),
+        (
+            "mtu = 9000",
+            "mtu = 67",
+            "line 29: segment \"hall\": `mtu` is 67, expected 68 to 65535 bytes",
+        ),
+        (
+            "tagged = true",
+            "tagged = \"yes\"",
+            "line 32: `tagged` is \"yes\", expected true or false",
+        ),
         ("[[segment]]", "[[segment", "line 16: "),
     ] {
         assert!(GOOD.contains(from), "{from}");

@@ -3,15 +3,13 @@
 
 use std::fmt;
 
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use toml_faults::{line_of, rejected};
+use toml_faults::{Document, Error, Key, Taken, key};
 
 use crate::answer::Caller;
 
 /// What a caller may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Reserve, and do with its own reservations what it likes.
     Talker,
@@ -68,31 +66,19 @@ pub struct Entry {
     certificate_sha256: Option<[u8; 32]>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    access: Vec<FileEntry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileEntry {
-    name: toml::Spanned<String>,
-    role: Role,
-    token_sha256: Option<toml::Spanned<String>>,
-    certificate_sha256: Option<toml::Spanned<String>>,
-}
-
-/// Why a file of callers is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {problem}")]
-pub struct AccessError {
-    line: usize,
-    problem: String,
-}
-
 const HASH: &str = "the 64 hexadecimal digits of a SHA-256";
+const FILE: &[Key] = &[key("access", "an array of tables, [[access]]")];
+const ENTRY: &[Key] = &[
+    key("name", "a name not in use"),
+    key("role", "\"talker\", \"operator\" or \"manager\""),
+    key("token_sha256", HASH),
+    key("certificate_sha256", HASH),
+];
+const ROLES: [(&str, Role); 3] = [
+    ("talker", Role::Talker),
+    ("operator", Role::Operator),
+    ("manager", Role::Manager),
+];
 
 fn hash(text: &str) -> Option<[u8; 32]> {
     let mut hash = [0; 32];
@@ -111,37 +97,23 @@ fn hash(text: &str) -> Option<[u8; 32]> {
 ///
 /// # Errors
 /// The first fault: its line, its key, its value, and what was expected.
-pub fn read(text: &str) -> Result<Access, AccessError> {
-    let file: File = toml::from_str(text).map_err(|error| {
-        let (line, problem) = rejected(text, &error);
-        AccessError { line, problem }
-    })?;
+pub fn read(text: &str) -> Result<Access, Error> {
+    let document = Document::parse("", text)?;
+    let file = document.top("the file", FILE).check()?;
     let mut entries: Vec<Entry> = Vec::new();
-    for entry in file.access {
-        let wrong = |key: &str, at: &toml::Spanned<String>, expected: &str| AccessError {
-            line: line_of(text, at.span().start),
-            problem: format!("`{key}` is \"{}\", expected {expected}", at.get_ref()),
-        };
-        let given = |key: &str, at: &Option<toml::Spanned<String>>| {
-            let at = at.as_ref();
-            at.map(|at| hash(at.get_ref()).ok_or_else(|| wrong(key, at, HASH)))
-                .transpose()
-        };
-        let name = entry.name.get_ref();
-        if !admission::is_name(name) || entries.iter().any(|e| e.identity.name == *name) {
-            return Err(wrong("name", &entry.name, "a name not in use"));
-        }
-        let token_sha256 = given("token_sha256", &entry.token_sha256)?;
-        let certificate_sha256 = given("certificate_sha256", &entry.certificate_sha256)?;
+    let mut names = Taken::default();
+    for section in file.tables("access", "[[access]]", ENTRY)? {
+        let item = section.require("name")?;
+        let name = item.parsed(|name| admission::is_name(name).then(|| name.to_owned()))?;
+        names.insert(item, name.clone(), "a name")?;
+        let role = section.require("role")?.word(&ROLES)?;
+        let token_sha256 = section.parsed("token_sha256", hash)?;
+        let certificate_sha256 = section.parsed("certificate_sha256", hash)?;
         if token_sha256.is_none() && certificate_sha256.is_none() {
-            let expected = "`token_sha256` or `certificate_sha256` beside it";
-            return Err(wrong("name", &entry.name, expected));
+            return Err(item.fault("`token_sha256` or `certificate_sha256` beside it"));
         }
         entries.push(Entry {
-            identity: Identity {
-                name: name.clone(),
-                role: entry.role,
-            },
+            identity: Identity { name, role },
             token_sha256,
             certificate_sha256,
         });
@@ -203,9 +175,22 @@ mod tests {
             format!("[[access]]\nname = \"a\"\nrole = \"talker\"\ntoken_sha256 = \"{EMPTY}\"\n");
         for (from, to, words) in [
             ("\"a\"", "\"a b\"", "line 2: `name` is \"a b\""),
-            ("talker", "king", "line 3: "),
+            (
+                "talker",
+                "king",
+                "line 3: `role` is \"king\", expected \"talker\", \"operator\" or \"manager\"",
+            ),
+            (
+                "role",
+                "roll",
+                "line 3: unknown key `roll` in [[access]]; did you mean `role`?",
+            ),
             ("e3b0", "e3b", "line 4: `token_sha256` is"),
-            ("token_sha256", "token", "line 4: unknown field"),
+            (
+                "token_sha256",
+                "token",
+                "line 4: unknown key `token` in [[access]]; there is `name`",
+            ),
         ] {
             let said = read(&good.replace(from, to)).unwrap_err().to_string();
             assert!(said.contains(words), "{said}");

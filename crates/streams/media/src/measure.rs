@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use capture::datagrams::{Datagram, Summary, read_datagrams};
-use capture::filter::FlowFilter;
 use capture::flows::{FlowKey, Proto};
+use capture::selector::Selector;
 use clap::Args;
 use draw::Style;
 use st2110::audio::{self, Evenness};
@@ -90,7 +90,7 @@ pub struct Request<'a> {
     /// The options.
     pub args: &'a StreamArgs,
     /// Only these flows; all, if there are none.
-    pub flows: &'a [FlowFilter],
+    pub flows: &'a [Selector],
     /// What the terminal can show.
     pub style: Style,
 }

@@ -5,9 +5,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use serde::Deserialize;
-use toml::Spanned;
-use toml_faults::{line_of, rejected};
+use toml_faults::{Document, Error, Key, Section, Taken, key};
 use units::parse::{RATE, TIME, rate_bps, time_ns};
 use units::time::NS_PER_S;
 
@@ -27,8 +25,33 @@ const BIT_NS: u128 = 8 * NS_PER_S as u128;
 
 const PREFIX: &str = "a network such as \"10.2.0.0/16\", or an address";
 const ADDRESS: &str = "an address, IPv4 or IPv6";
-const IO: &str = "\"auto\", \"xdp\" or \"packet\"";
-const MAC: &str = "a MAC address such as \"02:00:00:00:00:01\"";
+const NAME: &str = "a name";
+
+const FILE: &[Key] = &[
+    key("period", TIME),
+    key("device", "an array of tables, [[device]]"),
+    key("route", "an array of tables, [[route]]"),
+    key("stream", "an array of tables, [[stream]]"),
+];
+const DEVICE: &[Key] = &[
+    key("name", NAME),
+    key("io", "\"auto\", \"xdp\" or \"packet\""),
+    key("budget", RATE),
+];
+const ROUTE: &[Key] = &[
+    key("to", PREFIX),
+    key("device", "the name of a device"),
+    key("via", ADDRESS),
+    key("mac", "a MAC address such as \"02:00:00:00:00:01\""),
+];
+const STREAM: &[Key] = &[
+    key("name", NAME),
+    key("to", PREFIX),
+    key("from", PREFIX),
+    key("port", "a number from 0 to 65535"),
+    key("dscp", "a number from 0 to 63"),
+    key("rate", RATE),
+];
 
 /// A checked configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,26 +111,9 @@ pub struct Device {
 /// The reason why a configuration is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The text is no TOML, or has an unknown key, or lacks a key.
-    #[error("line {line}: {message}")]
-    Syntax {
-        /// Line of the fault.
-        line: usize,
-        /// The TOML parser's message.
-        message: String,
-    },
-    /// A value is not valid.
-    #[error("line {line}: `{key}` is \"{value}\", expected {expected}")]
-    Value {
-        /// Line of the value.
-        line: usize,
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: String,
-        /// The values that are valid.
-        expected: String,
-    },
+    /// The text is no TOML, has an unknown key, lacks a key or has a value that is not valid.
+    #[error(transparent)]
+    File(#[from] Error),
     /// The reservations exceed what a device may send.
     #[error(
         "device {device}: streams reserve {reserved_bytes} bytes of every period, and best effort \
@@ -127,94 +133,49 @@ pub enum ConfigError {
     },
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    period: Option<Spanned<String>>,
-    device: Vec<FileDevice>,
-    route: Vec<FileRoute>,
-    #[serde(default)]
-    stream: Vec<FileStream>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileDevice {
-    name: Spanned<String>,
-    io: Option<Spanned<String>>,
-    budget: Spanned<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileRoute {
-    to: Spanned<String>,
-    device: Spanned<String>,
-    via: Spanned<String>,
-    mac: Option<Spanned<String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileStream {
-    name: Spanned<String>,
-    to: Spanned<String>,
-    from: Option<Spanned<String>>,
-    port: Option<u16>,
-    dscp: Option<Spanned<u8>>,
-    rate: Spanned<String>,
-}
-
 /// Reads and checks a configuration.
 ///
 /// # Errors
 /// The fault, its line, and what was expected; for a reservation beyond the budget the numbers of
 /// both.
 pub fn read(text: &str) -> Result<Config, ConfigError> {
-    let text = Text(text);
-    let file: File = toml::from_str(text.0).map_err(|error| {
-        let (line, message) = rejected(text.0, &error);
-        ConfigError::Syntax { line, message }
-    })?;
-    let period_ns = match &file.period {
-        Some(period) => text.value("period", period, time_ns, TIME)?,
+    let document = Document::parse("", text)?;
+    let file = document.top("the file", FILE).check()?;
+    let period_ns = match file.get("period") {
+        Some(item) => {
+            let period_ns = item.parsed(time_ns)?;
+            if !(LEAST_PERIOD_NS..=MOST_PERIOD_NS).contains(&period_ns) {
+                return Err(item.fault("1ms to 1s").into());
+            }
+            period_ns
+        }
         None => PERIOD_NS,
     };
-    if !(LEAST_PERIOD_NS..=MOST_PERIOD_NS).contains(&period_ns) {
-        let expected = "1ms to 1s".to_owned();
-        return Err(text.wrong("period", file.period.as_ref(), expected));
-    }
+    file.require("device")?;
+    file.require("route")?;
     let mut devices: Vec<Device> = Vec::new();
-    for device in &file.device {
-        let fresh = |name: &str| {
-            devices
-                .iter()
-                .all(|d| d.name != name)
-                .then(|| name.to_owned())
-        };
-        let budget_bps = text.value("budget", &device.budget, rate_bps, RATE)?;
-        let io = device.io.as_ref();
-        let io = io
-            .map(|io| text.value("io", io, Io::parse, IO))
-            .transpose()?;
+    let mut names = Taken::default();
+    for section in file.tables("device", "[[device]]", DEVICE)? {
+        let budget_bps = section.require("budget")?.parsed(rate_bps)?;
         devices.push(Device {
-            name: text.value("name", &device.name, fresh, "a name not in use")?,
-            io: io.unwrap_or_default(),
+            name: new_name(section, &mut names)?,
+            io: section.parsed("io", Io::parse)?.unwrap_or_default(),
             budget_bytes: bytes(budget_bps, period_ns),
             streams: Vec::new(),
         });
     }
-    let routes = file.route.iter();
+    let routes = file.tables("route", "[[route]]", ROUTE)?.into_iter();
     let routes: Vec<_> = routes
-        .map(|route| text.route(route, &devices))
+        .map(|section| read_route(section, &devices))
         .collect::<Result<_, _>>()?;
     let mut streams: Vec<Stream> = Vec::new();
-    for given in &file.stream {
-        let stream = text.stream(given, period_ns, &streams)?;
+    let mut names = Taken::default();
+    for section in file.tables("stream", "[[stream]]", STREAM)? {
+        let stream = read_stream(section, period_ns, &mut names)?;
         let out = route(&routes, stream.to.address);
         let device = out.and_then(|route| devices.get_mut(route.device));
-        let expected = || "an address that a route leads to".to_owned();
-        let device = device.ok_or_else(|| text.wrong("to", Some(&given.to), expected()))?;
+        let to = section.require("to")?;
+        let device = device.ok_or_else(|| to.fault("an address that a route leads to"))?;
         device.streams.push(streams.len());
         streams.push(stream);
     }
@@ -276,82 +237,46 @@ fn part_of_many(mac: Mac) -> bool {
     mac[0] & 1 == 1
 }
 
-/// The text of the file, which finds the lines of values.
-#[derive(Clone, Copy)]
-struct Text<'a>(&'a str);
+fn new_name(section: Section<'_>, names: &mut Taken<String>) -> Result<String, Error> {
+    let item = section.require("name")?;
+    let name = item.text()?.to_owned();
+    names.insert(item, name.clone(), NAME)?;
+    Ok(name)
+}
 
-impl Text<'_> {
-    fn wrong(
-        self,
-        key: &'static str,
-        at: Option<&Spanned<String>>,
-        expected: String,
-    ) -> ConfigError {
-        ConfigError::Value {
-            line: line_of(self.0, at.map_or(0, |at| at.span().start)),
-            key,
-            value: at.map(|at| at.get_ref().clone()).unwrap_or_default(),
-            expected,
-        }
-    }
+fn read_route(section: Section<'_>, devices: &[Device]) -> Result<Route, Error> {
+    let named = |name: &str| devices.iter().position(|d| d.name == name);
+    let address = |text: &str| text.parse::<IpAddr>().ok();
+    Ok(Route {
+        to: section.require("to")?.parsed(Prefix::parse)?,
+        device: section.require("device")?.parsed(named)?,
+        via: section.require("via")?.parsed(address)?,
+        mac: section.parsed("mac", mac)?,
+    })
+}
 
-    fn value<T>(
-        self,
-        key: &'static str,
-        given: &Spanned<String>,
-        read: impl Fn(&str) -> Option<T>,
-        expected: &str,
-    ) -> Result<T, ConfigError> {
-        read(given.get_ref()).ok_or_else(|| self.wrong(key, Some(given), expected.to_owned()))
+fn read_stream(
+    section: Section<'_>,
+    period_ns: u64,
+    names: &mut Taken<String>,
+) -> Result<Stream, Error> {
+    let rate = section.require("rate")?;
+    let reserve_bytes = bytes(rate.parsed(rate_bps)?, period_ns);
+    let least_bytes = wire_bytes(0);
+    if reserve_bytes < least_bytes {
+        let expected = format!("at least a frame of {least_bytes} bytes in every period");
+        return Err(rate.fault(&expected));
     }
-
-    fn route(self, route: &FileRoute, devices: &[Device]) -> Result<Route, ConfigError> {
-        let named = |name: &str| devices.iter().position(|d| d.name == name);
-        let address = |text: &str| text.parse::<IpAddr>().ok();
-        let given = route.mac.as_ref();
-        Ok(Route {
-            to: self.value("to", &route.to, Prefix::parse, PREFIX)?,
-            device: self.value("device", &route.device, named, "the name of a device")?,
-            via: self.value("via", &route.via, address, ADDRESS)?,
-            mac: given.map(|m| self.value("mac", m, mac, MAC)).transpose()?,
-        })
-    }
-
-    fn stream(
-        self,
-        stream: &FileStream,
-        period_ns: u64,
-        before: &[Stream],
-    ) -> Result<Stream, ConfigError> {
-        let fresh = |name: &str| {
-            before
-                .iter()
-                .all(|s| s.name != name)
-                .then(|| name.to_owned())
-        };
-        let rate_bps = self.value("rate", &stream.rate, rate_bps, RATE)?;
-        let reserve_bytes = bytes(rate_bps, period_ns);
-        let least_bytes = wire_bytes(0);
-        if reserve_bytes < least_bytes {
-            let expected = format!("at least a frame of {least_bytes} bytes in every period");
-            return Err(self.wrong("rate", Some(&stream.rate), expected));
-        }
-        if let Some(dscp) = stream.dscp.as_ref().filter(|d| *d.get_ref() > 63) {
-            let value = Spanned::new(dscp.span(), dscp.get_ref().to_string());
-            return Err(self.wrong("dscp", Some(&value), "0 to 63".to_owned()));
-        }
-        let from = stream.from.as_ref();
-        Ok(Stream {
-            name: self.value("name", &stream.name, fresh, "a name not in use")?,
-            to: self.value("to", &stream.to, Prefix::parse, PREFIX)?,
-            from: from
-                .map(|f| self.value("from", f, Prefix::parse, PREFIX))
-                .transpose()?,
-            port: stream.port,
-            dscp: stream.dscp.as_ref().map(|d| *d.get_ref()),
-            reserve_bytes,
-        })
-    }
+    let port = section.number("port", 0..=u16::MAX.into())?;
+    let dscp = section.number("dscp", 0..=63)?;
+    Ok(Stream {
+        name: new_name(section, names)?,
+        to: section.require("to")?.parsed(Prefix::parse)?,
+        from: section.parsed("from", Prefix::parse)?,
+        port: port.and_then(|port| port.try_into().ok()),
+        dscp: dscp.and_then(|dscp| dscp.try_into().ok()),
+        reserve_bytes,
+    })
 }
 
 #[cfg(test)]
@@ -432,11 +357,29 @@ io = "xdp"
             (
                 "dscp = 46",
                 "dscp = 64",
-                "line 18: `dscp` is \"64\", expected 0 to 63",
+                "line 18: `dscp` is 64, expected a number from 0 to 63",
             ),
             ("\"1mbit\"", "\"1kbit\"", "at least a frame of 84 bytes"),
-            ("port = 5001", "ports = 5001", "unknown field `ports`"),
-            ("via = \"10.1.0.2\"", "", "missing field `via`"),
+            (
+                "port = 5001",
+                "ports = 5001",
+                "line 17: unknown key `ports` in [[stream]]; did you mean `port`?",
+            ),
+            (
+                "port = 5001",
+                "port = 65536",
+                "line 17: `port` is 65536, expected a number from 0 to 65535",
+            ),
+            (
+                "via = \"10.1.0.2\"",
+                "",
+                "line 9: [[route]] lacks `via`, expected an address",
+            ),
+            (
+                "via = \"10.1.0.2\"",
+                "via = 10",
+                "line 12: `via` is 10, expected an address",
+            ),
             ("[[stream]]", "[[stream", "line 14: "),
             (
                 "\"xdp\"",
@@ -447,6 +390,21 @@ io = "xdp"
             let said = read(&GOOD.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(said.contains(words), "{to}: {said}");
         }
+    }
+
+    #[test]
+    fn devices_and_routes_must_be_there() {
+        for (text, words) in [
+            ("", "line 1: the file lacks `device`, expected an array"),
+            (
+                "device = []",
+                "line 1: the file lacks `route`, expected an array",
+            ),
+        ] {
+            let said = read(text).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        }
+        assert!(read("device = []\nroute = []").is_ok());
     }
 
     #[test]

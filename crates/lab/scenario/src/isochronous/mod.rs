@@ -9,14 +9,13 @@ mod stream;
 
 pub use model::{Backoff, Hop, Isochronous, Node, Segment, Stream, StreamKind};
 
-use toml_faults::Problem;
+use toml_faults::{Error, Problem};
 use units::itm;
 use units::time::PS_PER_S;
 
-use crate::error::Error;
 use crate::expr::Env;
 use crate::model::Cell;
-use crate::reader::{Section, table, tables};
+use crate::reader::{Fill, Section};
 use crate::tables::{Names, Reading, WORD, find, is_word, reference, within};
 
 const ITM: &[&str] = &["period", "slot", "budget"];
@@ -56,7 +55,8 @@ const ROUND_TRIP_BITS_MAX: u64 = 512 - 32;
 
 /// Returns whether a scenario has segments.
 pub(crate) fn is_meant(reading: &Reading<'_>) -> Result<bool, Error> {
-    Ok(!tables(reading.source, reading.root, "segment")?.is_empty())
+    let segments = reading.root.unchecked_tables("segment", "[[segment]]")?;
+    Ok(!segments.is_empty())
 }
 
 /// Reads the segments, streams and nodes of a cell, in place of cables and flows; its hosts
@@ -68,14 +68,11 @@ pub(crate) fn read(
     clamp: bool,
 ) -> Result<(), Error> {
     for key in APART {
-        if let Some((_, offset)) = tables(reading.source, reading.root, key)?.first() {
-            return Err(Error {
-                place: reading.source.place(*offset),
-                problem: Box::new(Problem::Apart {
-                    key: (*key).to_owned(),
-                    other: "segment".to_owned(),
-                }),
-            });
+        if let Some(table) = reading.root.unchecked_tables(key, "")?.first() {
+            return Err(table.error(Problem::Apart {
+                key: (*key).to_owned(),
+                other: "segment".to_owned(),
+            }));
         }
     }
     let mut all = periods(reading, env)?;
@@ -93,12 +90,12 @@ fn periods(reading: &Reading<'_>, env: &Env) -> Result<Isochronous, Error> {
         budget_pct: itm::BUDGET_PCT.into(),
         ..Isochronous::default()
     };
-    let Some(entry) = table(reading.source, reading.root, "itm")? else {
+    let Some(table) = reading.root.table("itm", "[itm]")? else {
         return Ok(all);
     };
     let section = Section {
         prefix: Some("itm."),
-        ..reading.section(entry, "[itm]", env)
+        ..reading.section(table, env)
     };
     section.allow(ITM)?;
     if let Some(period_ns) = section.time("period")? {
@@ -127,7 +124,7 @@ fn segments(
         let name = names.take(section, WORD, |name| is_word(name, 31))?;
         if all.segments.len() == SEGMENTS_MAX {
             let expected = format!("at most {SEGMENTS_MAX} segments");
-            return Err(section.require("name", &expected)?.expected(&expected));
+            return Err(section.require("name", &expected)?.fault(&expected));
         }
         let segment = segment(section, cell, name)?;
         all.segments.push(segment);
@@ -139,17 +136,17 @@ fn segment(section: &Section<'_, '_>, cell: &Cell, name: String) -> Result<Segme
     let expected = "a list of hosts, each once, 2 to 64";
     let item = section.require("hosts", expected)?;
     let mut hosts = Vec::new();
-    for entry in item.list(expected)? {
-        let host = entry.text(section.env, expected)?;
+    for entry in item.expecting(expected).list()? {
+        let host = entry.filled(section.env, expected)?;
         let known = cell.hosts.iter().map(|host| host.name.as_str());
-        let host = find(&entry, &host, "host", known)?;
+        let host = find(entry, &host, "host", known)?;
         if hosts.contains(&host) {
-            return Err(item.expected(expected));
+            return Err(item.fault(expected));
         }
         hosts.push(host);
     }
     if !(2..=STATIONS_MAX).contains(&hosts.len()) {
-        return Err(item.expected(expected));
+        return Err(item.fault(expected));
     }
     let is_shared = match section.get("type") {
         None => true,
@@ -174,12 +171,12 @@ fn segment(section: &Section<'_, '_>, cell: &Cell, name: String) -> Result<Segme
         } else {
             "a rate whose bits last whole picoseconds, such as \"100mbit\" or \"1gbit\""
         };
-        return Err(section.require("rate", expected)?.expected(expected));
+        return Err(section.require("rate", expected)?.fault(expected));
     }
     let backoff = match section.get("backoff") {
         None => is_shared.then_some(Backoff::Standard),
         Some(item) if !is_shared => {
-            return Err(item.expected("nothing: nobody collides on a switched segment"));
+            return Err(item.fault("nothing: nobody collides on a switched segment"));
         }
         Some(_) => {
             let all = [

@@ -3,11 +3,11 @@
 //! periods that begin where the seed chooses, and late packets first.
 
 use super::model::{Isochronous, Node};
-use crate::error::Error;
 use crate::expr::Env;
 use crate::model::Cell;
 use crate::reader::Section;
 use crate::tables::{Reading, host, within};
+use toml_faults::Error;
 
 const NODE: &[&str] = &[
     "host",
@@ -44,7 +44,7 @@ pub(super) fn read(
         let host = host(section, "host", cell)?;
         if std::mem::replace(&mut seen[host], true) {
             let expected = "a host without a node";
-            return Err(section.require("host", expected)?.expected(expected));
+            return Err(section.require("host", expected)?.fault(expected));
         }
         all.nodes[host] = node(section, all, usual.clone())?;
         check_budget(section, all, host)
@@ -98,7 +98,7 @@ fn check_budget(section: &Section<'_, '_>, all: &Isochronous, host: usize) -> Re
                 budget.saturating_sub(taken),
                 segment.name
             );
-            return Err(section.require("nrt", &expected)?.expected(&expected));
+            return Err(section.require("nrt", &expected)?.fault(&expected));
         }
     }
     Ok(())

@@ -3,11 +3,11 @@
 
 use super::model::{Isochronous, Stream, StreamKind};
 use super::path::shortest_path;
-use crate::error::Error;
 use crate::expr::Env;
 use crate::model::Cell;
 use crate::reader::Section;
 use crate::tables::{Names, Reading, host, is_word, reference, required, span, within};
+use toml_faults::Error;
 
 const STREAM: &[&str] = &[
     "name", "type", "from", "to", "payload", "packets", "reserve", "receive", "rate", "batch",
@@ -56,7 +56,7 @@ fn stream(
     for (key, kinds) in ONLY {
         if let Some(item) = section.get(key).filter(|_| !kinds.contains(&kind)) {
             let kinds = kinds.join(" and ");
-            return Err(item.expected(&format!(
+            return Err(item.fault(&format!(
                 "nothing: only {kinds} streams have it, this is {kind}"
             )));
         }
@@ -69,13 +69,13 @@ fn stream(
             "another host, which segments connect with `{}`",
             cell.hosts[from].name
         );
-        return Err(section.require("to", &expected)?.expected(&expected));
+        return Err(section.require("to", &expected)?.fault(&expected));
     };
     let payload = section.size("payload")?.unwrap_or(PAYLOAD_MAX.into());
     let payload_bytes = u32::try_from(payload).unwrap_or(u32::MAX);
     if !(1..=PAYLOAD_MAX).contains(&payload_bytes) {
         let expected = format!("\"1b\" to \"{PAYLOAD_MAX}b\", what a frame has room for");
-        return Err(section.require("payload", &expected)?.expected(&expected));
+        return Err(section.require("payload", &expected)?.fault(&expected));
     }
     let (start_ns, stop_ns) = span(section, "start", "stop", cell.duration_ns, clamp)?;
     Ok(Stream {
@@ -143,8 +143,8 @@ fn check_budget(section: &Section<'_, '_>, cell: &Cell, all: &Isochronous) -> Re
                 "packets"
             };
             return Err(match section.get(key) {
-                Some(item) => item.expected(&expected),
-                None => section.require("type", &expected)?.expected(&expected),
+                Some(item) => item.fault(&expected),
+                None => section.require("type", &expected)?.fault(&expected),
             });
         }
     }

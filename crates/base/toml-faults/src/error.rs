@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Errors in a scenario, and their places.
+//! Errors in a file, and their places.
 
 use std::fmt;
 
-use toml_faults::Problem;
+use crate::problem::Problem;
 
-/// An error in a scenario: its place, and what is wrong there.
+/// An error in a file: its place, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct Error {
@@ -20,7 +20,7 @@ pub struct Error {
 pub enum Place {
     /// A line of a file.
     Line {
-        /// Name of the file as it was given.
+        /// Name of the file as it was given; empty if the caller puts it before the error.
         file: String,
         /// Number of the line, from 1.
         line: usize,
@@ -35,6 +35,7 @@ pub enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Line { file, line } if file.is_empty() => write!(f, "line {line}"),
             Self::Line { file, line } => write!(f, "{file}:{line}"),
             Self::Set { key } => write!(f, "--set {key}"),
         }
