@@ -422,7 +422,7 @@ fn there_is_one_version() {
 fn pure_crates_touch_no_world() {
     let pure = [
         "crates/base/units/src",
-        "crates/base/toml-faults/src",
+        "crates/base/toml-reader/src",
         "crates/base/pace/src",
         "crates/lab/scenario/src",
         "crates/capture/sender-log/src",

@@ -4,7 +4,7 @@
 
 use tcpsp::{Budget, ClassOptions, Dynamic, Launch, Match, QdiscOptions, TypeOptions};
 use tcpsp::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
-use toml_faults::{Document, Error, Item, Key, Section, Taken, key};
+use toml_reader::{Document, Error, Item, Key, Section, Taken, key};
 use units::parse;
 
 use crate::launch_times::Launches;

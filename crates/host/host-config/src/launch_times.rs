@@ -2,7 +2,7 @@
 //! Launch times that a class declares, `launches`: read and checked by themselves. Whether those
 //! of several classes collide is in `collisions.rs`.
 
-use toml_faults::{Error, Key, Section, key};
+use toml_reader::{Error, Key, Section, key};
 use units::parse;
 
 /// Most entries of a class: a plan compares each with each.

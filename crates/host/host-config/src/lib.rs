@@ -36,4 +36,4 @@ pub use queue_limits::{
 };
 pub use saved::{Saved, SavedDevice};
 pub use text::{line, text};
-pub use toml_faults::{Error, Place, Problem};
+pub use toml_reader::{Error, Place, Problem};

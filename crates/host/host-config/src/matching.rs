@@ -3,7 +3,7 @@
 //! must hold. What no filter can look at is refused, with what can be done instead.
 
 use tcpsp::{Family, Flower, Match, Ports, Prefix, Protocol};
-use toml_faults::{Error, Key, Section, key};
+use toml_reader::{Error, Key, Section, key};
 
 const PREFIX: &str = "a network such as \"192.0.2.0/24\" or \"2001:db8::/32\", or an address";
 const PORT: &str = "a port such as 443, or ports such as \"5000-5009\"";

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toml_faults::Key;
+use toml_reader::Key;
 
 use crate::file::{CLASS_KEYS, DEVICE_KEYS, FILE_KEYS, Host};
 use crate::launch_times;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads `[[cable]]` and `[[bottleneck]]`. The ranges of the values are those of lab/wire.
 
-use toml_faults::{Error, quote};
+use toml_reader::{Error, quote};
 
 use crate::model::{Bottleneck, BottleneckKind, Cable, Cell, Device};
 use crate::reader::{Fill, Section};

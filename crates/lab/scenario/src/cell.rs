@@ -2,7 +2,7 @@
 //! Reads one cell: every section with the cell's parameters, and its references resolved.
 //! [`crate::flow`] reads the flows.
 
-use toml_faults::{Error, quote};
+use toml_reader::{Error, quote};
 
 use crate::cable::{also, bottleneck, cable, ends};
 use crate::closeup;

@@ -5,7 +5,7 @@ use crate::expr::Env;
 use crate::model::{Cell, Closeup};
 use crate::reader::Section;
 use crate::tables::{Names, Reading, required, span};
-use toml_faults::Error;
+use toml_reader::Error;
 
 pub(crate) const CLOSEUP: &[&str] = &["name", "from", "to", "interval", "mean", "when", "each"];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads `[[flow]]`: who sends what to whom, over which path.
 
-use toml_faults::{Error, quote};
+use toml_reader::{Error, quote};
 
 use crate::expr::Env;
 use crate::flow_kind::{FlowKind, Launch, Messages, OnOff, Pattern, Spread};

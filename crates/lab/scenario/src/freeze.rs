@@ -7,7 +7,7 @@ use crate::flow_kind::FlowKind;
 use crate::model::{Cell, Freeze, Program};
 use crate::reader::Section;
 use crate::tables::{Reading, host, required, span};
-use toml_faults::Error;
+use toml_reader::Error;
 
 pub(crate) const FREEZE: &[&str] = &["host", "program", "from", "to", "when", "each"];
 

@@ -6,7 +6,7 @@ use crate::expr::Env;
 use crate::model::{Capture, Cell, KnownStop, StopSide};
 use crate::reader::Section;
 use crate::tables::{Names, Reading, direction, is_word, reference, required, span};
-use toml_faults::Error;
+use toml_reader::Error;
 
 pub(crate) const CAPTURE: &[&str] = &["name", "cable", "at", "when", "each"];
 pub(crate) const STOP: &[&str] = &["flow", "cause", "side", "from", "to", "when", "each"];

@@ -3,7 +3,7 @@
 //! arrive late. The ranges of the values are those of lab/wire.
 
 use std::ops::Range;
-use toml_faults::Error;
+use toml_reader::Error;
 
 use crate::expr::Env;
 use crate::model::{Cell, Direction, Impairment, ImpairmentKind};

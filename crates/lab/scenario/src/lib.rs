@@ -32,4 +32,4 @@ pub use model::{
     StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
 };
 pub use parse::{Options, parse};
-pub use toml_faults::{Error, Place, Problem};
+pub use toml_reader::{Error, Place, Problem};

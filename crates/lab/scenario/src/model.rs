@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::str::FromStr;
-use toml_faults::Place;
+use toml_reader::Place;
 
 use crate::expr::Env;
 use crate::flow_kind::FlowKind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a [`Scenario`] from text.
 
-use toml_faults::{Document, Error, Place, Problem, quote};
+use toml_reader::{Document, Error, Place, Problem, quote};
 
 use crate::expr::Env;
 use crate::model::{Kernel, Scenario};
@@ -127,7 +127,7 @@ fn check_overrides(set: &[(String, String)], space: &Space<'_>) -> Result<(), Er
     Ok(())
 }
 
-fn check_quick(root: toml_faults::Section<'_>) -> Result<Option<toml_faults::Section<'_>>, Error> {
+fn check_quick(root: toml_reader::Section<'_>) -> Result<Option<toml_reader::Section<'_>>, Error> {
     let quick = root.table("quick", "[quick]")?;
     if let Some(quick) = quick {
         quick.allow(QUICK.iter().copied())?;

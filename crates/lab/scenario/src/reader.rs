@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use toml_faults::{Error, Item, quote};
+use toml_reader::{Error, Item, quote};
 use units::parse;
 
 use crate::expr::{self, Env, Fault};
@@ -15,9 +15,9 @@ pub(crate) type Overrides = HashMap<String, String>;
 /// A table that is being read, and the names that its strings may use.
 #[derive(Clone, Copy)]
 pub(crate) struct Section<'a, 'e> {
-    pub table: toml_faults::Section<'a>,
+    pub table: toml_reader::Section<'a>,
     /// Table whose keys override those of `table`.
-    pub shadow: Option<toml_faults::Section<'a>>,
+    pub shadow: Option<toml_reader::Section<'a>>,
     /// Prefix of this table's keys in `overrides`: "" or "noise."; `None` if they cannot be
     /// overridden.
     pub prefix: Option<&'a str>,

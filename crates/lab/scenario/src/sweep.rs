@@ -2,7 +2,7 @@
 //! Reads `[param]`, `[sweep]`, `[quick]`, `when` and `each`, and computes every combination of
 //! the named values.
 
-use toml_faults::{Error, Item, quote};
+use toml_reader::{Error, Item, quote};
 
 use crate::expr::{Env, is_name};
 use crate::reader::{Fill, Overrides, Section};
@@ -30,7 +30,7 @@ pub(crate) struct Space<'a> {
 impl<'a> Space<'a> {
     /// Reads `[param]` and `[sweep]`, with the replacements of `[quick]` and the command line.
     pub fn read(
-        root: toml_faults::Section<'a>,
+        root: toml_reader::Section<'a>,
         is_quick: bool,
         overrides: &'a Overrides,
     ) -> Result<Self, Error> {
@@ -49,7 +49,7 @@ impl<'a> Space<'a> {
             };
             let own = root.table(kind, "")?;
             if let Some(short) = short {
-                let known = own.into_iter().flat_map(toml_faults::Section::items);
+                let known = own.into_iter().flat_map(toml_reader::Section::items);
                 let known: Vec<&str> = known.map(Item::key).collect();
                 short.allow(known.iter().copied())?;
             }

@@ -2,7 +2,7 @@
 //! Functions that the readers of all tables share: they read a scenario's tables with their
 //! conditions, names, references and ranges.
 
-use toml_faults::{Error, Item, Taken, quote};
+use toml_reader::{Error, Item, Taken, quote};
 
 use crate::expr::Env;
 use crate::model::{Cable, Cell, Direction, End};
@@ -63,12 +63,12 @@ impl Names {
 /// The tables of a scenario.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
-    pub root: toml_faults::Section<'a>,
+    pub root: toml_reader::Section<'a>,
     pub overrides: &'a Overrides,
 }
 
 impl<'a> Reading<'a> {
-    pub fn section<'e>(&self, table: toml_faults::Section<'a>, env: &'e Env) -> Section<'a, 'e> {
+    pub fn section<'e>(&self, table: toml_reader::Section<'a>, env: &'e Env) -> Section<'a, 'e> {
         Section {
             table,
             shadow: None,

@@ -32,7 +32,7 @@ pub use stream::{
     TrafficSpecification,
 };
 /// Why a file is refused.
-pub use toml_faults::Error as TopologyError;
+pub use toml_reader::Error as TopologyError;
 pub use topology::{
     Direction, Fault, Link, LinkId, MOST_PERCENT, Medium, Node, NodeId, NodeSpec, Segment,
     SegmentId, SegmentSpec, Topology, is_name,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file that describes a network, in TOML: it is read and checked completely.
 
-use toml_faults::{Document, Error, Key, Problem, Section, Taken, key};
+use toml_reader::{Document, Error, Key, Problem, Section, Taken, key};
 use units::itm::{BUDGET_PCT, PERIOD_NS};
 use units::parse::{RATE, TIME, rate_bps, time_ns};
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use sha2::{Digest, Sha256};
-use toml_faults::{Document, Error, Key, Taken, key};
+use toml_reader::{Document, Error, Key, Taken, key};
 
 use crate::answer::Caller;
 

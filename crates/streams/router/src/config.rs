@@ -5,7 +5,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use toml_faults::{Document, Error, Key, Section, Taken, key};
+use toml_reader::{Document, Error, Key, Section, Taken, key};
 use units::parse::{RATE, TIME, rate_bps, time_ns};
 use units::time::NS_PER_S;
 

@@ -9,7 +9,7 @@ mod stream;
 
 pub use model::{Backoff, Hop, Isochronous, Node, Segment, Stream, StreamKind};
 
-use toml_faults::{Error, Problem};
+use toml_reader::{Error, Problem};
 use units::itm;
 use units::time::PS_PER_S;
 

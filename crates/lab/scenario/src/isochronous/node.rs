@@ -7,7 +7,7 @@ use crate::expr::Env;
 use crate::model::Cell;
 use crate::reader::Section;
 use crate::tables::{Reading, host, within};
-use toml_faults::Error;
+use toml_reader::Error;
 
 const NODE: &[&str] = &[
     "host",

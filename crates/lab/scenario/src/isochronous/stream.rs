@@ -7,7 +7,7 @@ use crate::expr::Env;
 use crate::model::Cell;
 use crate::reader::Section;
 use crate::tables::{Names, Reading, host, is_word, reference, required, span, within};
-use toml_faults::Error;
+use toml_reader::Error;
 
 const STREAM: &[&str] = &[
     "name", "type", "from", "to", "payload", "packets", "reserve", "receive", "rate", "batch",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is read out of a file, and what is said about what cannot be.
 
-use toml_faults::{Document, Key, Section, Taken, key};
+use toml_reader::{Document, Key, Section, Taken, key};
 
 const TEXT: &str = "name = \"x\"\nsize = \"é\"\ncount = 7\nlist = [1, 2]\non = true\n\
                     [[part]]\nname = \"a\"\n[[part]]\nname = \"b\"\n[one]\nk = 1.5\n";
@@ -18,7 +18,7 @@ const KEYS: &[Key] = &[
 const PART: &[Key] = &[key("name", "a name")];
 
 #[allow(clippy::unwrap_used)]
-fn said<T: std::fmt::Debug>(result: Result<T, toml_faults::Error>) -> String {
+fn said<T: std::fmt::Debug>(result: Result<T, toml_reader::Error>) -> String {
     result.unwrap_err().to_string()
 }
 
@@ -41,7 +41,7 @@ fn values_are_read() {
     assert_eq!(list, ["1", "2"]);
     let one = top.table("one", "[one]").unwrap().unwrap();
     assert_eq!(one.get("k").unwrap().scalar(), Ok("1.5".to_owned()));
-    let keys: Vec<_> = top.items().map(toml_faults::Item::key).collect();
+    let keys: Vec<_> = top.items().map(toml_reader::Item::key).collect();
     assert_eq!(keys, ["name", "size", "count", "list", "on", "part", "one"]);
 }
 
