@@ -16,6 +16,7 @@ mod links;
 mod properties;
 mod queues;
 mod segments;
+mod standstill;
 mod tcp_pipe;
 mod tcp_pipe_conserves;
 mod tcp_script;

@@ -138,7 +138,7 @@ impl Network {
 
     fn send_datagrams<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let now = self.now;
-        loop {
+        while !self.event_count.is_exceeded() {
             let f = &mut self.flows[flow];
             let device = f.paths[0][0] as usize;
             let Traffic::Datagrams(source) = &mut f.traffic else {
@@ -168,7 +168,7 @@ impl Network {
     /// Sends the segments that a stream's sender may send now.
     fn send_segments<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let now = self.now;
-        loop {
+        while !self.event_count.is_exceeded() {
             let f = &mut self.flows[flow];
             let device = f.paths[0][0] as usize;
             let Traffic::Stream(stream) = &mut f.traffic else {
@@ -213,7 +213,7 @@ impl Network {
     /// the queue refuses is lost.
     fn send_acks<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let now = self.now;
-        loop {
+        while !self.event_count.is_exceeded() {
             let f = &mut self.flows[flow];
             let device = f.paths[1][0] as usize;
             let Traffic::Stream(stream) = &mut f.traffic else {

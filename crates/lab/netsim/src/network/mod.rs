@@ -8,6 +8,7 @@
 //! because a packet knows the devices of its path. A switch is such a host.
 
 mod flows;
+mod standstill;
 
 use capture::record::{Fate, Kind};
 use units::clock::Time;
@@ -21,6 +22,9 @@ use crate::port::Port;
 use crate::qdisc::{Next, Verdict};
 use crate::source::{Source, SourceConfig};
 use crate::stream::{Stream, StreamConfig};
+
+use standstill::EventCount;
+pub use standstill::Standstill;
 
 /// Configuration of a flow: who sends what to whom.
 #[derive(Debug)]
@@ -99,6 +103,8 @@ pub struct Network {
     flows: Vec<Flow>,
     segments: Segments,
     counts: Counts,
+    /// Events at the current instant.
+    event_count: EventCount,
 }
 
 impl std::fmt::Debug for Network {
@@ -165,6 +171,7 @@ impl Network {
             flows,
             segments: Segments::default(),
             counts: Counts::default(),
+            event_count: EventCount::default(),
         };
         for flow in 0..network.flows.len() {
             network.schedule_flow(flow);
@@ -244,22 +251,44 @@ impl Network {
     /// Handles all events before or at `until`. An event costs O(log(devices +
     /// flows)) in addition to the work of its queue. Nothing is allocated once the
     /// number of packets in flight has reached its maximum.
-    pub fn run<O: Observer>(&mut self, until: Time, observer: &mut O) {
+    ///
+    /// # Errors
+    /// When simulated time stands still. The network then runs no further.
+    pub fn run<O: Observer>(&mut self, until: Time, observer: &mut O) -> Result<(), Standstill> {
         let devices = self.devices.len();
+        self.event_count.check()?;
         while let Some((at, source)) = self.event_queue.first() {
             if at > until {
                 break;
             }
             self.now = at;
             let source = source as usize;
+            self.count_event(self.device_of(source));
             match (source / devices.max(1), source % devices.max(1)) {
                 (0, device) => self.enter_port(device, observer),
                 (1, device) => self.arrive(device, observer),
                 (2, device) => self.serve(device, observer),
                 _ => self.run_flow(source - 3 * devices, observer),
             }
+            self.event_count.check()?;
         }
         self.now = self.now.max(until);
+        Ok(())
+    }
+
+    /// Returns the device of an event source; of a flow, the one that sends its
+    /// packets first.
+    fn device_of(&self, source: usize) -> usize {
+        let devices = self.devices.len();
+        match source.checked_sub(3 * devices) {
+            Some(flow) => self.flows[flow].paths[0][0] as usize,
+            None => source % devices.max(1),
+        }
+    }
+
+    fn count_event(&mut self, device: usize) {
+        let qdisc = self.devices[device].qdisc.name();
+        self.event_count.add(self.now, device, qdisc);
     }
 
     fn schedule(&mut self, kind: usize, device: usize, at: Option<Time>) {
@@ -282,6 +311,7 @@ impl Network {
     /// Enqueues a packet at a device, and serves the queue if the line is free.
     fn enqueue<O: Observer>(&mut self, device: usize, mut packet: Packet, o: &mut O) -> Verdict {
         packet.queued = self.now;
+        self.count_event(device);
         let header = self.flows[packet.flow as usize].header_of(&packet);
         let d = &mut self.devices[device];
         let verdict = d.qdisc.enqueue(packet, &header);
@@ -314,6 +344,11 @@ impl Network {
             if d.free.time > self.now {
                 break Some(d.free.time);
             }
+            self.count_event(device);
+            if self.event_count.is_exceeded() {
+                break None;
+            }
+            let d = &mut self.devices[device];
             match d.qdisc.next(self.now) {
                 Next::Idle => break None,
                 Next::Wait(at) => break Some(at),

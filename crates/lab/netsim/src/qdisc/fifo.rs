@@ -34,6 +34,15 @@ impl Fifo {
         }
     }
 
+    /// Returns the name that tc has for it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.limit {
+            Limit::Packets(_) => "pfifo",
+            Limit::Bytes(_) => "bfifo",
+        }
+    }
+
     /// Enqueues a packet if there is room for it.
     pub fn enqueue(&mut self, packet: Packet) -> Verdict {
         let has_room = match self.limit {

@@ -113,7 +113,7 @@ pub fn datagrams(flow: u16, path: &[u32], source: SourceConfig) -> FlowConfig {
 pub fn run(config: NetworkConfig, until: Time) -> (Network, Log) {
     let mut network = Network::new(config).unwrap();
     let mut log = Log::default();
-    network.run(until, &mut log);
+    network.run(until, &mut log).unwrap();
     check_conservation(&network);
     (network, log)
 }
