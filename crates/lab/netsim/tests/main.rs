@@ -11,6 +11,7 @@
 mod build;
 mod common;
 mod cqf;
+mod head_drop;
 mod itm;
 mod links;
 mod properties;

@@ -16,7 +16,7 @@ use units::ethernet::wire_bytes;
 
 use crate::device::{Device, DeviceConfig, Entering};
 use crate::event_queue::EventQueue;
-use crate::observe::{Content, Frame, Observer};
+use crate::observe::{Content, Frame, Observer, QueueDrop};
 use crate::packet::{Header, Packet, Segments};
 use crate::port::Port;
 use crate::qdisc::{Next, Verdict};
@@ -71,7 +71,7 @@ pub struct Counts {
     pub sunk: u64,
     /// Packets that a queue refused.
     pub refused: u64,
-    /// Packets that a queue accepted and then lost (netem, a deadline).
+    /// Packets that a queue accepted and then dropped (netem, a deadline, head drop).
     pub lost: u64,
     /// Packets that a port dropped.
     pub dropped: u64,
@@ -315,23 +315,41 @@ impl Network {
         let header = self.flows[packet.flow as usize].header_of(&packet);
         let d = &mut self.devices[device];
         let verdict = d.qdisc.enqueue(packet, &header);
-        if verdict == Verdict::Queued {
-            if !d.serving && d.free.time <= self.now {
-                self.serve(device, o);
-            }
-            return verdict;
-        }
         match verdict {
-            Verdict::Refused => self.counts.refused += 1,
-            _ => self.counts.lost += 1,
+            Verdict::Queued => {}
+            Verdict::Displaced(oldest) => {
+                self.discard(device, &oldest, QueueDrop::Displaced, o);
+                self.left_queue_early(&oldest);
+            }
+            Verdict::Refused => {
+                self.discard(device, &packet, QueueDrop::Refused, o);
+                return verdict;
+            }
+            Verdict::Lost => {
+                self.discard(device, &packet, QueueDrop::Lost, o);
+                return verdict;
+            }
         }
-        self.discard(device, &packet, o);
+        let d = &self.devices[device];
+        if !d.serving && d.free.time <= self.now {
+            self.serve(device, o);
+        }
         verdict
     }
 
     /// Discards a packet that was refused or lost before it reached a wire.
-    fn discard<O: Observer>(&mut self, device: usize, packet: &Packet, observer: &mut O) {
-        observer.dropped(self.now, device as u32, packet);
+    fn discard<O: Observer>(
+        &mut self,
+        device: usize,
+        packet: &Packet,
+        why: QueueDrop,
+        observer: &mut O,
+    ) {
+        match why {
+            QueueDrop::Refused => self.counts.refused += 1,
+            QueueDrop::Lost | QueueDrop::Displaced => self.counts.lost += 1,
+        }
+        observer.dropped(self.now, device as u32, packet, why);
         self.segments.take(packet.segment);
     }
 
@@ -359,8 +377,7 @@ impl Network {
                     self.left_queue(&packet, observer);
                 }
                 Next::Drop(packet) => {
-                    self.counts.lost += 1;
-                    self.discard(device, &packet, observer);
+                    self.discard(device, &packet, QueueDrop::Lost, observer);
                     self.left_queue(&packet, observer);
                 }
             }
