@@ -372,3 +372,23 @@ fn a_claim_without_ground_is_found() {
     let (bad, count) = claims_faults(&format!("{head}{}", all.concat()));
     assert_eq!((bad.len(), count), (6, 6), "{bad:?}");
 }
+
+/// Whoever reads the name of a rule or a cause finds it on the page of symptoms.
+#[test]
+fn the_page_of_symptoms_names_every_rule_and_every_cause() {
+    let text = fs::read_to_string(root().join("docs/use/symptoms.md")).unwrap();
+    let named: BTreeSet<_> = text.split('`').skip(1).step_by(2).collect();
+    let rules = doctor::RULES.iter().map(|rule| rule.id.to_owned());
+    let causes = stall::Cause::ALL.iter().map(|cause| {
+        let json = serde_json::to_value(cause).unwrap();
+        json.as_str().unwrap().to_owned()
+    });
+    let missing: Vec<_> = rules
+        .chain(causes)
+        .filter(|id| !named.contains(id.as_str()))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/use/symptoms.md does not name {missing:?}"
+    );
+}

@@ -331,3 +331,47 @@ fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
     let said = refused(&["sim", "merge", p0, p1, p2, "--out", &out]);
     assert!(said.contains("shard 1/3 is not finished"), "{said}");
 }
+
+/// Two flows share a queue that drops its oldest packet: each flow's `dropped` counts its own
+/// packets, in the window in which they were dropped.
+#[test]
+fn a_flows_dropped_counts_what_its_queue_dropped_for_others() {
+    let folder = Folder::new("head-drop");
+    let flow = |name: &str, rate: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\nfrom = \"tx\"\nto = \"rx\"\ntype = \"udp\"\n\
+             rate = \"{rate}\"\n"
+        )
+    };
+    let text = format!(
+        "name = \"head-drop\"\ntitle = \"t\"\nduration = \"30ms\"\n\
+         [[host]]\nname = \"tx\"\n[[host]]\nname = \"rx\"\n\
+         [[cable]]\nname = \"wire\"\nends = [\"tx:eth0\", \"rx:eth0\"]\nrate = \"1gbit\"\n\
+         [[tc]]\nhost = \"tx\"\nlines = [\"qdisc add dev eth0 root pfifo_head_drop limit 5\"]\n\
+         [[window]]\nname = \"all\"\nfrom = \"0ms\"\nto = \"30ms\"\n\
+         [[window]]\nname = \"first half\"\nfrom = \"0ms\"\nto = \"15ms\"\n{}{}",
+        flow("fast", "2gbit"),
+        flow("slow", "50mbit")
+    );
+    let file = folder.at("head-drop.toml");
+    fs::write(&file, text).unwrap();
+    fine(&["sim", "run", &file, "--out", &folder.at("out")]);
+    let text = String::from_utf8(folder.read("out/result.json")).unwrap();
+    let result = RunResult::from_json(&text).unwrap();
+    let cell = &result.cells[0];
+    let dropped = |window: usize, name: &str| {
+        let mut flows = cell.windows[window].flows.iter();
+        flows.find(|f| f.name == name).unwrap().metrics.dropped
+    };
+    for name in ["fast", "slow"] {
+        let refused = cell.flow_reports[name]["refused"].as_u64().unwrap();
+        assert_eq!(dropped(0, name), refused, "{name}");
+        let half = dropped(1, name);
+        assert!(
+            half > refused / 3 && half < refused * 2 / 3,
+            "{name}: {half} of {refused}"
+        );
+    }
+    assert!(dropped(0, "slow") > 10 && dropped(0, "fast") > 1000);
+    assert_eq!(dropped(0, "wire"), dropped(0, "fast") + dropped(0, "slow"));
+}

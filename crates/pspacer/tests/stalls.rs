@@ -207,6 +207,38 @@ fn the_sum_is_of_the_stalls_that_are_asked_for() {
     assert!(!none.contains("By cause"), "{none}");
 }
 
+/// The sentence of each connection, the totals and the list have the same stalls: without a
+/// choice one server did not answer for 3 s, and two windows were closed for half a second.
+#[test]
+fn shorter_stalls_are_left_out_of_the_sentence_too() {
+    let folder = Folder::new("stalls-min-duration");
+    let file = folder.file("a.pcap", &four_connections().0);
+    let shown = |least: &str| text(&stalls(&[&file, "--all", "--min-duration", least]).stdout);
+    let setup = "Never carried data: 3 SYNs in 3000 ms";
+    let all = shown("100ms");
+    assert!(all.contains("4 connections; 3 stalled, 3 stalls"), "{all}");
+    assert!(
+        all.contains("; stopped once") && all.contains(setup),
+        "{all}"
+    );
+    let long = shown("1s");
+    assert!(long.contains("4 connections; 1 stalled, 1 stall"), "{long}");
+    assert!(
+        !long.contains("; stopped") && long.contains(setup),
+        "{long}"
+    );
+    let never = "; never stopped for 1000 ms or longer";
+    assert!(long.contains(never), "{long}");
+    let none = shown("10s");
+    assert!(
+        none.contains("4 connections; 0 stalled, 0 stalls"),
+        "{none}"
+    );
+    for word in ["; stopped", "3 SYNs", "; slow", "By cause"] {
+        assert!(!none.contains(word), "{word}: {none}");
+    }
+}
+
 /// The text lists the ten worst connections; the sum has all.
 #[test]
 fn connections_that_are_not_listed_are_summed_up_too() {

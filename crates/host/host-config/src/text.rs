@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tcpsp::{Change, ClassOptions, Flower, Handle, Match, QdiscKind};
+use tcpsp::{Change, Flower, Handle, Match, QdiscKind};
 use units::display;
 
 use crate::collisions::LaunchReport;
@@ -103,16 +103,19 @@ pub fn line(change: &Change, port: &Port, plan: &Plan) -> String {
         Change::ChangeQdisc {
             handle, options, ..
         } => {
-            let old = port.psp(*handle).map(|psp| &psp.options);
-            format!("change  qdisc psp {handle} {}", differences(old, options))
+            let old = port.psp(*handle).map(|psp| by_key(&psp.options, plan));
+            let changed = differences(old.as_ref(), &by_key(options, plan));
+            format!("change  qdisc psp {handle} {changed}")
         }
         Change::DeleteQdisc { parent, handle } => format!("delete  qdisc {handle} at {parent}"),
         Change::AddClass { id, options } => {
-            let none: Option<&ClassOptions> = None;
-            format!("add     {} {}", class(id), differences(none, options))
+            let given = differences(None, &by_key(options, plan));
+            format!("add     {} {given}", class(id))
         }
         Change::ChangeClass { id, options } => {
-            format!("change  {} {}", class(id), differences(had(id), options))
+            let old = had(id).map(|old| by_key(old, plan));
+            let changed = differences(old.as_ref(), &by_key(options, plan));
+            format!("change  {} {changed}", class(id))
         }
         Change::DeleteClass { id } => format!("delete  {}", class(id)),
         Change::AddFilter {
@@ -175,49 +178,91 @@ fn flower_phrase(flower: &Flower) -> String {
     parts.join(" ")
 }
 
-/// Returns the options that differ, as `key old -> new`; without old ones those that are given.
-fn differences<T: Serialize>(old: Option<&T>, new: &T) -> String {
-    let map = |options: &T| match serde_json::to_value(options) {
+/// Returns options by the keys that the host's file has for them.
+fn by_key<T: Serialize>(options: &T, plan: &Plan) -> Map<String, Value> {
+    let mut map = match serde_json::to_value(options) {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
     };
-    let (old, new) = (old.map(map), map(new));
+    if let Some(minor) = map.remove("default_minor") {
+        let minor = minor.as_u64().and_then(|minor| u16::try_from(minor).ok());
+        let class = minor.filter(|minor| *minor != 0).map(|minor| {
+            let name = plan.names.get(&minor).cloned();
+            name.unwrap_or_else(|| format!("{minor:x}"))
+        });
+        map.insert("default".to_owned(), class.into());
+    }
+    if let Some(rate) = map.remove("line_rate_bps") {
+        map.insert("line_bps".to_owned(), rate);
+    }
+    match map.remove("launch") {
+        Some(Value::Object(mut launch)) => {
+            for (member, key) in LAUNCH {
+                let value = launch.remove(*member).unwrap_or_default();
+                map.insert((*key).to_owned(), value);
+            }
+        }
+        Some(none) => {
+            map.insert(TXTIME.to_owned(), none);
+        }
+        None => {}
+    }
+    map
+}
+
+/// The key of a class whose frames have launch times.
+const TXTIME: &str = "txtime";
+/// Members of `tcpsp::Launch`, and their keys in the host's file. That of the horizon is written
+/// so that it comes after `txtime`.
+const LAUNCH: &[(&str, &str)] = &[
+    ("clock", TXTIME),
+    ("horizon_ns", "txtime.horizon_ns"),
+    ("is_deadline", "txtime_deadline"),
+    ("late_ns", "txtime_late_ns"),
+];
+
+/// Returns the options that differ, as `key old -> new`; without old ones those that are given.
+fn differences(old: Option<&Map<String, Value>>, new: &Map<String, Value>) -> String {
     let mut keys: Vec<&String> = new.keys().collect();
     keys.sort_by_key(|key| (key.as_str() != "type", key.as_str()));
     let differ = keys.into_iter().filter_map(|key| {
         let value = new.get(key)?;
-        match &old {
-            None if value.is_null() => None,
-            None => Some(format!("{} {}", plain(key), quantity(key, value))),
-            Some(old) => {
-                let before = old.get(key).unwrap_or(&Value::Null);
-                (before != value).then(|| {
-                    let (before, after) = (quantity(key, before), quantity(key, value));
-                    format!("{} {before} -> {after}", plain(key))
-                })
-            }
-        }
+        let Some(old) = old else {
+            let is_given = !value.is_null() && *value != Value::Bool(false);
+            return is_given.then(|| format!("{} {}", plain(key), quantity(key, value)));
+        };
+        let before = old.get(key).unwrap_or(&Value::Null);
+        let is_same = before == value || (before.is_null() && *value == Value::Bool(false));
+        (!is_same).then(|| {
+            let (before, after) = (quantity(key, before), quantity(key, value));
+            format!("{} {before} -> {after}", plain(key))
+        })
     });
     differ.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a key without its unit.
+/// Returns a key without its unit, and the horizon of launch times as `horizon`.
 fn plain(key: &str) -> &str {
     let units = ["_bps", "_ns", "_bytes", "_frames"];
     let unit = units.iter().find_map(|unit| key.strip_suffix(unit));
-    unit.unwrap_or(key)
+    let key = unit.unwrap_or(key);
+    key.strip_prefix("txtime.").unwrap_or(key)
 }
 
 fn quantity(key: &str, value: &Value) -> String {
     let number = value.as_u64();
     match value {
+        Value::Null if key == "line_bps" => "auto".to_owned(),
+        Value::Null if key == "align_ns" => "off".to_owned(),
         Value::Null => "none".to_owned(),
         Value::String(word) => word.clone(),
         Value::Object(map) => {
-            let parts = map.iter().map(|(key, value)| format!("{value} {key}"));
+            let parts = map.iter().map(|(unit, value)| match unit.as_str() {
+                "percent" => format!("{value}%"),
+                unit => format!("{value} {unit}"),
+            });
             parts.collect::<Vec<_>>().join(" ")
         }
-        _ if key == "default_minor" => format!("{:x}", number.unwrap_or(0)),
         _ => match number {
             Some(number) if key.ends_with("_bps") => display::rate(number as f64),
             Some(number) if key.ends_with("_ns") => display::time(number as f64 / 1e9),

@@ -91,10 +91,7 @@ fn a_new_device() {
     assert_eq!(line(0), "eth0: 8 changes");
     assert_eq!(line(1), "add     qdisc psp at root");
     // The class that frames without a match go to is named once all filters are there.
-    assert_eq!(
-        line(8),
-        format!("change  qdisc psp 7073: default_minor 0 -> {:x}", ids[0])
-    );
+    assert_eq!(line(8), "change  qdisc psp 7073: default none -> bulk");
     assert_eq!(
         line(9),
         "note: 3 packets wait in fq_codel; the kernel drops them with it"
@@ -119,6 +116,55 @@ fn a_new_device() {
     assert_eq!(json["names"][ids[1].to_string()], "video");
 }
 
+/// Options are called what they are called in the host's file.
+#[test]
+fn options_have_the_words_of_the_file() {
+    let file = |options: &str| {
+        format!(
+            "[[device]]\nname = \"eth0\"\n\n[[device.class]]\nname = \"quic\"\n\
+             rate = \"600mbit\"\n{options}\n"
+        )
+    };
+    let plain = file("");
+    let txtime = file("txtime = \"monotonic\"");
+    let port = fresh();
+    let said = text(&planned(&txtime, &port), &port);
+    let class = "type paced, rate 600 Mbit/s, txtime monotonic, horizon 10 s\n";
+    assert!(said.contains(class), "{said}");
+    let late = file("txtime = \"tai\"\ntxtime_late = \"2ms\"\nhorizon = \"20s\"");
+    let deadline = file("txtime = \"monotonic\"\ntxtime_deadline = true");
+    for (from, to, options) in [
+        (
+            &plain,
+            &txtime,
+            "txtime none -> monotonic, horizon none -> 10 s",
+        ),
+        (&txtime, &plain, "txtime monotonic -> none"),
+        (
+            &txtime,
+            &late,
+            "txtime monotonic -> tai, horizon 10 s -> 20 s, txtime_late none -> 2 ms",
+        ),
+        (&txtime, &deadline, "txtime_deadline false -> true"),
+        (&deadline, &txtime, "txtime_deadline true -> false"),
+    ] {
+        let lines = lines(from, to);
+        assert_eq!(lines.len(), 1, "{lines:#?}");
+        assert!(lines[0].ends_with(&format!(") {options}")), "{lines:?}");
+    }
+    for (from, to, options) in [
+        ("", "line = \"1gbit\"", "line auto -> 1,000 Mbit/s"),
+        ("", "budget = \"60%\"", "budget 70% -> 60%"),
+        ("budget = \"50kb\"", "", "budget 51200 bytes -> 70%"),
+        ("", "align = \"0ms\"", "align off -> 0 ns"),
+        ("", "guard = true", "guard false -> true"),
+    ] {
+        let of = |option: &str| plain.replace("\"eth0\"\n", &format!("\"eth0\"\n{option}\n"));
+        let lines = lines(&of(from), &of(to));
+        assert_eq!(lines, [format!("change  qdisc psp 7073: {options}")]);
+    }
+}
+
 #[test]
 fn one_difference_is_one_change() {
     for (from, to, line) in [
@@ -133,7 +179,7 @@ fn one_difference_is_one_change() {
             "",
             "delete  match to 10.1.0.0/16",
         ),
-        ("default = \"bulk\"", "", "default_minor"),
+        ("default = \"bulk\"", "", "psp 7073: default bulk -> none"),
         (
             "name = \"eth0\"",
             "name = \"eth0\"\norder = \"rate\"",

@@ -3,6 +3,7 @@
 
 mod isochronous;
 pub mod merge;
+mod queue_drops;
 mod record_cell;
 mod repeat;
 pub mod run;

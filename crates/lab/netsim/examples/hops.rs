@@ -172,7 +172,7 @@ fn measure(
     for _ in 0..RUNS {
         let mut network = Network::new(make()?)?;
         let begin = Instant::now();
-        network.run(until, &mut ());
+        network.run(until, &mut ())?;
         best = best.min(begin.elapsed());
         hops = network.counts().frames;
     }

@@ -60,6 +60,17 @@ pub struct StreamSample {
     pub pacing_bps: u64,
 }
 
+/// Why a queue dropped a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueDrop {
+    /// The queue was full and did not take it.
+    Refused,
+    /// The queue dropped it by chance, or because it was late.
+    Lost,
+    /// The full queue dropped it for a packet that came later.
+    Displaced,
+}
+
 /// Receives the events of a network. Every method does nothing by default; `()` is
 /// an observer that ignores everything.
 pub trait Observer {
@@ -67,7 +78,7 @@ pub trait Observer {
     fn frame(&mut self, _frame: &Frame<'_>) {}
 
     /// Called when a queue refused or lost a packet before it reached a wire.
-    fn dropped(&mut self, _now: Time, _device: u32, _packet: &Packet) {}
+    fn dropped(&mut self, _now: Time, _device: u32, _packet: &Packet, _why: QueueDrop) {}
 
     /// Called when a sample of a flow's sender is due.
     fn sample(&mut self, _now: Time, _flow: u32, _sample: &StreamSample) {}

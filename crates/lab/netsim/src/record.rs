@@ -13,8 +13,8 @@ use sender_log::sample::{self, Line, TcpSample};
 use sender_log::variables::{self, Moment};
 use units::clock::{Span, Time};
 
-use crate::observe::{Content, Frame, Observer, StreamSample};
-use crate::packet::{Header, Proto};
+use crate::observe::{Content, Frame, Observer, QueueDrop, StreamSample};
+use crate::packet::{Header, Packet, Proto};
 use crate::stops::Stops;
 use crate::synth_frame;
 
@@ -58,6 +58,8 @@ pub struct Recorder {
     pub stops: Vec<Stops>,
     /// Packets that queues refused or lost, by flow.
     pub refused: Vec<u64>,
+    /// When queues dropped packets for others that came later, by flow.
+    pub displaced: Vec<Vec<Time>>,
 }
 
 /// Most records kept of one sender; each takes about 150 bytes.
@@ -99,6 +101,7 @@ impl Recorder {
             closeups: closeups.collect(),
             stops: vec![Stops::default(); cell.flows.len()],
             refused: vec![0; cell.flows.len()],
+            displaced: vec![Vec::new(); cell.flows.len()],
         }
     }
 
@@ -172,9 +175,14 @@ impl Observer for Recorder {
         }
     }
 
-    fn dropped(&mut self, _now: Time, _device: u32, packet: &crate::packet::Packet) {
-        if let Some(count) = self.refused.get_mut(packet.flow as usize) {
+    fn dropped(&mut self, now: Time, _device: u32, packet: &Packet, why: QueueDrop) {
+        let flow = packet.flow as usize;
+        if let Some(count) = self.refused.get_mut(flow) {
             *count += 1;
+        }
+        let is_counted = why == QueueDrop::Displaced && !packet.reverse;
+        if let (true, Some(times)) = (is_counted, self.displaced.get_mut(flow)) {
+            times.push(now);
         }
     }
 

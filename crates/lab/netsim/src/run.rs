@@ -5,7 +5,7 @@ use scenario::Cell;
 use units::clock::{Span, Time};
 
 use crate::build::{self, Built, Refusal};
-use crate::network::{ConfigError, Counts, Network, TrafficConfig};
+use crate::network::{ConfigError, Counts, Network, Standstill, TrafficConfig};
 use crate::observe::StreamSample;
 use crate::qdisc::Qdisc;
 use crate::record::Recorder;
@@ -23,6 +23,16 @@ pub enum RunError {
     /// The parts of the cell's network do not fit together.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Simulated time stands still at a device.
+    #[error("host `{host}`, device `{device}`: {error}")]
+    Standstill {
+        /// Name of the device's host.
+        host: String,
+        /// Name of the device.
+        device: String,
+        /// Instant, and number and queue of the device.
+        error: Standstill,
+    },
     /// A class cannot change to what the cell asks for.
     #[error("the change of class {minor:x} at {at}: {error}")]
     Change {
@@ -77,7 +87,7 @@ pub struct StreamReport {
 ///
 /// # Errors
 /// See [`RunError`]. On error nothing has been run, except if a change of a class
-/// failed.
+/// failed, or simulated time stands still.
 pub fn run_cell(
     cell: &Cell,
     seed: u64,
@@ -109,7 +119,8 @@ pub fn run_cell(
             _ => Time::from_ps(end.as_ps() / STEPS * step),
         };
         while let Some(change) = changes.next_if(|change| change.at <= until) {
-            network.run(change.at, &mut recorder);
+            let done = network.run(change.at, &mut recorder);
+            done.map_err(|error| stands_still(cell, error))?;
             let Some(Qdisc::Psp(psp)) = network.qdisc(change.device) else {
                 continue;
             };
@@ -121,7 +132,8 @@ pub fn run_cell(
                 })?;
             network.ask(change.device, &mut recorder);
         }
-        network.run(until, &mut recorder);
+        let done = network.run(until, &mut recorder);
+        done.map_err(|error| stands_still(cell, error))?;
         #[allow(clippy::cast_precision_loss)] // at most STEPS
         progress(step as f64 / STEPS as f64);
     }
@@ -142,4 +154,15 @@ pub fn run_cell(
         recorder,
         notes,
     })
+}
+
+/// Names the host and the device at which simulated time stands still.
+fn stands_still(cell: &Cell, error: Standstill) -> RunError {
+    let direction = Recorder::direction(error.device);
+    let end = &cell.cables[direction.cable].ends[direction.end.index()];
+    RunError::Standstill {
+        host: cell.hosts[end.host].name.clone(),
+        device: end.name.clone(),
+        error,
+    }
 }

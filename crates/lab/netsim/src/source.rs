@@ -181,6 +181,12 @@ impl Source {
     pub fn refused(&mut self, now: Time, pause: Span) {
         self.in_queue_bytes = self.in_queue_bytes.saturating_sub(self.cost());
         self.left = 0;
+        self.pause(now, pause);
+    }
+
+    /// Handles a full queue: a source without a rate waits for `pause` before its next
+    /// burst.
+    pub fn pause(&mut self, now: Time, pause: Span) {
         if self.config.rate_bps.is_none() {
             self.due = Instant {
                 time: now + pause,

@@ -127,7 +127,7 @@ fn an_unmodelled_option_is_rejected_with_its_line() {
         (
             &[PSP, CLASS, "qdisc add dev eth0 parent 1:1 fq"],
             2,
-            "knows pfifo and bfifo",
+            "knows pfifo, bfifo and pfifo_head_drop",
         ),
         (
             &[

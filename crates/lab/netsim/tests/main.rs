@@ -11,11 +11,13 @@
 mod build;
 mod common;
 mod cqf;
+mod head_drop;
 mod itm;
 mod links;
 mod properties;
 mod queues;
 mod segments;
+mod standstill;
 mod tcp_pipe;
 mod tcp_pipe_conserves;
 mod tcp_script;

@@ -150,7 +150,7 @@ fn run(plan: &Plan) -> (Network, Log) {
     let mut log = Log::default();
     let mut network = Network::new(network(plan)).unwrap();
     for step in 1..=60 {
-        network.run(ms(step * 1000), &mut log);
+        network.run(ms(step * 1000), &mut log).unwrap();
         check_conservation(&network);
     }
     (network, log)
@@ -221,12 +221,12 @@ fn memory_does_not_grow_with_time() {
     let mut network = Network::new(network(&plan)).unwrap();
     let mut most = 0;
     for step in 1..=40 {
-        network.run(ms(step * 100), &mut ());
+        network.run(ms(step * 100), &mut ()).unwrap();
         most = most.max(network.under_way());
     }
     let frames = network.counts().frames;
     let early = network.capacity();
-    network.run(ms(20_000), &mut ());
+    network.run(ms(20_000), &mut ()).unwrap();
     assert!(network.counts().frames > 4 * frames);
     assert!(network.under_way() < 2 * most + 100, "{most}");
     assert!(network.capacity() <= 2 * early, "{early}");

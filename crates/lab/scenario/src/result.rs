@@ -358,7 +358,8 @@ flow_metrics! {
     burstiness_bytes: Option<f64>,
     /// The same queue in full frames of MTU + 14 bytes.
     burstiness_mtu: Option<f64>,
-    /// Frames dropped at the far port.
+    /// Frames dropped at the far port. In the simulator also those that a full queue
+    /// dropped for later ones.
     dropped: u64,
     /// Delay from the first bit leaving to the last bit at the far host: smallest.
     delay_min_us: Option<f64>,

@@ -124,6 +124,8 @@ pub struct Psp {
     pub options: QdiscOptions,
     /// Its statistics.
     pub stats: QdiscStats,
+    /// Ids of its classes.
+    pub classes: Vec<Handle>,
     /// Sum of the rates of its classes.
     pub rates_bps: u64,
     /// Frames that its classes dropped, by cause, in the order of the table.

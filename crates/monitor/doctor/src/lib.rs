@@ -13,4 +13,4 @@ pub mod trial;
 
 pub use facts::Facts;
 pub use finding::{Finding, Severity};
-pub use rules::findings;
+pub use rules::{RULES, Rule, findings};

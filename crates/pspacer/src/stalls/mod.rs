@@ -34,8 +34,9 @@ pub struct StallsArgs {
     /// or "10.1.1.1 10.1.2.1:80"; or a number in the list; may be repeated
     #[arg(long, value_name = "FILTER|ENDS|N", alias = "connection", help_heading = FILTERS)]
     pub flow: Vec<Selector>,
-    /// Only stalls that took at least this long, as in 50ms [default: what is
-    /// long for the connection's round trip, and at least 20ms]
+    /// Shortest stall, as in 50ms. It does two things: a pause that is long for the round trip is
+    /// a stall from this length on [default: 20ms, or 200ms where the round trip is not known],
+    /// and shorter stalls of every kind are left out of the sentences, the sums and the list
     #[arg(long, value_name = "TIME", value_parser = values::time, help_heading = FILTERS)]
     pub min_duration: Option<u64>,
     /// Only packets from this time on: seconds since the capture's start as in 12.5, or a time

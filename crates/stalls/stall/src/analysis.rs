@@ -55,6 +55,9 @@ pub struct Connection {
     pub stalls: Vec<Stall>,
     /// Notes on what made the analysis less sure than it could be.
     pub notes: Vec<String>,
+    /// Shortest stall that `stalls` has, if one was chosen.
+    #[serde(skip)]
+    pub least_ns: Option<u64>,
     /// Rate that passes in each direction where losses show one (a policer), bit/s.
     #[serde(skip)]
     pub passing_bps: [Option<u64>; 2],

@@ -33,7 +33,7 @@ pub struct CaptureResults {
 }
 
 /// Reads segments to their end and analyses them. `min_stall_ns` is the shortest stall that
-/// counts, where one was chosen; `history_of` the connection whose events are kept.
+/// counts, in place of what is long for the round trip, where one was chosen; `history_of` the connection whose events are kept.
 #[must_use]
 pub fn read(
     mut segments: Segments<'_>,
@@ -48,19 +48,14 @@ pub fn read(
     if let Some(least_ns) = min_stall_ns {
         options.min_stall_ns = least_ns;
         options.min_stall_blind_ns = least_ns;
+        options.least_ns = min_stall_ns;
     }
     let mut analyser = Analyser::new(options);
     while let Some(segment) = segments.next() {
         analyser.segment(&segment);
     }
-    let mut analysis = analyser.finish();
-    if let Some(least_ns) = min_stall_ns {
-        for connection in &mut analysis.connections {
-            connection.stalls.retain(|s| s.duration_ns >= least_ns);
-        }
-    }
     CaptureResults {
-        analysis,
+        analysis: analyser.finish(),
         counts: segments.counts().clone(),
         damages: segments.damages().to_vec(),
         encapsulations: segments.into_encapsulations(),

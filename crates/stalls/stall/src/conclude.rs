@@ -118,6 +118,8 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
         stalls.extend(found);
         summary.idle = idle;
     }
+    let least_ns = flows[0].least_ns();
+    stalls.retain(|stall| stall.duration_ns >= least_ns.unwrap_or(0));
     weigh(&mut stalls, &vantage);
     let notes = notes(&connection, flows, &vantage);
     let mut result = analysis::Connection {
@@ -134,6 +136,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
         flows: summaries,
         stalls,
         notes,
+        least_ns,
         passing_bps: [0, 1].map(|index: usize| origins[index].as_ref()?.rate_bps),
         history: history(&mut connection, client, start_ns),
     };
@@ -285,7 +288,7 @@ fn flow_notes(flow: &Flow, to: &str) -> Vec<String> {
     note(
         counts.options_cut > 0,
         format!(
-            "TCP options of {} segments from the {to} were cut off: SACK blocks and time \
+            "TCP options of {} segments from the {to} were cut off: SACK blocks and \
              timestamps may be missing",
             counts.options_cut
         ),

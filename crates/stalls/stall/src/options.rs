@@ -8,6 +8,9 @@ pub struct Options {
     pub min_stall_ns: u64,
     /// Shortest pause that counts as a stall where the round trip is not known.
     pub min_stall_blind_ns: u64,
+    /// Stalls that took less than this are left out of the results, whatever their kind;
+    /// `None`: all are in them.
+    pub least_ns: Option<u64>,
     /// Stalls kept of one direction of a connection; of more, the longest are kept.
     pub stalls_most: usize,
     /// Outstanding segments that are remembered of one direction.
@@ -31,6 +34,7 @@ impl Default for Options {
         Self {
             min_stall_ns: 20_000_000,
             min_stall_blind_ns: 200_000_000,
+            least_ns: None,
             stalls_most: 1000,
             outstanding_most: 1 << 18,
             // The largest flight may have one hole in sixty segments.

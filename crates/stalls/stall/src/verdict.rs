@@ -52,6 +52,7 @@ fn likely(confidence: Confidence) -> &'static str {
 
 /// Returns the sentence.
 pub(crate) fn verdict(connection: &Connection) -> String {
+    let least_ns = connection.least_ns;
     let [to_server, to_client] = &connection.flows;
     if let Some(stall) = connection
         .stalls
@@ -71,11 +72,12 @@ pub(crate) fn verdict(connection: &Connection) -> String {
     };
     let flow = &connection.flows[main.index()];
     let mut text = moved(flow, main);
-    text += &sum_up(
+    text += &of_length(
         connection
             .stalls
             .iter()
             .filter(|stall| stall.direction == main),
+        least_ns,
     );
     let stalled_ns = |direction| {
         let stalls = connection.stalls.iter();
@@ -86,7 +88,7 @@ pub(crate) fn verdict(connection: &Connection) -> String {
     let other = main.opposite();
     if stalled_ns(other) > stalled_ns(main) {
         let stalls = connection.stalls.iter();
-        let summary = sum_up(stalls.filter(|stall| stall.direction == other));
+        let summary = of_length(stalls.filter(|stall| stall.direction == other), least_ns);
         text += &format!(
             "; data to the {}{}",
             receiver(other),
@@ -103,6 +105,11 @@ pub(crate) fn verdict(connection: &Connection) -> String {
 /// "; stopped twice for 412 ms in all, because ...".
 #[must_use]
 pub fn sum_up<'a>(stalls: impl Iterator<Item = &'a Stall> + Clone) -> String {
+    of_length(stalls, None)
+}
+
+/// As [`sum_up`], of stalls of at least this length.
+fn of_length<'a>(stalls: impl Iterator<Item = &'a Stall> + Clone, least_ns: Option<u64>) -> String {
     let mut text = String::new();
     let of = |kind| weigh(stalls.clone().filter(move |stall| stall.kind == kind));
     let silences = of(StallKind::Silence);
@@ -148,6 +155,9 @@ pub fn sum_up<'a>(stalls: impl Iterator<Item = &'a Stall> + Clone) -> String {
     }
     if silences.is_empty() && slow.is_empty() {
         text += "; never stopped";
+        if let Some(least_ns) = least_ns {
+            text += &format!(" for {} or longer", ms(least_ns));
+        }
     }
     text
 }

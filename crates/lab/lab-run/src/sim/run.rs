@@ -16,6 +16,7 @@ use crate::measure_cell;
 use crate::progress::Progress;
 use crate::results_dir::ResultsDir;
 use crate::sim::isochronous;
+use crate::sim::queue_drops;
 use crate::sim::record_cell::{recorded, reports};
 use crate::sim::repeat::{OneRun, Repeated};
 use crate::sim::senders::Senders;
@@ -92,12 +93,14 @@ fn run_one(one: &OneRun<'_>) -> Result<One> {
 }
 
 /// Writes a cell's folder, and measures it.
-fn measure(cell: &Cell, ran: Ran, out: &ResultsDir) -> Result<(CellResult, Curves, Senders)> {
+fn measure(cell: &Cell, mut ran: Ran, out: &ResultsDir) -> Result<(CellResult, Curves, Senders)> {
     let dir = out.folder(&format!("cell-{}", cell.index))?;
     let reports = reports(cell, &ran);
     let senders = Senders::keep(cell, &ran.recorder, (out, &dir))?;
+    let displaced = std::mem::take(&mut ran.recorder.displaced);
     let (sent, tcp) = recorded(cell, ran.recorder, Some((out, &dir)))?;
-    let analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
+    let mut analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
+    queue_drops::add(cell, &displaced, &mut analysis);
     let (mut result, curves) = measure_cell::keep(cell, (out, &dir), &sent, 0, analysis)?;
     result.flow_reports = reports;
     Ok((result, curves, senders))

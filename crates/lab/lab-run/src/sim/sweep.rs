@@ -13,6 +13,7 @@ use scenario::Scenario;
 use crate::measure_cell;
 use crate::progress::{Progress, Steps};
 use crate::sim::isochronous;
+use crate::sim::queue_drops;
 use crate::sim::record_cell::{recorded, reports};
 use crate::sim::shard::{self, Part, Shard, Sweep};
 use crate::sim::support;
@@ -111,11 +112,13 @@ fn run(
 fn one(scenario: &Scenario, sweep: &Sweep, number: usize) -> Result<Entry> {
     let cell = &scenario.cells[number % sweep.cells];
     let seed = sweep.seeds[number / sweep.cells];
-    let ran = run_cell(cell, seed, false, &mut |_| {})
+    let mut ran = run_cell(cell, seed, false, &mut |_| {})
         .with_context(|| format!("cell {} of {}, seed {seed}", cell.index, scenario.name))?;
     let reports = reports(cell, &ran);
+    let displaced = std::mem::take(&mut ran.recorder.displaced);
     let (sent, tcp) = recorded(cell, ran.recorder, None)?;
-    let analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
+    let mut analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
+    queue_drops::add(cell, &displaced, &mut analysis);
     Ok(Entry {
         number,
         seed,

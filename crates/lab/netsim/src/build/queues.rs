@@ -28,7 +28,7 @@ const TX_QUEUE_PACKETS: u32 = 1000;
 const NETEM_STREAM: u64 = 1 << 32;
 /// Major number of a qdisc without a handle; the kernel chooses one, too.
 const NO_HANDLE: u32 = 0x8001;
-const KINDS: &str = "pfifo, bfifo, pfifo_fast, tbf, htb, fq, netem, cqf and psp";
+const KINDS: &str = "pfifo, bfifo, pfifo_head_drop, pfifo_fast, tbf, htb, fq, netem, cqf and psp";
 
 /// A change of a psp class while the network runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,7 +186,11 @@ impl Reader<'_> {
         tokens: &TcTokens<'_>,
     ) -> Result<(), Refusal> {
         let Queue::Plain(limit) = child else {
-            return Err(tokens.unknown("a class's queue", "this kind", "pfifo and bfifo"));
+            return Err(tokens.unknown(
+                "a class's queue",
+                "this kind",
+                "pfifo, bfifo and pfifo_head_drop",
+            ));
         };
         let slot = match self.queue {
             Queue::Htb {
@@ -211,7 +215,7 @@ impl Reader<'_> {
     fn kind(&self, kind: &str, handle: u32, tokens: &mut TcTokens<'_>) -> Result<Queue, Refusal> {
         match kind {
             "pfifo_fast" => Ok(Queue::Plain(Limit::Packets(TX_QUEUE_PACKETS))),
-            "pfifo" | "bfifo" => fifo(kind, tokens, self.port()),
+            "pfifo" | "bfifo" | "pfifo_head_drop" => fifo(kind, tokens, self.port()),
             "tbf" => tbf(tokens),
             "fq" => fq(tokens, self.port()),
             "netem" => netem(tokens),
@@ -378,17 +382,17 @@ fn class_head<'a>(tokens: &mut TcTokens<'a>) -> Result<Head<'a>, Refusal> {
 }
 
 fn fifo(kind: &str, tokens: &mut TcTokens<'_>, port: Port) -> Result<Queue, Refusal> {
-    let is_bytes = kind == "bfifo";
-    let mut limit = if is_bytes {
-        Limit::Bytes(u64::from(port.packets) * u64::from(port.frame_bytes))
-    } else {
-        Limit::Packets(port.packets)
+    let mut limit = match kind {
+        "bfifo" => Limit::Bytes(u64::from(port.packets) * u64::from(port.frame_bytes)),
+        "pfifo_head_drop" => Limit::NewestPackets(port.packets),
+        _ => Limit::Packets(port.packets),
     };
     while let Some(word) = tokens.next() {
-        limit = match word {
-            "limit" if is_bytes => Limit::Bytes(tokens.size("limit")?),
-            "limit" => Limit::Packets(tokens.number("limit")?),
-            other => return Err(tokens.unknown(kind, other, "limit")),
+        limit = match (word, limit) {
+            ("limit", Limit::Bytes(_)) => Limit::Bytes(tokens.size("limit")?),
+            ("limit", Limit::Packets(_)) => Limit::Packets(tokens.number("limit")?),
+            ("limit", Limit::NewestPackets(_)) => Limit::NewestPackets(tokens.number("limit")?),
+            (other, _) => return Err(tokens.unknown(kind, other, "limit")),
         };
     }
     Ok(Queue::Plain(limit))

@@ -136,9 +136,27 @@ impl Network {
         }
     }
 
+    /// Handles a packet that its sender's host dropped for another one: the sender may
+    /// send again, as an event of its own at this instant. It does not send from here,
+    /// since its next packet may displace another sender's, and so on.
+    pub(super) fn left_queue_early(&mut self, packet: &Packet) {
+        if packet.hop > 0 || packet.reverse {
+            return;
+        }
+        let flow = packet.flow as usize;
+        let has_waited = match &mut self.flows[flow].traffic {
+            Traffic::Datagrams(source) => source.left_queue(),
+            Traffic::Stream(stream) => stream.left_queue(packet.frame_bytes),
+        };
+        if has_waited {
+            let source = (3 * self.devices.len() + flow) as u32;
+            self.event_queue.set(source, Some(self.now));
+        }
+    }
+
     fn send_datagrams<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let now = self.now;
-        loop {
+        while !self.event_count.is_exceeded() {
             let f = &mut self.flows[flow];
             let device = f.paths[0][0] as usize;
             let Traffic::Datagrams(source) = &mut f.traffic else {
@@ -155,12 +173,16 @@ impl Network {
                 ..f.packet(now, frame_bytes, NO_SEGMENT, false)
             };
             self.counts.offered += 1;
-            if self.enqueue(device, packet, observer) == Verdict::Queued {
+            let verdict = self.enqueue(device, packet, observer);
+            if verdict == Verdict::Queued {
                 continue;
             }
             let pause = self.devices[device].frame_span(frame_bytes);
             if let Traffic::Datagrams(source) = &mut self.flows[flow].traffic {
-                source.refused(now, pause);
+                match verdict {
+                    Verdict::Displaced(_) => source.pause(now, pause),
+                    _ => source.refused(now, pause),
+                }
             }
         }
     }
@@ -168,7 +190,7 @@ impl Network {
     /// Sends the segments that a stream's sender may send now.
     fn send_segments<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let now = self.now;
-        loop {
+        while !self.event_count.is_exceeded() {
             let f = &mut self.flows[flow];
             let device = f.paths[0][0] as usize;
             let Traffic::Stream(stream) = &mut f.traffic else {
@@ -192,18 +214,26 @@ impl Network {
             };
             self.counts.offered += 1;
             let verdict = self.enqueue(device, packet, observer);
-            if verdict == Verdict::Queued {
-                continue;
-            }
-            if let Traffic::Stream(stream) = &mut self.flows[flow].traffic {
-                stream.left_queue(frame_bytes);
-                if verdict == Verdict::Refused {
-                    let mut of_flow = OfFlow {
-                        observer: &mut *observer,
-                        flow: flow as u32,
-                    };
+            let Traffic::Stream(stream) = &mut self.flows[flow].traffic else {
+                return;
+            };
+            let mut of_flow = OfFlow {
+                observer: &mut *observer,
+                flow: flow as u32,
+            };
+            match verdict {
+                Verdict::Queued => {}
+                Verdict::Displaced(_) => {
+                    stream.sender.on_local_congestion(now, &mut of_flow);
+                    stream.refresh();
+                }
+                Verdict::Refused => {
+                    stream.left_queue(frame_bytes);
                     stream.sender.on_local_drop(now, &mut of_flow);
                     stream.refresh();
+                }
+                Verdict::Lost => {
+                    stream.left_queue(frame_bytes);
                 }
             }
         }
@@ -213,7 +243,7 @@ impl Network {
     /// the queue refuses is lost.
     fn send_acks<O: Observer>(&mut self, flow: usize, observer: &mut O) {
         let now = self.now;
-        loop {
+        while !self.event_count.is_exceeded() {
             let f = &mut self.flows[flow];
             let device = f.paths[1][0] as usize;
             let Traffic::Stream(stream) = &mut f.traffic else {

@@ -8,6 +8,7 @@
 //! because a packet knows the devices of its path. A switch is such a host.
 
 mod flows;
+mod standstill;
 
 use capture::record::{Fate, Kind};
 use units::clock::Time;
@@ -15,12 +16,15 @@ use units::ethernet::wire_bytes;
 
 use crate::device::{Device, DeviceConfig, Entering};
 use crate::event_queue::EventQueue;
-use crate::observe::{Content, Frame, Observer};
+use crate::observe::{Content, Frame, Observer, QueueDrop};
 use crate::packet::{Header, Packet, Segments};
 use crate::port::Port;
 use crate::qdisc::{Next, Verdict};
 use crate::source::{Source, SourceConfig};
 use crate::stream::{Stream, StreamConfig};
+
+use standstill::EventCount;
+pub use standstill::Standstill;
 
 /// Configuration of a flow: who sends what to whom.
 #[derive(Debug)]
@@ -67,7 +71,7 @@ pub struct Counts {
     pub sunk: u64,
     /// Packets that a queue refused.
     pub refused: u64,
-    /// Packets that a queue accepted and then lost (netem, a deadline).
+    /// Packets that a queue accepted and then dropped (netem, a deadline, head drop).
     pub lost: u64,
     /// Packets that a port dropped.
     pub dropped: u64,
@@ -99,6 +103,8 @@ pub struct Network {
     flows: Vec<Flow>,
     segments: Segments,
     counts: Counts,
+    /// Events at the current instant.
+    event_count: EventCount,
 }
 
 impl std::fmt::Debug for Network {
@@ -165,6 +171,7 @@ impl Network {
             flows,
             segments: Segments::default(),
             counts: Counts::default(),
+            event_count: EventCount::default(),
         };
         for flow in 0..network.flows.len() {
             network.schedule_flow(flow);
@@ -244,22 +251,44 @@ impl Network {
     /// Handles all events before or at `until`. An event costs O(log(devices +
     /// flows)) in addition to the work of its queue. Nothing is allocated once the
     /// number of packets in flight has reached its maximum.
-    pub fn run<O: Observer>(&mut self, until: Time, observer: &mut O) {
+    ///
+    /// # Errors
+    /// When simulated time stands still. The network then runs no further.
+    pub fn run<O: Observer>(&mut self, until: Time, observer: &mut O) -> Result<(), Standstill> {
         let devices = self.devices.len();
+        self.event_count.check()?;
         while let Some((at, source)) = self.event_queue.first() {
             if at > until {
                 break;
             }
             self.now = at;
             let source = source as usize;
+            self.count_event(self.device_of(source));
             match (source / devices.max(1), source % devices.max(1)) {
                 (0, device) => self.enter_port(device, observer),
                 (1, device) => self.arrive(device, observer),
                 (2, device) => self.serve(device, observer),
                 _ => self.run_flow(source - 3 * devices, observer),
             }
+            self.event_count.check()?;
         }
         self.now = self.now.max(until);
+        Ok(())
+    }
+
+    /// Returns the device of an event source; of a flow, the one that sends its
+    /// packets first.
+    fn device_of(&self, source: usize) -> usize {
+        let devices = self.devices.len();
+        match source.checked_sub(3 * devices) {
+            Some(flow) => self.flows[flow].paths[0][0] as usize,
+            None => source % devices.max(1),
+        }
+    }
+
+    fn count_event(&mut self, device: usize) {
+        let qdisc = self.devices[device].qdisc.name();
+        self.event_count.add(self.now, device, qdisc);
     }
 
     fn schedule(&mut self, kind: usize, device: usize, at: Option<Time>) {
@@ -282,26 +311,45 @@ impl Network {
     /// Enqueues a packet at a device, and serves the queue if the line is free.
     fn enqueue<O: Observer>(&mut self, device: usize, mut packet: Packet, o: &mut O) -> Verdict {
         packet.queued = self.now;
+        self.count_event(device);
         let header = self.flows[packet.flow as usize].header_of(&packet);
         let d = &mut self.devices[device];
         let verdict = d.qdisc.enqueue(packet, &header);
-        if verdict == Verdict::Queued {
-            if !d.serving && d.free.time <= self.now {
-                self.serve(device, o);
-            }
-            return verdict;
-        }
         match verdict {
-            Verdict::Refused => self.counts.refused += 1,
-            _ => self.counts.lost += 1,
+            Verdict::Queued => {}
+            Verdict::Displaced(oldest) => {
+                self.discard(device, &oldest, QueueDrop::Displaced, o);
+                self.left_queue_early(&oldest);
+            }
+            Verdict::Refused => {
+                self.discard(device, &packet, QueueDrop::Refused, o);
+                return verdict;
+            }
+            Verdict::Lost => {
+                self.discard(device, &packet, QueueDrop::Lost, o);
+                return verdict;
+            }
         }
-        self.discard(device, &packet, o);
+        let d = &self.devices[device];
+        if !d.serving && d.free.time <= self.now {
+            self.serve(device, o);
+        }
         verdict
     }
 
     /// Discards a packet that was refused or lost before it reached a wire.
-    fn discard<O: Observer>(&mut self, device: usize, packet: &Packet, observer: &mut O) {
-        observer.dropped(self.now, device as u32, packet);
+    fn discard<O: Observer>(
+        &mut self,
+        device: usize,
+        packet: &Packet,
+        why: QueueDrop,
+        observer: &mut O,
+    ) {
+        match why {
+            QueueDrop::Refused => self.counts.refused += 1,
+            QueueDrop::Lost | QueueDrop::Displaced => self.counts.lost += 1,
+        }
+        observer.dropped(self.now, device as u32, packet, why);
         self.segments.take(packet.segment);
     }
 
@@ -314,6 +362,11 @@ impl Network {
             if d.free.time > self.now {
                 break Some(d.free.time);
             }
+            self.count_event(device);
+            if self.event_count.is_exceeded() {
+                break None;
+            }
+            let d = &mut self.devices[device];
             match d.qdisc.next(self.now) {
                 Next::Idle => break None,
                 Next::Wait(at) => break Some(at),
@@ -324,8 +377,7 @@ impl Network {
                     self.left_queue(&packet, observer);
                 }
                 Next::Drop(packet) => {
-                    self.counts.lost += 1;
-                    self.discard(device, &packet, observer);
+                    self.discard(device, &packet, QueueDrop::Lost, observer);
                     self.left_queue(&packet, observer);
                 }
             }

@@ -11,6 +11,9 @@ use crate::packet::{Header, Packet};
 pub enum Verdict {
     /// The packet is in the queue.
     Queued,
+    /// The packet is in the queue, and this other packet, which was in it, was dropped
+    /// for it. The sender is informed that the queue is full (NET_XMIT_CN).
+    Displaced(Packet),
     /// The queue was full; the sender is informed (NET_XMIT_DROP).
     Refused,
     /// The packet is lost, and the sender is not informed (netem's loss).

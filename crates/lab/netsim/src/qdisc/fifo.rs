@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! pfifo and bfifo: first in, first out, drop-tail.
+//! pfifo and bfifo: first in, first out, drop-tail; pfifo_head_drop, which drops the
+//! oldest packet.
 
 use std::collections::VecDeque;
 
@@ -13,9 +14,11 @@ pub enum Limit {
     Packets(u32),
     /// A number of bytes of frames (bfifo).
     Bytes(u64),
+    /// A number of packets; a full queue drops its oldest one (pfifo_head_drop).
+    NewestPackets(u32),
 }
 
-/// A drop-tail queue.
+/// A queue with a limit.
 #[derive(Debug)]
 pub struct Fifo {
     packets: VecDeque<Packet>,
@@ -34,18 +37,38 @@ impl Fifo {
         }
     }
 
-    /// Enqueues a packet if there is room for it.
+    /// Returns the name that tc has for it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.limit {
+            Limit::Packets(_) => "pfifo",
+            Limit::Bytes(_) => "bfifo",
+            Limit::NewestPackets(_) => "pfifo_head_drop",
+        }
+    }
+
+    /// Enqueues a packet if there is room for it, or if the oldest packet can make room.
     pub fn enqueue(&mut self, packet: Packet) -> Verdict {
         let has_room = match self.limit {
             Limit::Packets(most) => self.packets.len() < most as usize,
             Limit::Bytes(most) => self.bytes + u64::from(packet.frame_bytes) <= most,
+            Limit::NewestPackets(most) => self.packets.len() < most as usize,
         };
+        let mut verdict = Verdict::Queued;
         if !has_room {
-            return Verdict::Refused;
+            // As in Linux, a queue with a limit of 0 refuses every packet.
+            let oldest = match self.limit {
+                Limit::NewestPackets(_) => self.pop(),
+                Limit::Packets(_) | Limit::Bytes(_) => None,
+            };
+            let Some(oldest) = oldest else {
+                return Verdict::Refused;
+            };
+            verdict = Verdict::Displaced(oldest);
         }
         self.bytes += u64::from(packet.frame_bytes);
         self.packets.push_back(packet);
-        Verdict::Queued
+        verdict
     }
 
     /// Removes and returns the first packet.

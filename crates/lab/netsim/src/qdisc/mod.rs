@@ -77,6 +77,20 @@ impl Qdisc {
         }
     }
 
+    /// Returns the name that tc has for it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fifo(q) => q.name(),
+            Self::Tbf(_) => "tbf",
+            Self::Htb(_) => "htb",
+            Self::Fq(_) => "fq",
+            Self::Netem(_) => "netem",
+            Self::Cqf(_) => "cqf",
+            Self::Psp(_) => "psp",
+        }
+    }
+
     /// Returns the type of its gap frames, if it sends any.
     #[must_use]
     pub fn gap_kind(&self) -> Kind {

@@ -98,12 +98,20 @@ impl Core {
     pub(super) fn enqueue(&mut self, place: usize, packet: Packet) -> Verdict {
         let queue = &mut self.queues[place];
         let verdict = queue.packets.enqueue(packet);
-        if verdict != Verdict::Queued {
+        if matches!(verdict, Verdict::Refused | Verdict::Lost) {
             return verdict;
         }
         if let Ok(wire_bytes) = self.scheduler.wire_bytes(packet.frame_bytes) {
             let now_ns = packet.queued.as_ns();
             let _ = self.scheduler.arrived(queue.id, wire_bytes, now_ns);
+        }
+        if let Verdict::Displaced(oldest) = verdict {
+            if let Ok(wire_bytes) = self.scheduler.wire_bytes(oldest.frame_bytes) {
+                let now_ns = packet.queued.as_ns();
+                let _ = self.scheduler.dropped(queue.id, wire_bytes, now_ns);
+            }
+            self.show_head(place);
+            return verdict;
         }
         self.packets += 1;
         if queue.packets.len() == 1 {

@@ -6,7 +6,7 @@
 use capture::record::{Fate, Kind};
 use netsim::device::DeviceConfig;
 use netsim::network::{FlowConfig, Network, NetworkConfig, TrafficConfig};
-use netsim::observe::{Frame, Observer};
+use netsim::observe::{Frame, Observer, QueueDrop};
 use netsim::packet::{Header, Packet, Proto};
 use netsim::qdisc::{Fifo, Limit, Qdisc};
 use netsim::source::SourceConfig;
@@ -39,6 +39,8 @@ pub struct Seen {
 pub struct Log {
     pub frames: Vec<Seen>,
     pub dropped: Vec<(u32, u32, u64)>,
+    /// Flow and number of packets that were dropped for others.
+    pub displaced: Vec<(u32, u64)>,
 }
 
 impl Observer for Log {
@@ -55,7 +57,10 @@ impl Observer for Log {
         });
     }
 
-    fn dropped(&mut self, _now: Time, device: u32, packet: &Packet) {
+    fn dropped(&mut self, _now: Time, device: u32, packet: &Packet, why: QueueDrop) {
+        if why == QueueDrop::Displaced {
+            self.displaced.push((packet.flow, packet.number));
+        }
         self.dropped.push((device, packet.flow, packet.number));
     }
 }
@@ -113,7 +118,7 @@ pub fn datagrams(flow: u16, path: &[u32], source: SourceConfig) -> FlowConfig {
 pub fn run(config: NetworkConfig, until: Time) -> (Network, Log) {
     let mut network = Network::new(config).unwrap();
     let mut log = Log::default();
-    network.run(until, &mut log);
+    network.run(until, &mut log).unwrap();
     check_conservation(&network);
     (network, log)
 }

@@ -153,6 +153,7 @@ fn psp(port: &tcpsp::ports::Port) -> Psp {
         parent: port.parent,
         options: port.psp.options.clone(),
         stats: port.psp.stats.clone(),
+        classes: port.classes.iter().map(|class| class.id).collect(),
         rates_bps: rates.fold(0, u64::saturating_add),
         drops: drops.collect(),
     }

@@ -6,7 +6,8 @@ use units::queue_limit::{HELD_OFF_US, needed_bytes};
 use units::terse;
 
 use crate::facts::{Device, Facts};
-use crate::finding::{Finding, Severity};
+use crate::finding::Severity;
+use crate::rules::found::{Found, found};
 
 /// Drivers of devices in virtual machines that look like a NIC and have no wire.
 const VIRTUAL: &[&str] = &[
@@ -20,24 +21,6 @@ const VIRTUAL: &[&str] = &[
 ];
 /// Qdiscs that hold frames back by themselves.
 const PACING: &[&str] = &["fq", "tbf", "netem", "etf", "htb", "hfsc", "cake"];
-
-pub fn of(
-    device: &Device,
-    id: &'static str,
-    severity: Severity,
-    what: String,
-    why: &'static str,
-    command: String,
-) -> Option<Finding> {
-    Some(Finding {
-        id,
-        device: Some(device.name.clone()),
-        severity,
-        what,
-        why,
-        command,
-    })
-}
 
 /// Returns the command that sets the least byte queue limit of all transmit queues, and the key of a
 /// host's file that keeps it.
@@ -57,32 +40,34 @@ pub fn is_virtual(device: &Device) -> bool {
     }
 }
 
-/// It has a link.
-pub fn link(_: &Facts, device: &Device) -> Option<Finding> {
-    let name = &device.name;
-    match device.has_carrier {
-        Some(true) => None,
-        Some(false) => of(
-            device,
-            "no-link",
-            Severity::Fault,
-            "It has no link.".to_owned(),
-            "Nothing is sent, and the line rate is not known before there is a link.",
-            format!("ethtool {name}"),
-        ),
-        None => of(
-            device,
-            "down",
-            Severity::Fault,
-            "It is down.".to_owned(),
-            "Nothing is sent, and the line rate is not known before it is up.",
-            format!("ip link set {name} up"),
-        ),
+/// It has a link, or is down.
+pub fn no_link(_: &Facts, device: &Device) -> Option<Found> {
+    if device.has_carrier != Some(false) {
+        return None;
     }
+    found(
+        Severity::Fault,
+        "It has no link.".to_owned(),
+        "Nothing is sent, and the line rate is not known before there is a link.",
+        format!("ethtool {}", device.name),
+    )
+}
+
+/// It is up.
+pub fn down(_: &Facts, device: &Device) -> Option<Found> {
+    if device.has_carrier.is_some() {
+        return None;
+    }
+    found(
+        Severity::Fault,
+        "It is down.".to_owned(),
+        "Nothing is sent, and the line rate is not known before it is up.",
+        format!("ip link set {} up", device.name),
+    )
 }
 
 /// It has psp.
-pub fn not_paced(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn not_paced(_: &Facts, device: &Device) -> Option<Found> {
     if !device.psp.is_empty() {
         return None;
     }
@@ -93,9 +78,7 @@ pub fn not_paced(_: &Facts, device: &Device) -> Option<Finding> {
     } else {
         "Nothing is paced."
     };
-    of(
-        device,
-        "no-psp",
+    found(
         Severity::Note,
         format!("It has no psp qdisc; its root is {kind}."),
         why,
@@ -107,7 +90,7 @@ pub fn not_paced(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Below mq all transmit queues have psp.
-pub fn queues_not_paced(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn queues_not_paced(_: &Facts, device: &Device) -> Option<Found> {
     if device.psp.is_empty() {
         return None;
     }
@@ -116,9 +99,7 @@ pub fn queues_not_paced(_: &Facts, device: &Device) -> Option<Finding> {
         qdisc.parent.qdisc() == root.handle && qdisc.parent != Handle::ROOT && qdisc.kind != "psp"
     });
     let first = others.next()?;
-    of(
-        device,
-        "queues-not-paced",
+    found(
         Severity::Warning,
         format!(
             "Below mq {} transmit queues have a qdisc other than psp, the first of them {} at {}.",
@@ -135,7 +116,7 @@ pub fn queues_not_paced(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Gap frames take time on it.
-pub fn no_wire(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn no_wire(_: &Facts, device: &Device) -> Option<Found> {
     // Of a software device psp says by itself whether it is a wire: the laboratory's is one.
     let has_none = |psp: &&crate::facts::Psp| {
         device.driver.is_some() || psp.stats.why() == Some(Why::Software)
@@ -149,9 +130,7 @@ pub fn no_wire(_: &Facts, device: &Device) -> Option<Finding> {
         Some(driver) => format!("It is a virtual NIC ({driver})."),
         None => "It is a software device.".to_owned(),
     };
-    of(
-        device,
-        "no-wire",
+    found(
         Severity::Note,
         what,
         "Sent bytes are no clock there: psp paces by timer, as exactly as timers are here.",
@@ -163,14 +142,12 @@ pub fn no_wire(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Its line rate is known.
-pub fn line_rate(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn line_rate(_: &Facts, device: &Device) -> Option<Found> {
     let psp = device.psp.iter().find(|psp| psp.stats.line_known == 0)?;
     if device.has_carrier != Some(true) {
         return None;
     }
-    of(
-        device,
-        "line-unknown",
+    found(
         Severity::Fault,
         format!(
             "It names no line rate; psp assumes {}.",
@@ -186,13 +163,11 @@ pub fn line_rate(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// It sends and receives at once.
-pub fn duplex(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn duplex(_: &Facts, device: &Device) -> Option<Found> {
     if device.is_full_duplex != Some(false) {
         return None;
     }
-    of(
-        device,
-        "half-duplex",
+    found(
         Severity::Fault,
         "The link is half duplex.".to_owned(),
         "Received frames hold the sender back: sent bytes are no clock.",
@@ -201,13 +176,11 @@ pub fn duplex(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Nobody holds it by PAUSE frames.
-pub fn held_by_pause(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn held_by_pause(_: &Facts, device: &Device) -> Option<Found> {
     if device.is_held_by_pause != Some(true) || device.psp.is_empty() {
         return None;
     }
-    of(
-        device,
-        "flow-control",
+    found(
         Severity::Warning,
         "It obeys PAUSE frames of its link partner.".to_owned(),
         "A switch that is full stops the wire, and with it all classes.",
@@ -216,7 +189,7 @@ pub fn held_by_pause(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Its byte queue limit lasts until the next interrupt.
-pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Finding> {
+pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Found> {
     let by_wire =
         |psp: &&crate::facts::Psp| matches!(psp.stats.mode(), Some(Mode::Gap | Mode::Hybrid));
     let psp = device.psp.iter().find(by_wire)?;
@@ -231,9 +204,7 @@ pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Finding> {
     if least >= needed {
         return None;
     }
-    of(
-        device,
-        "queue-limit",
+    found(
         Severity::Warning,
         format!(
             "A byte queue limit may shrink to {least} bytes; in {held_us} µs without an interrupt \
@@ -245,16 +216,14 @@ pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// psp cuts bursts.
-pub fn bursts(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn bursts(_: &Facts, device: &Device) -> Option<Found> {
     let whole =
         |psp: &&crate::facts::Psp| psp.options.split_gso == SplitGso::Off && psp.rates_bps > 0;
     let psp = device.psp.iter().find(whole)?;
     if device.has_tso == Some(false) && device.has_gso == Some(false) {
         return None;
     }
-    of(
-        device,
-        "bursts-whole",
+    found(
         Severity::Warning,
         "split-gso is off, and TCP hands over bursts of up to 64 kB (TSO, GSO).".to_owned(),
         "Each burst of a paced class leaves in one piece, at line rate.",
@@ -266,16 +235,14 @@ pub fn bursts(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// No class's queue paces a second time.
-pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Found> {
     let of_psp = |handle: Handle| device.psp.iter().any(|psp| psp.handle == handle);
     let inner = device.qdiscs.iter().find(|qdisc| {
         PACING.contains(&qdisc.kind.as_str())
             && qdisc.parent != Handle::ROOT
             && of_psp(qdisc.parent.qdisc())
     })?;
-    of(
-        device,
-        "inner-pacing",
+    found(
         Severity::Note,
         format!("The queue of class {} is {}.", inner.parent, inner.kind),
         "It holds frames back by its own clock: psp sees them only when it gives them, and the \

@@ -4,7 +4,8 @@
 use units::terse;
 
 use crate::facts::Facts;
-use crate::finding::{Finding, Severity};
+use crate::finding::Severity;
+use crate::rules::found::{Found, found};
 
 /// The oldest kernel whose laboratory psp passes.
 const OLDEST: (u32, u32) = (6, 1);
@@ -24,81 +25,79 @@ const SLOW_WAKE_US: u64 = 50;
 /// Timers that are later than this miss what psp's mode hybrid leads by, see tc-psp(8).
 const LATE_TIMER_NS: u64 = 100_000;
 
-fn of_host(
-    id: &'static str,
-    severity: Severity,
-    what: String,
-    why: &'static str,
-    command: &str,
-) -> Option<Finding> {
-    Some(Finding {
-        id,
-        device: None,
-        severity,
-        what,
-        why,
-        command: command.to_owned(),
-    })
+/// Returns whether the module is installed and not loaded.
+fn is_only_installed(facts: &Facts) -> bool {
+    facts.is_module_installed && !facts.is_module_loaded
 }
 
 /// The module is loaded.
-pub fn module(facts: &Facts) -> Option<Finding> {
-    match (facts.is_module_loaded, facts.is_module_installed) {
-        (true, _) => None,
-        (false, true) if facts.are_signatures_enforced => signature(facts),
-        (false, true) => of_host(
-            "module-not-loaded",
-            Severity::Note,
-            "sch_psp is installed and not loaded.".to_owned(),
-            "tc loads it when the first psp qdisc is made; programs that only read do not.",
-            "modprobe sch_psp",
-        ),
-        (false, false) => of_host(
-            "module-missing",
-            Severity::Fault,
-            format!(
-                "sch_psp is not installed for kernel {}.",
-                facts.kernel_release
-            ),
-            "Without the module there is no qdisc psp on this kernel.",
-            "make install",
-        ),
+pub fn module_not_loaded(facts: &Facts) -> Option<Found> {
+    if !is_only_installed(facts) || facts.are_signatures_enforced {
+        return None;
     }
+    found(
+        Severity::Note,
+        "sch_psp is installed and not loaded.".to_owned(),
+        "tc loads it when the first psp qdisc is made; programs that only read do not.",
+        "modprobe sch_psp",
+    )
+}
+
+/// The module is installed.
+pub fn module_missing(facts: &Facts) -> Option<Found> {
+    if facts.is_module_loaded || facts.is_module_installed {
+        return None;
+    }
+    found(
+        Severity::Fault,
+        format!(
+            "sch_psp is not installed for kernel {}.",
+            facts.kernel_release
+        ),
+        "Without the module there is no qdisc psp on this kernel.",
+        "make install",
+    )
+}
+
+/// The module is signed, if this kernel loads only signed ones.
+pub fn module_not_signed(facts: &Facts) -> Option<Found> {
+    let is_refused = facts.are_signatures_enforced && facts.is_module_signed == Some(false);
+    if !is_only_installed(facts) || !is_refused {
+        return None;
+    }
+    let sign = "/lib/modules/$(uname -r)/build/scripts/sign-file sha256";
+    let file = facts.module_file.as_deref().unwrap_or_default();
+    found(
+        Severity::Fault,
+        "sch_psp is not signed, and this kernel loads only signed modules.".to_owned(),
+        "modprobe is refused: sign the module, enrol the key in the next boot's MOK manager.",
+        format!("{sign} {KEY}.key {KEY}.pub {file} && mokutil --import {KEY}.pub"),
+    )
 }
 
 /// The module is one that this kernel loads, as far as its file tells: not whether the kernel
 /// trusts the key.
-fn signature(facts: &Facts) -> Option<Finding> {
-    let enrol = format!("mokutil --import {KEY}.pub");
-    if facts.is_module_signed == Some(false) {
-        let sign = "/lib/modules/$(uname -r)/build/scripts/sign-file sha256";
-        let file = facts.module_file.as_deref().unwrap_or_default();
-        return of_host(
-            "module-not-signed",
-            Severity::Fault,
-            "sch_psp is not signed, and this kernel loads only signed modules.".to_owned(),
-            "modprobe is refused: sign the module, enrol the key in the next boot's MOK manager.",
-            &format!("{sign} {KEY}.key {KEY}.pub {file} && {enrol}"),
-        );
+pub fn module_signature(facts: &Facts) -> Option<Found> {
+    let is_doubtful = facts.are_signatures_enforced && facts.is_module_signed != Some(false);
+    if !is_only_installed(facts) || !is_doubtful {
+        return None;
     }
-    of_host(
-        "module-signature",
+    found(
         Severity::Warning,
         "sch_psp is not loaded, and this kernel loads only modules of keys that it trusts."
             .to_owned(),
         "If modprobe is refused, enrol the key in the next boot's MOK manager.",
-        &format!("modprobe sch_psp || {enrol}"),
+        format!("modprobe sch_psp || mokutil --import {KEY}.pub"),
     )
 }
 
 /// Module and program are of one version.
-pub fn module_version(facts: &Facts) -> Option<Finding> {
+pub fn module_version(facts: &Facts) -> Option<Found> {
     let module = facts.module_version.as_ref()?;
     if *module == facts.program_version {
         return None;
     }
-    of_host(
-        "module-version",
+    found(
         Severity::Warning,
         format!(
             "sch_psp is version {module}, pspacer is {}.",
@@ -110,7 +109,7 @@ pub fn module_version(facts: &Facts) -> Option<Finding> {
 }
 
 /// The kernel is one that psp is tested on.
-pub fn kernel(facts: &Facts) -> Option<Finding> {
+pub fn kernel(facts: &Facts) -> Option<Found> {
     let mut numbers = facts.kernel_release.split(['.', '-', '+']).map(str::parse);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
         return None;
@@ -118,8 +117,7 @@ pub fn kernel(facts: &Facts) -> Option<Finding> {
     if (major, minor) >= OLDEST {
         return None;
     }
-    of_host(
-        "kernel-old",
+    found(
         Severity::Warning,
         format!(
             "Kernel {} is older than {}.{}.",
@@ -131,12 +129,11 @@ pub fn kernel(facts: &Facts) -> Option<Finding> {
 }
 
 /// Timers are of high resolution.
-pub fn timer_resolution(facts: &Facts) -> Option<Finding> {
+pub fn timer_resolution(facts: &Facts) -> Option<Found> {
     if facts.timer_resolution_ns <= 1 {
         return None;
     }
-    of_host(
-        "timers-coarse",
+    found(
         Severity::Fault,
         format!(
             "Timers have a resolution of {}.",
@@ -148,13 +145,12 @@ pub fn timer_resolution(facts: &Facts) -> Option<Finding> {
 }
 
 /// The kernel's clock is read fast.
-pub fn clocksource(facts: &Facts) -> Option<Finding> {
+pub fn clocksource(facts: &Facts) -> Option<Found> {
     let clock = facts.clocksource.as_deref()?;
     if FAST_CLOCKS.contains(&clock) {
         return None;
     }
-    of_host(
-        "clock-slow",
+    found(
         Severity::Warning,
         format!("The kernel's clock is {clock}."),
         "psp reads the clock for each frame; this one takes a microsecond or more.",
@@ -163,31 +159,29 @@ pub fn clocksource(facts: &Facts) -> Option<Finding> {
 }
 
 /// Processors wake fast enough.
-pub fn idle_states(facts: &Facts) -> Option<Finding> {
+pub fn idle_states(facts: &Facts) -> Option<Found> {
     let deepest = facts.idle_states.iter().max_by_key(|s| s.latency_us)?;
     if deepest.latency_us <= SLOW_WAKE_US {
         return None;
     }
-    of_host(
-        "idle-deep",
+    found(
         Severity::Warning,
         format!(
             "Processors may sleep in {}, which takes {} µs to leave.",
             deepest.name, deepest.latency_us
         ),
         "Timers and completions of sent frames are late by that whenever a processor slept.",
-        &format!("cpupower idle-set -D {SLOW_WAKE_US}"),
+        format!("cpupower idle-set -D {SLOW_WAKE_US}"),
     )
 }
 
 /// Timers were on time when they were measured.
-pub fn late_timers(facts: &Facts) -> Option<Finding> {
+pub fn late_timers(facts: &Facts) -> Option<Found> {
     let timers = facts.timers?;
     if timers.p99_ns <= LATE_TIMER_NS {
         return None;
     }
-    of_host(
-        "timers-late",
+    found(
         Severity::Warning,
         format!(
             "One of a hundred timers was later than {}, the latest of {} by {}.",
@@ -201,13 +195,12 @@ pub fn late_timers(facts: &Facts) -> Option<Finding> {
 }
 
 /// No sockets pace themselves beside psp.
-pub fn paced_sockets(facts: &Facts) -> Option<Finding> {
+pub fn paced_sockets(facts: &Facts) -> Option<Found> {
     let count = facts.paced_sockets.filter(|count| *count > 0)?;
     if facts.devices.iter().all(|device| device.psp.is_empty()) {
         return None;
     }
-    of_host(
-        "sockets-paced",
+    found(
         Severity::Note,
         format!("TCP connections with SO_MAX_PACING_RATE: {count}."),
         "They pace themselves before psp does: a class gets no more than they send. A class of \

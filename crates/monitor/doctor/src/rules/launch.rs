@@ -5,8 +5,8 @@
 use tcpsp::Handle;
 
 use crate::facts::{Device, Facts, Qdisc};
-use crate::finding::{Finding, Severity};
-use crate::rules::device::of;
+use crate::finding::Severity;
+use crate::rules::found::{Found, found};
 
 /// Drivers of the kernel that offer etf's offload for all their NICs. The kernel tells nobody
 /// whether a driver does before it is asked to.
@@ -56,7 +56,7 @@ fn at(qdisc: &Qdisc) -> String {
 }
 
 /// The NIC launches by time, and nothing asks it to.
-pub fn unused(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn unused(_: &Facts, device: &Device) -> Option<Found> {
     let driver = launches(device)?;
     if etf(device).is_some() {
         return None;
@@ -65,9 +65,7 @@ pub fn unused(_: &Facts, device: &Device) -> Option<Finding> {
         Some(number) => format!(", by /dev/ptp{number}"),
         None => String::new(),
     };
-    of(
-        device,
-        "launch-unused",
+    found(
         Severity::Note,
         format!(
             "Its NIC ({driver}) can hold each frame until its launch time{clock}; nothing asks it to."
@@ -80,12 +78,10 @@ pub fn unused(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// etf leaves launching to the NIC.
-pub fn by_timer(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn by_timer(_: &Facts, device: &Device) -> Option<Found> {
     let driver = launches(device)?;
     let etf = etf(device).filter(|etf| etf.is_offloaded == Some(false))?;
-    of(
-        device,
-        "launch-by-timer",
+    found(
         Severity::Warning,
         format!(
             "etf at {} launches by the host's timers, and the NIC ({driver}) could.",
@@ -101,15 +97,13 @@ pub fn by_timer(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// The clock that the NIC launches by can be set.
-pub fn no_clock(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn no_clock(_: &Facts, device: &Device) -> Option<Found> {
     let driver = launches(device)?;
     etf(device)?;
     if device.ptp_clock.is_some() || device.has_sent_timestamps.is_none() {
         return None;
     }
-    of(
-        device,
-        "launch-no-clock",
+    found(
         Severity::Warning,
         format!("Its NIC ({driver}) launches by time, and the kernel names no clock of it."),
         "Without a clock in /dev that ptp4l or phc2sys set, launch times mean another instant on the \
@@ -119,14 +113,12 @@ pub fn no_clock(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// The kernel can use what the NIC has.
-pub fn not_in_kernel(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn not_in_kernel(_: &Facts, device: &Device) -> Option<Found> {
     let is_mlx5 = device.driver.as_deref() == Some(MLX5);
     if !is_mlx5 || !device.pci_id.is_some_and(|id| MLX5_LAUNCH.contains(&id)) {
         return None;
     }
-    of(
-        device,
-        "launch-not-in-kernel",
+    found(
         Severity::Note,
         format!("Its NIC launches by time, and the kernel's driver does not offer it ({MLX5})."),
         "Only programs that bypass the kernel (DPDK) have its launch times; etf with offload is \
@@ -136,14 +128,12 @@ pub fn not_in_kernel(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// etf is on a NIC that launches by time.
-pub fn software(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn software(_: &Facts, device: &Device) -> Option<Found> {
     let etf = etf(device)?;
     if launches(device).is_some() || device.driver.as_deref() == Some(MLX5) {
         return None;
     }
-    of(
-        device,
-        "etf-software",
+    found(
         Severity::Note,
         format!(
             "etf at {} is on a NIC that does not launch by time, as far as is known.",

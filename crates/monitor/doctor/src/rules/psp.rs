@@ -5,13 +5,16 @@ use tcpsp::{Gap, Handle, Mode, Why};
 use units::terse;
 
 use crate::facts::{Device, Facts};
-use crate::finding::{Finding, Severity};
-use crate::rules::device::{is_virtual, of, set_limits};
+use crate::finding::Severity;
+use crate::rules::device::{is_virtual, set_limits};
+use crate::rules::found::{Found, found};
 
 /// Drivers whose NICs drop what the host makes of EtherType 0x8808, docs/use/real-nics.md.
 const DROP_PAUSE: &[&str] = &["i40e", "ice", "ixgbevf", "iavf"];
 /// A wire slower than this share of its line, in percent, is found slow.
 const SLOW_PERCENT: u64 = 97;
+/// Major numbers of the qdiscs that `pspacer apply` makes.
+const APPLIED: std::ops::Range<u16> = 0x7073..0x8000;
 /// Fewer gap frames in a second prove nothing.
 const FEW_GAP_FRAMES: u64 = 100;
 
@@ -23,7 +26,7 @@ fn change(device: &Device, handle: Handle, options: &str) -> String {
 }
 
 /// The NIC lets the gap frames pass that psp makes.
-pub fn dropped_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn dropped_gap_frames(_: &Facts, device: &Device) -> Option<Found> {
     let driver = device.driver.as_deref()?;
     let psp = device
         .psp
@@ -32,9 +35,7 @@ pub fn dropped_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
     if !DROP_PAUSE.contains(&driver) {
         return None;
     }
-    of(
-        device,
-        "gap-pause-dropped",
+    found(
         Severity::Fault,
         format!("gap is pause, and {driver} drops frames of EtherType 0x8808 that the host makes."),
         "Gap frames then take no time: psp finds no wire clock and paces by timer.",
@@ -43,14 +44,12 @@ pub fn dropped_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// psp does not send PAUSE frames beside the device's own.
-pub fn pause_replaced(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn pause_replaced(_: &Facts, device: &Device) -> Option<Found> {
     let is_pause = device.psp.iter().any(|psp| psp.options.gap == Gap::Pause);
     if !is_pause || device.sends_pause != Some(true) {
         return None;
     }
-    of(
-        device,
-        "gap-pause-flow-control",
+    found(
         Severity::Note,
         "gap is pause, and the device sends PAUSE frames of its own.".to_owned(),
         "psp's PAUSE frames of time 0 would cancel them; psp therefore sends gap frames of gap multicast.",
@@ -59,7 +58,7 @@ pub fn pause_replaced(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// psp sends gap frames where it was to.
-pub fn verdict(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn verdict(_: &Facts, device: &Device) -> Option<Found> {
     let wants = |psp: &&crate::facts::Psp| psp.options.mode != Mode::Timer;
     let psp = device
         .psp
@@ -98,11 +97,11 @@ pub fn verdict(_: &Facts, device: &Device) -> Option<Finding> {
             change(device, psp.handle, "mode timer"),
         ),
     };
-    of(device, "no-gap-frames", severity, what, matters, command)
+    found(severity, what, matters, command)
 }
 
 /// The device sends the gap frames that it is given.
-pub fn lost_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn lost_gap_frames(_: &Facts, device: &Device) -> Option<Found> {
     let trial = device.trial?;
     let psp = device.psp.first()?;
     // A tenth may be under way, or counted later.
@@ -110,9 +109,7 @@ pub fn lost_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
     if trial.gap_frames < FEW_GAP_FRAMES || trial.device_frames >= least {
         return None;
     }
-    of(
-        device,
-        "gap-frames-lost",
+    found(
         Severity::Fault,
         format!(
             "In a second psp gave {} frames and {} gap frames, and the device sent {}.",
@@ -124,16 +121,14 @@ pub fn lost_gap_frames(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// The wire is as fast as its line.
-pub fn slow_wire(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn slow_wire(_: &Facts, device: &Device) -> Option<Found> {
     let slow = |psp: &&crate::facts::Psp| {
         let measured = psp.stats.line_measured_bps;
         measured != 0 && measured < psp.stats.line_rate_bps / 100 * SLOW_PERCENT
     };
     let psp = device.psp.iter().find(slow)?;
     let measured = psp.stats.line_measured_bps;
-    of(
-        device,
-        "wire-slow",
+    found(
         Severity::Warning,
         format!(
             "The wire takes {}, its line is {}.",
@@ -146,13 +141,11 @@ pub fn slow_wire(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// psp's line is no faster than the device's.
-pub fn fast_line(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn fast_line(_: &Facts, device: &Device) -> Option<Found> {
     let rate_bps = device.line_rate_bps?;
     let fast = |psp: &&crate::facts::Psp| psp.options.line_rate_bps > Some(rate_bps);
     let psp = device.psp.iter().find(fast)?;
-    of(
-        device,
-        "line-fast",
+    found(
         Severity::Fault,
         format!(
             "line is {}, the device sends {}.",
@@ -165,7 +158,7 @@ pub fn fast_line(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// The wire does not run dry.
-pub fn wire_stops(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn wire_stops(_: &Facts, device: &Device) -> Option<Found> {
     let stops = |psp: &crate::facts::Psp| match device.trial {
         Some(trial) => trial.wire_stops,
         None => psp.stats.wire_stops,
@@ -176,9 +169,7 @@ pub fn wire_stops(_: &Facts, device: &Device) -> Option<Finding> {
     } else {
         "so far"
     };
-    of(
-        device,
-        "wire-stops",
+    found(
         Severity::Warning,
         format!(
             "The wire was silent {} times {since} although a frame was due, for up to {}.",
@@ -198,12 +189,10 @@ fn queue_bytes(psp: &crate::facts::Psp) -> u64 {
 }
 
 /// The classes' rates fit the line.
-pub fn oversubscribed(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn oversubscribed(_: &Facts, device: &Device) -> Option<Found> {
     let over = |psp: &&crate::facts::Psp| psp.rates_bps > psp.stats.line_rate_bps;
     let psp = device.psp.iter().find(over)?;
-    of(
-        device,
-        "oversubscribed",
+    found(
         Severity::Warning,
         format!(
             "The rates of the classes of {} sum up to {}, the line is {}.",
@@ -217,16 +206,14 @@ pub fn oversubscribed(_: &Facts, device: &Device) -> Option<Finding> {
 }
 
 /// Nothing is dropped.
-pub fn drops(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn drops(_: &Facts, device: &Device) -> Option<Found> {
     let dropped = |psp: &&crate::facts::Psp| psp.drops.iter().any(|(_, frames)| *frames > 0);
     let psp = device.psp.iter().find(dropped)?;
     let causes = psp.drops.iter().filter(|(_, frames)| *frames > 0);
     let causes: Vec<_> = causes
         .map(|(cause, frames)| format!("{cause} {frames}"))
         .collect();
-    of(
-        device,
-        "drops",
+    found(
         Severity::Warning,
         format!("Frames were dropped so far: {}.", causes.join(", ")),
         "More came than classes may send for longer than their queues hold, or frames were too long \
@@ -235,31 +222,45 @@ pub fn drops(_: &Facts, device: &Device) -> Option<Finding> {
     )
 }
 
+/// Returns the command that gives a class to frames without one: a class that exists, if there is
+/// one. What `pspacer apply` made keeps to the host's file.
+fn classify(device: &Device, psp: &crate::facts::Psp) -> String {
+    let handle = psp.handle;
+    if APPLIED.contains(&handle.major()) {
+        return "pspacer apply  # in the host's file: default = \"NAME\" of one of its classes"
+            .to_owned();
+    }
+    match psp.classes.iter().map(|class| class.minor()).min() {
+        Some(minor) => change(device, handle, &format!("default {minor:x}")),
+        None => format!(
+            "tc class add dev {} parent {handle} classid {handle}1 psp mode normal && {}",
+            device.name,
+            change(device, handle, "default 1")
+        ),
+    }
+}
+
 /// Every frame has a class.
-pub fn unclassified(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn unclassified(_: &Facts, device: &Device) -> Option<Found> {
     let psp = device
         .psp
         .iter()
         .find(|psp| psp.stats.unclassified_frames > 0)?;
-    of(
-        device,
-        "unclassified",
+    found(
         Severity::Warning,
         format!(
             "{} frames had no class: neither a filter nor default claimed them.",
             psp.stats.unclassified_frames
         ),
         "They are sent behind all classes, unpaced.",
-        change(device, psp.handle, "default 1"),
+        classify(device, psp),
     )
 }
 
 /// There is memory for gap frames.
-pub fn gap_memory(_: &Facts, device: &Device) -> Option<Finding> {
+pub fn gap_memory(_: &Facts, device: &Device) -> Option<Found> {
     let psp = device.psp.iter().find(|psp| psp.stats.gap_failed > 0)?;
-    of(
-        device,
-        "gap-memory",
+    found(
         Severity::Warning,
         format!("{} gap frames found no memory.", psp.stats.gap_failed),
         "The byte clock stands still meanwhile, and frames are late.",

@@ -21,6 +21,7 @@ pub fn fine() -> Facts {
         parent: Handle::ROOT,
         options: QdiscOptions::default_of(true),
         stats,
+        classes: vec![Handle::new(1, 3), Handle::new(1, 2)],
         rates_bps: 5_000_000_000,
         drops: vec![("drop_child", 0), ("drop_late", 0)],
     };

@@ -378,6 +378,11 @@ impl Flow {
             .rto_ns(self.sender_rtt_ns().unwrap_or_default())
     }
 
+    /// Returns the shortest stall that is in the results, if one was chosen.
+    pub(crate) fn least_ns(&self) -> Option<u64> {
+        self.options.least_ns
+    }
+
     /// Sets the lengths from which a pause is a stall: they follow from the round trip
     /// (`docs/use/stalls.md`).
     pub(super) fn renew_threshold(&mut self) {

@@ -295,6 +295,7 @@ mod tests {
             flows: Default::default(),
             stalls: Vec::new(),
             notes: Vec::new(),
+            least_ns: None,
             passing_bps: [None; 2],
             history: None,
         }

@@ -17,6 +17,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const OPTIONS: Options = Options {
     min_stall_ns: 20_000_000,
     min_stall_blind_ns: 200_000_000,
+    least_ns: None,
     stalls_most: 4,
     outstanding_most: 16_384,
     reported_most: 64,

@@ -243,6 +243,14 @@ impl Sender {
         observer.observe(now, Moment::LocalDrop, &self.vars());
     }
 
+    /// Handles a full queue of the interface, which took the segment that
+    /// [`poll_transmit`](Sender::poll_transmit) returned last and dropped another. As
+    /// in Linux the window is reduced as after a loss, at most once each round trip.
+    pub fn on_local_congestion<O: Observer + ?Sized>(&mut self, now: Time, observer: &mut O) {
+        self.enter_cwr();
+        observer.observe(now, Moment::LocalDrop, &self.vars());
+    }
+
     /// Returns whether all written data and the end of the stream have been
     /// acknowledged.
     #[must_use]
