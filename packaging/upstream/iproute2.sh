@@ -92,10 +92,11 @@ END
 	sed -n "/^#define PSP_QUANTITY_TEXT/p" "$sources/tc/quantity.h"
 	echo
 	code quantity
-	code q_psp | sed '/^#define PSP_QDISC_UTIL/,$d'
+	code q_psp | perl -0pe 's,\n/\*\n \* The qdisc has two names:.*,\n,s'
 	code print
 	code stats
 	code parse
+	echo '/* psp is the kind outside of the kernel tree. */'
 	sed -n '/^#define PSP_QDISC_UTIL/,$p' "$sources/tc/q_psp.c" | sed '/^__attribute__/d'
 	echo
 } | cat -s | sed '$d' >"$tree/tc/q_psp.c"

@@ -293,6 +293,23 @@ fn what_is_followed_is_chosen() {
 }
 
 #[test]
+fn short_stalls_count_nowhere() {
+    let mut follow = Follow::of("-", &["--min-duration", "1h"]);
+    let mut capture = Capture::new();
+    capture.transfer(1_000_000, 5001, 40, Some(20));
+    let mut stdin = follow.child.stdin.take().unwrap();
+    stdin.write_all(&capture.0).unwrap();
+    drop(stdin);
+    let lines = follow.until("summary");
+    let connection = lines.iter().find(|line| line["type"] == "connection");
+    let connection = connection.unwrap();
+    assert_eq!(connection["stalls"], 0, "{connection}");
+    assert_eq!(connection["time_lost_s"], 0.0, "{connection}");
+    assert_eq!(causes(&lines), []);
+    assert!(follow.child.wait().unwrap().success());
+}
+
+#[test]
 fn what_is_no_capture_is_noted() {
     let folder = Folder::new("follow-wrong");
     for bytes in [

@@ -226,12 +226,11 @@ impl<'a> Item<'a> {
     pub fn number(self, range: &RangeInclusive<u32>) -> Result<u32, Error> {
         let value = match self.given {
             Given::Toml(_, DeValue::Integer(value)) => {
-                i64::from_str_radix(value.as_str(), value.radix()).ok()
+                u32::from_str_radix(value.as_str(), value.radix()).ok()
             }
             _ => None,
         };
         value
-            .and_then(|value| u32::try_from(value).ok())
             .filter(|value| range.contains(value))
             .ok_or_else(|| self.wrong())
     }

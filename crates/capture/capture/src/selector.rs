@@ -191,7 +191,10 @@ impl End {
                 port: Some(socket.port()),
             });
         }
-        if let Ok(address) = word.trim_matches(['[', ']']).parse() {
+        let inside = word
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        if let Ok(address) = inside.unwrap_or(word).parse() {
             return Some(Self {
                 address: Some(address),
                 port: None,
@@ -367,6 +370,8 @@ mod tests {
     fn mistakes_are_explained() {
         for (text, expected) in [
             ("", "expected conditions"),
+            ("[10.1.1.1", "\"[10.1.1.1\" is none of tcp, udp"),
+            ("10.1.1.1]", "\"10.1.1.1]\" is none of tcp, udp"),
             ("0", "expected conditions"),
             ("a", "\"a\" is none of tcp, udp"),
             ("1.2.3", "\"1.2.3\" is none of tcp, udp"),

@@ -184,6 +184,11 @@ fn what_is_wrong_is_named() {
         ),
         (
             "dscp = 46",
+            "dscp = -0",
+            "f:20: `dscp` is -0, expected a number from 0 to 63",
+        ),
+        (
+            "dscp = 46",
             "dscp = 64",
             "f:20: `dscp` is 64, expected a number from 0 to 63",
         ),

@@ -4,10 +4,11 @@
 //! (docs/use/formats.md).
 
 use std::net::IpAddr;
+use std::ops::Range;
 
 use capture::flows::{FlowKey, FlowTable};
 use capture::record::{NO_FLOW, Record};
-use scenario::{Cell, Direction, End, Flow, FlowKind};
+use scenario::{Cell, Direction, End, Flow, FlowKind, Window};
 use sender_log::epool::Epool;
 use sender_log::sample::{self, Line, TcpSample};
 use sender_log::variables::{self, Moment};
@@ -58,8 +59,10 @@ pub struct Recorder {
     pub stops: Vec<Stops>,
     /// Packets that queues refused or lost, by flow.
     pub refused: Vec<u64>,
-    /// When queues dropped packets for others that came later, by flow.
-    pub displaced: Vec<Vec<Time>>,
+    /// Packets that queues dropped for others that came later, by window and flow of the cell.
+    pub displaced: Vec<Vec<u64>>,
+    /// The cell's windows.
+    windows: Vec<Range<Time>>,
 }
 
 /// Most records kept of one sender; each takes about 150 bytes.
@@ -85,6 +88,10 @@ impl Recorder {
                 (flow, place, epool)
             })
         });
+        let window = |window: &Window| {
+            let at = |ns| Time::START + Span::from_ns(ns);
+            at(window.from_ns)..at(window.to_ns)
+        };
         let device = |index: usize| Sent {
             snap_bytes: if details {
                 cell.cables[index / 2].snap_bytes as usize
@@ -101,7 +108,8 @@ impl Recorder {
             closeups: closeups.collect(),
             stops: vec![Stops::default(); cell.flows.len()],
             refused: vec![0; cell.flows.len()],
-            displaced: vec![Vec::new(); cell.flows.len()],
+            displaced: vec![vec![0; cell.flows.len()]; cell.windows.len()],
+            windows: cell.windows.iter().map(window).collect(),
         }
     }
 
@@ -180,9 +188,13 @@ impl Observer for Recorder {
         if let Some(count) = self.refused.get_mut(flow) {
             *count += 1;
         }
-        let is_counted = why == QueueDrop::Displaced && !packet.reverse;
-        if let (true, Some(times)) = (is_counted, self.displaced.get_mut(flow)) {
-            times.push(now);
+        if why != QueueDrop::Displaced || packet.reverse {
+            return;
+        }
+        for (window, counts) in self.windows.iter().zip(&mut self.displaced) {
+            if let (true, Some(count)) = (window.contains(&now), counts.get_mut(flow)) {
+                *count += 1;
+            }
         }
     }
 

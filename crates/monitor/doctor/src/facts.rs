@@ -124,12 +124,21 @@ pub struct Psp {
     pub options: QdiscOptions,
     /// Its statistics.
     pub stats: QdiscStats,
-    /// Ids of its classes.
-    pub classes: Vec<Handle>,
+    /// Its classes.
+    pub classes: Vec<PspClass>,
     /// Sum of the rates of its classes.
     pub rates_bps: u64,
     /// Frames that its classes dropped, by cause, in the order of the table.
     pub drops: Vec<(&'static str, u64)>,
+}
+
+/// A class of a psp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PspClass {
+    /// Its id.
+    pub id: Handle,
+    /// Whether it is of type normal: without a rate.
+    pub is_normal: bool,
 }
 
 /// What a second of traffic showed.

@@ -341,11 +341,22 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "tc class add dev eth0 parent 1: classid 1:1 psp mode normal && tc qdisc change",
     ),
     (
+        // Frames without a class do not fit into one with a rate.
+        |f| {
+            psp(f).stats.unclassified_frames = 4;
+            psp(f).classes.retain(|class| !class.is_normal);
+        },
+        "unclassified",
+        Severity::Warning,
+        "4 frames",
+        "tc class add dev eth0 parent 1: classid 1:2 psp mode normal && \
+         tc qdisc change dev eth0 handle 1: psp default 2",
+    ),
+    (
         // A port that `pspacer apply` made has no class 1.
         |f| {
             psp(f).stats.unclassified_frames = 4;
             psp(f).handle = Handle::new(0x7073, 0);
-            psp(f).classes = vec![Handle::new(0x7073, 0x9315)];
         },
         "unclassified",
         Severity::Warning,

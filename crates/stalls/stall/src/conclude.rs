@@ -59,8 +59,13 @@ pub(crate) fn settled(
     for (facts, context) in facts.iter().zip(&contexts) {
         stalls.extend(rules::pauses(facts, context).0);
     }
+    leave_out_short(&mut stalls, flows[0].least_ns());
     weigh(&mut stalls, &vantage);
     (stalls, ends.map(|end| connection.ends[end]))
+}
+
+fn leave_out_short(stalls: &mut Vec<Stall>, least_ns: Option<u64>) {
+    stalls.retain(|stall| stall.duration_ns >= least_ns.unwrap_or(0));
 }
 
 const DIRECTIONS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
@@ -119,7 +124,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
         summary.idle = idle;
     }
     let least_ns = flows[0].least_ns();
-    stalls.retain(|stall| stall.duration_ns >= least_ns.unwrap_or(0));
+    leave_out_short(&mut stalls, least_ns);
     weigh(&mut stalls, &vantage);
     let notes = notes(&connection, flows, &vantage);
     let mut result = analysis::Connection {

@@ -79,9 +79,14 @@ pub fn read(text: &str) -> Result<TopologyFile, Error> {
     if sections.is_empty() {
         return Err(file.lacks("segment", "at least one [[segment]]"));
     }
+    let defaults = Defaults {
+        period_ns: file.parsed("period", time_ns)?,
+        slot_ns: file.parsed("slot", time_ns)?,
+        rt_percent: file.number("rt", 0..=u32::MAX)?,
+    };
     let segments = sections.iter();
     let segments: Vec<_> = segments
-        .map(|section| segment(file, *section, &managers))
+        .map(|section| segment(&defaults, *section, &managers))
         .collect::<Result<_, _>>()?;
     let topology = Topology::new(&specs, &segments).map_err(|fault| {
         let segment = sections.get(fault.index).filter(|_| fault.is_segment);
@@ -132,9 +137,16 @@ fn managers(file: Section<'_>) -> Result<Vec<Manager>, Error> {
     Ok(managers)
 }
 
+/// What the file gives for segments that do not say it.
+struct Defaults {
+    period_ns: Option<u64>,
+    slot_ns: Option<u64>,
+    rt_percent: Option<u32>,
+}
+
 /// Reads a segment. A number beyond its range is refused with the whole network.
 fn segment(
-    file: Section<'_>,
+    defaults: &Defaults,
     section: Section<'_>,
     managers: &[Manager],
 ) -> Result<SegmentSpec, Error> {
@@ -144,16 +156,13 @@ fn segment(
         let mut all = [Medium::Shared, Medium::Switched].into_iter();
         all.find(|medium| medium.to_string() == text)
     })?;
-    let time = |key| match section.parsed(key, time_ns)? {
-        Some(given) => Ok(Some(given)),
-        None => file.parsed(key, time_ns),
+    let time = |key, default| -> Result<Option<u64>, Error> {
+        Ok(section.parsed(key, time_ns)?.or(default))
     };
-    let period_ns = time("period")?.unwrap_or(PERIOD_NS);
-    let slot_ns = time("slot")?.unwrap_or(period_ns / 10);
-    let rt_percent = match section.number("rt", any.clone())? {
-        Some(given) => given,
-        None => file.number("rt", any.clone())?.unwrap_or(BUDGET_PCT),
-    };
+    let period_ns = time("period", defaults.period_ns)?.unwrap_or(PERIOD_NS);
+    let slot_ns = time("slot", defaults.slot_ns)?.unwrap_or(period_ns / 10);
+    let rt_percent = section.number("rt", any.clone())?.or(defaults.rt_percent);
+    let rt_percent = rt_percent.unwrap_or(BUDGET_PCT);
     let total_percent = section.number("total", any.clone())?;
     let known = |name: &str| {
         let mut names = managers.iter().map(|manager| &manager.name);

@@ -71,6 +71,22 @@ fn a_good_one() {
 }
 
 #[test]
+fn defaults_that_no_segment_needs_are_read() {
+    let segment = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[segment]]\nname = \"s\"\n\
+                   medium = \"switched\"\nrate = \"1gbit\"\nmembers = [\"a\", \"b\"]\n\
+                   period = \"10ms\"\nslot = \"1ms\"\nrt = 50\n";
+    assert!(read(segment).is_ok());
+    for (line, words) in [
+        ("period = \"bogus\"", "line 1: `period` is \"bogus\""),
+        ("slot = 5", "line 1: `slot` is 5"),
+        ("rt = \"x\"", "line 1: `rt` is \"x\""),
+    ] {
+        let error = read(&format!("{line}\n{segment}")).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn what_is_wrong_is_named() {
     for (from, to, words) in [

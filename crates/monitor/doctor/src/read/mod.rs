@@ -13,9 +13,9 @@ use std::path::Path;
 use linux_io::clock::timer_resolution_ns;
 use linux_io::links::{Link, links};
 use tcpsp::stats::{Stats, Value};
-use tcpsp::{ClassStats, Tc, attribute};
+use tcpsp::{ClassStats, Tc, TypeOptions, attribute};
 
-use crate::facts::{Device, Facts, Psp, Qdisc};
+use crate::facts::{Device, Facts, Psp, PspClass, Qdisc};
 use crate::trial;
 
 /// Where the kernel's files are.
@@ -124,6 +124,13 @@ fn choose<'a>(
     Ok(links.iter().filter(is_nic).collect())
 }
 
+fn class(class: &tcpsp::ports::PortClass) -> PspClass {
+    PspClass {
+        id: class.id,
+        is_normal: matches!(class.psp.options.by_type, TypeOptions::Normal { .. }),
+    }
+}
+
 fn psp(port: &tcpsp::ports::Port) -> Psp {
     let rates = port.classes.iter().map(|class| class.psp.stats.rate_bps);
     let of_class = |member: &'static str, stats: &ClassStats| {
@@ -153,7 +160,7 @@ fn psp(port: &tcpsp::ports::Port) -> Psp {
         parent: port.parent,
         options: port.psp.options.clone(),
         stats: port.psp.stats.clone(),
-        classes: port.classes.iter().map(|class| class.id).collect(),
+        classes: port.classes.iter().map(class).collect(),
         rates_bps: rates.fold(0, u64::saturating_add),
         drops: drops.collect(),
     }

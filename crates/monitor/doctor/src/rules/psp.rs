@@ -222,22 +222,26 @@ pub fn drops(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Returns the command that gives a class to frames without one: a class that exists, if there is
-/// one. What `pspacer apply` made keeps to the host's file.
+/// Returns the command that gives a class to frames without one: a normal class that exists, or one
+/// that the command makes, because a paced class may be too slow for them. What `pspacer apply`
+/// made keeps to the host's file.
 fn classify(device: &Device, psp: &crate::facts::Psp) -> String {
     let handle = psp.handle;
     if APPLIED.contains(&handle.major()) {
         return "pspacer apply  # in the host's file: default = \"NAME\" of one of its classes"
             .to_owned();
     }
-    match psp.classes.iter().map(|class| class.minor()).min() {
-        Some(minor) => change(device, handle, &format!("default {minor:x}")),
-        None => format!(
-            "tc class add dev {} parent {handle} classid {handle}1 psp mode normal && {}",
-            device.name,
-            change(device, handle, "default 1")
-        ),
+    let normal = psp.classes.iter().filter(|class| class.is_normal);
+    if let Some(minor) = normal.map(|class| class.id.minor()).min() {
+        return change(device, handle, &format!("default {minor:x}"));
     }
+    let is_free = |minor: &u16| psp.classes.iter().all(|class| class.id.minor() != *minor);
+    let minor = (1..=u16::MAX).find(is_free).unwrap_or(u16::MAX);
+    format!(
+        "tc class add dev {} parent {handle} classid {handle}{minor:x} psp mode normal && {}",
+        device.name,
+        change(device, handle, &format!("default {minor:x}"))
+    )
 }
 
 /// Every frame has a class.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host on which no rule finds anything, and its parts, to change one.
 
-use doctor::facts::{Device, Facts, IdleState, Lateness, Psp, Qdisc};
+use doctor::facts::{Device, Facts, IdleState, Lateness, Psp, PspClass, Qdisc};
 use tcpsp::{Handle, Mode, QdiscOptions, QdiscStats};
 
 pub const ROOT: Handle = Handle::new(1, 0);
@@ -21,7 +21,12 @@ pub fn fine() -> Facts {
         parent: Handle::ROOT,
         options: QdiscOptions::default_of(true),
         stats,
-        classes: vec![Handle::new(1, 3), Handle::new(1, 2)],
+        classes: [(1, false), (3, true), (2, true)]
+            .map(|(minor, is_normal)| PspClass {
+                id: Handle::new(1, minor),
+                is_normal,
+            })
+            .to_vec(),
         rates_bps: 5_000_000_000,
         drops: vec![("drop_child", 0), ("drop_late", 0)],
     };

@@ -183,7 +183,6 @@ struct Sum {
 /// Writes what is followed.
 struct Lines<'a> {
     out: &'a mut dyn Write,
-    min_stall_ns: u64,
     stalls: u64,
     sums: BTreeMap<(Cause, Side), (u64, u64)>,
 }
@@ -218,9 +217,6 @@ impl Lines<'_> {
 
     fn stall(&mut self, of: &StallReport, start_ns: u64, following: &Following) -> Result<()> {
         let stall = &of.stall;
-        if stall.duration_ns < self.min_stall_ns {
-            return Ok(());
-        }
         self.stalls += 1;
         let sum = self.sums.entry((stall.cause, stall.side)).or_default();
         *sum = (sum.0 + 1, sum.1.saturating_add(stall.duration_ns));
@@ -320,12 +316,12 @@ pub fn follow(
     if let Some(least_ns) = plan.min_stall_ns {
         options.min_stall_ns = least_ns;
         options.min_stall_blind_ns = least_ns;
+        options.least_ns = plan.min_stall_ns;
     }
     let mut follower = Follower::new(options, plan.limits);
     let mut following = Following::new(plan.choice);
     let mut lines = Lines {
         out,
-        min_stall_ns: plan.min_stall_ns.unwrap_or(0),
         stalls: 0,
         sums: BTreeMap::new(),
     };
