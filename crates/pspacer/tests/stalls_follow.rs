@@ -294,7 +294,7 @@ fn what_is_followed_is_chosen() {
 
 #[test]
 fn short_stalls_count_nowhere() {
-    let mut follow = Follow::of("-", &["--min-duration", "1h"]);
+    let mut follow = Follow::of("-", &["--min-duration", "3600s"]);
     let mut capture = Capture::new();
     capture.transfer(1_000_000, 5001, 40, Some(20));
     let mut stdin = follow.child.stdin.take().unwrap();
