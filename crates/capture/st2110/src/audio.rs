@@ -170,7 +170,7 @@ fn windows(packets: impl Iterator<Item = (i128, i128)>, ns: impl Fn(i128) -> f64
                 Some((begin_ps, low.min(transit), high.max(transit)))
             }
             before => {
-                windows.extend(before.map(&close));
+                windows.extend(before.map(close));
                 Some((passed_ps, transit, transit))
             }
         };

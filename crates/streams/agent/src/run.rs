@@ -253,10 +253,10 @@ impl Agent<'_, '_> {
         if event.is_loud() {
             (self.io.warn)(&event.to_string());
         }
-        match self.args.json {
-            true => writeln!(self.io.out, "{}", serde_json::to_string(event)?)?,
-            false if event.is_loud() => {}
-            false => writeln!(self.io.out, "{event}")?,
+        if self.args.json {
+            writeln!(self.io.out, "{}", serde_json::to_string(event)?)?;
+        } else if !event.is_loud() {
+            writeln!(self.io.out, "{event}")?;
         }
         Ok(self.io.out.flush()?)
     }

@@ -79,10 +79,12 @@ fn path_by(
     let members = members.map(|of| of.members.clone()).unwrap_or_default();
     let ends = members.into_iter().filter_map(|member| {
         let member = topology.node(member);
-        let (bound_ns, rest) = match member.name == granted.name {
-            true => (0, vec![member.name.clone()]),
-            false if member.is_router => rest(topology, request, &member.name, &granted.name)?,
-            false => return None,
+        let (bound_ns, rest) = if member.name == granted.name {
+            (0, vec![member.name.clone()])
+        } else if member.is_router {
+            rest(topology, request, &member.name, &granted.name)?
+        } else {
+            return None;
         };
         let is_new = !is_back && rest.iter().all(|name| !before.contains(name));
         is_new.then_some((bound_ns, rest))
