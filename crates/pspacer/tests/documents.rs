@@ -9,8 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use crate::common::root;
+use crate::map::{MAP, map_rows};
 
-const MAP: &str = "docs/contribute/architecture.md";
 const RECIPES: &str = "CONTRIBUTING.md";
 const CLAIMS: &str = "docs/contribute/claims.md";
 
@@ -258,26 +258,11 @@ fn every_subcommand_has_its_row_in_the_map() {
     report("subcommands", &bad);
 }
 
-/// Returns the folder of each crate of the workspace.
-fn folders_of_crates() -> BTreeMap<String, PathBuf> {
-    let wings = fs::read_dir(root().join("crates")).unwrap();
-    let wings: Vec<_> = wings.map(|wing| wing.unwrap().path()).collect();
-    let inside = wings.iter().flat_map(|wing| fs::read_dir(wing).unwrap());
-    let folders = inside.map(|entry| entry.unwrap().path());
-    folders
-        .chain(wings.iter().cloned())
-        .filter(|folder| folder.join("Cargo.toml").exists())
-        .map(|folder| {
-            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-            (name, folder)
-        })
-        .collect()
-}
-
-/// Returns the folder of a crate; one that does not exist if there is no such crate.
+/// Returns the folder of a crate, as the map has it; one that does not exist if it has none.
 fn folder_of(name: &str) -> PathBuf {
-    let folder = folders_of_crates().remove(name);
-    folder.unwrap_or_else(|| root().join("crates").join(name))
+    let row = map_rows().into_iter().find(|(of, _)| of == name);
+    let folder = row.map_or_else(|| name.to_owned(), |(_, row)| row.folder);
+    root().join("crates").join(folder)
 }
 
 /// Returns what a command of the table of claims needs and is not there; `None` if all is.

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use crate::circles::{Graph, c_includes, circles, rust_imports};
 use crate::common::root;
+use crate::map::{Row, map_rows, rows};
 
 /// Returns every file that git would commit, with its text (binary files are left out).
 fn files() -> Vec<(String, String)> {
@@ -92,22 +93,21 @@ const LONG_FILES: &[(&str, &str)] = &[
 #[test]
 fn files_are_small() {
     let code = [".rs", ".c", ".h", ".sh", ".py"];
-    let bad: Vec<_> = files()
-        .iter()
-        .filter(|(n, _)| code.iter().any(|e| n.ends_with(e)))
-        .filter(|(n, _)| !LONG_FILES.iter().any(|(l, _)| l == n))
-        .map(|(n, t)| (n, t.lines().count()))
+    let long: BTreeMap<_, _> = files()
+        .into_iter()
+        .filter(|(name, _)| code.iter().any(|ending| name.ends_with(ending)))
+        .map(|(name, text)| (name, text.lines().count()))
         .filter(|(_, lines)| *lines > 620)
-        .map(|(n, lines)| format!("{n}: {lines} lines"))
+        .collect();
+    let bad: Vec<_> = long
+        .iter()
+        .filter(|(name, _)| !LONG_FILES.iter().any(|(exempt, _)| exempt == name))
+        .map(|(name, lines)| format!("{name}: {lines} lines"))
         .collect();
     report("files over about 600 lines", &bad);
-    let lengths: BTreeMap<_, _> = files()
-        .into_iter()
-        .map(|(name, text)| (name, text.lines().count()))
-        .collect();
     let outdated: Vec<_> = LONG_FILES
         .iter()
-        .filter(|(name, _)| lengths.get(*name).is_none_or(|lines| *lines <= 620))
+        .filter(|(name, _)| !long.contains_key(*name))
         .map(|(name, _)| format!("{name} needs none"))
         .collect();
     report("exemptions that are outdated", &outdated);
@@ -138,55 +138,6 @@ fn no_machine_and_no_archive_is_named() {
         }
     }
     report("hosts and paths", &bad);
-}
-
-/// A row of the tables of crates in architecture.md.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Row {
-    /// Its folder.
-    folder: String,
-    /// The crates of ours that it uses, in order of name.
-    uses: Vec<String>,
-    /// Those that only its tests use.
-    tests_use: Vec<String>,
-}
-
-/// Reads the tables of crates: one for each wing, `### WING`, from below.
-fn rows(map: &str) -> Vec<(String, Row)> {
-    let names = |cell: &str| -> Vec<String> {
-        let mut names: Vec<_> = cell
-            .split('`')
-            .skip(1)
-            .step_by(2)
-            .map(str::to_owned)
-            .collect();
-        names.sort_unstable();
-        names
-    };
-    let (_, section) = map.split_once("\n## Crates\n").unwrap_or_default();
-    let section = section.split("\n## ").next().unwrap_or_default();
-    let mut wing = "";
-    let mut rows = vec![];
-    for line in section.lines() {
-        if let Some(heading) = line.strip_prefix("### ") {
-            // The programs belong to no wing.
-            wing = heading.split('`').nth(1).unwrap_or_default();
-        }
-        let cells: Vec<&str> = line.split('|').collect();
-        let ["", name, _, uses, tests_use, ""] = cells[..] else {
-            continue;
-        };
-        let Some(name) = name.split('`').nth(1) else {
-            continue;
-        };
-        let row = Row {
-            folder: format!("{wing}/{name}").trim_start_matches('/').to_owned(),
-            uses: names(uses),
-            tests_use: names(tests_use),
-        };
-        rows.push((name.to_owned(), row));
-    }
-    rows
 }
 
 /// Returns the crates of this workspace as the tables should have them.
@@ -255,8 +206,7 @@ fn row_faults(rows: &[(String, Row)], actual: &BTreeMap<String, Row>) -> Vec<Str
 /// stand above it: the wings have an order, too.
 #[test]
 fn crates_use_whom_the_map_says() {
-    let map = fs::read_to_string(root().join("docs/contribute/architecture.md")).unwrap();
-    report("crates", &row_faults(&rows(&map), &workspace()));
+    report("crates", &row_faults(&map_rows(), &workspace()));
 }
 
 #[test]

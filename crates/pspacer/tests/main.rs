@@ -20,6 +20,7 @@ mod host;
 mod hosts;
 mod house;
 mod installed;
+mod map;
 mod measure;
 mod media;
 mod media_audio_lab;

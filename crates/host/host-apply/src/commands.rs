@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_config::{
     ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Root, Saved, Slot, Target,
     WantedLimits, launches as launches_of, limit_lines, plan as plan_of, text,
@@ -172,15 +172,13 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
 }
 
 fn nothing_pending(pending: &Path) -> Result<()> {
-    if !pending.exists() {
-        Ok(())
-    } else {
-        bail!(
-            "changes wait to be confirmed: `pspacer apply --confirmed` keeps them, `pspacer \
+    ensure!(
+        !pending.exists(),
+        "changes wait to be confirmed: `pspacer apply --confirmed` keeps them, `pspacer \
          restore {0}` and deleting {0} takes them back",
-            pending.display()
-        )
-    }
+        pending.display()
+    );
+    Ok(())
 }
 
 fn confirmed(pending: &Path, after: Duration, io: &mut Io<'_>) -> Result<()> {
@@ -460,14 +458,12 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
     };
     let names: Vec<String> = all.iter().map(|(_, device)| device.name.clone()).collect();
     all.retain(|(_, device)| device.name == *wanted);
-    if !all.is_empty() {
-        Ok(all)
-    } else {
-        bail!(
-            "--device {wanted}: expected a device of the files{}",
-            hint(wanted, &names)
-        )
-    }
+    ensure!(
+        !all.is_empty(),
+        "--device {wanted}: expected a device of the files{}",
+        hint(wanted, &names)
+    );
+    Ok(all)
 }
 
 /// Returns the names that the files of this host give to classes; none where there is no file.
@@ -493,11 +489,11 @@ fn names_in(folder: &Path) -> Result<ClassNames> {
 
 fn default_files() -> Result<Vec<PathBuf>> {
     let files = files_of(Path::new(FOLDER))?;
-    if !files.is_empty() {
-        Ok(files)
-    } else {
-        bail!("{FOLDER}: expected a file that ends in .toml, or one on the command line")
-    }
+    ensure!(
+        !files.is_empty(),
+        "{FOLDER}: expected a file that ends in .toml, or one on the command line"
+    );
+    Ok(files)
 }
 
 /// Returns the files of a folder that are a host's, by name.

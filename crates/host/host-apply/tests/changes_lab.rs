@@ -23,7 +23,8 @@ use nix::time::{ClockId, clock_gettime};
 use scenario::Kernel;
 use serde_json::Value;
 use testkit::guest::program;
-use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &["sch_psp", "wire", "cls_flower", "cls_fw"];
 /// A change costs some 100 ms of processor time; PSPACER_CHANGES asks for another number.
@@ -420,25 +421,13 @@ fn ran(kernel: Kernel, script: &str) -> tempfile::TempDir {
     ] {
         files.push((here.join(from), to.to_owned()));
     }
-    let files: Vec<_> = files
-        .iter()
-        .map(|(from, to)| (from.as_path(), to.as_str()))
-        .collect();
-    let spec = ScriptSpec {
-        kernel,
-        modules: MODULES,
-        files: &files,
-        command: &format!("sh /changes/{script}"),
-        seed: 1,
-        timeout: Duration::from_secs(900),
-        out_dir: folder.path(),
-    };
-    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
-        let console = fs::read_to_string(folder.path().join("console.log"));
-        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
-    });
-    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
-    println!("{kernel}:\n{}", ran.output);
+    run_in_guest(
+        (kernel, MODULES),
+        &files,
+        &format!("sh /changes/{script}"),
+        Duration::from_secs(900),
+        folder.path(),
+    );
     folder
 }
 

@@ -18,7 +18,8 @@ use pace::{ClassConfig, Config as Port, Decision, Mode, Scheduler};
 use scenario::Kernel;
 use tcpsp::Tc;
 use testkit::guest::{check_times, frames, starts, test_program};
-use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &["wire", "sch_fq", "sch_ingress", "cls_bpf"];
 
@@ -130,25 +131,13 @@ fn check(kernel: Kernel) {
     ));
     let lib = here.join("../../../kernel/tests/lib.sh");
     files.push((lib, "/edt/lib.sh".to_owned()));
-    let files: Vec<_> = files
-        .iter()
-        .map(|(from, to)| (from.as_path(), to.as_str()))
-        .collect();
-    let spec = ScriptSpec {
-        kernel,
-        modules: MODULES,
-        files: &files,
-        command: &format!("EDT_PROGRAM='{command}' sh /edt/departures.sh"),
-        seed: 1,
-        timeout: Duration::from_secs(600),
-        out_dir: folder.path(),
-    };
-    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
-        let console = fs::read_to_string(folder.path().join("console.log"));
-        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
-    });
-    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
-    println!("{kernel}:\n{}", ran.output);
+    run_in_guest(
+        (kernel, MODULES),
+        &files,
+        &format!("EDT_PROGRAM='{command}' sh /edt/departures.sh"),
+        Duration::from_secs(600),
+        folder.path(),
+    );
 
     // Frame by frame.
     let first = frames(folder.path(), "first");

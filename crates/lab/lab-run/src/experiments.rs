@@ -178,10 +178,10 @@ struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     fn new(plan: &'a Plan, progress: &'a dyn Progress, figures: PathBuf) -> Self {
-        let out = if !plan.quick {
-            "experiments"
-        } else {
+        let out = if plan.quick {
             "quick-runs"
+        } else {
+            "experiments"
         };
         Self {
             plan,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
 use capture::segments::{Segments, Source};
-use stall::{Analyser, Analysis, Cause, Confidence, Options};
+use stall::{Analysis, Cause, Confidence};
 use tcp_stacks::acceptable::is_right;
 use tcp_stacks::capture_file::Cut;
 use tcp_stacks::draw::Kind;
@@ -44,12 +44,8 @@ fn draw(number: u64) -> Case {
 
 fn analyse(pcap: &[u8]) -> Analysis {
     let open = || Ok(Box::new(Cursor::new(pcap)) as Box<dyn Read>);
-    let mut segments = Segments::open(vec![Source::new("case", open)]).unwrap();
-    let mut analyser = Analyser::new(Options::default());
-    while let Some(segment) = segments.next() {
-        analyser.segment(&segment);
-    }
-    analyser.finish()
+    let segments = Segments::open(vec![Source::new("case", open)]).unwrap();
+    stall::captures::read(segments, vec![], None, None).analysis
 }
 
 /// Judges what is said of one capture. Adds each sender's counts to the table of its stack.

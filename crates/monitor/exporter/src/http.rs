@@ -41,14 +41,12 @@ const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\n\
                     Content-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\
                     Connection: close\r\n\r\ntoo many connections\n";
 
-/// What hyper reads of a request in any case.
-const LEAST_BUFFER_BYTES: usize = 8192;
+/// Most bytes of a request's head: the least that hyper can be told.
+pub const REQUEST_BYTES: usize = 8192;
 
 /// What a client may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Bytes of a request's head: at least [`LEAST_BUFFER_BYTES`].
-    pub request_bytes: usize,
     /// From the connection to the last byte of the answer.
     pub time: Duration,
     /// Connections at once.
@@ -58,7 +56,6 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            request_bytes: 8 << 10,
             time: Duration::from_secs(5),
             connections: 8,
         }
@@ -155,7 +152,7 @@ async fn serve_one(client: TcpStream, router: Router, bounds: Bounds) -> bool {
         // A client that has sent all may close its half.
         .half_close(true)
         .keep_alive(false)
-        .max_buf_size(bounds.request_bytes.max(LEAST_BUFFER_BYTES))
+        .max_buf_size(REQUEST_BYTES)
         .serve_connection(TokioIo::new(client), noted);
     // A client that goes is no error of the exporter.
     let _ = tokio::time::timeout(bounds.time, served).await;

@@ -17,7 +17,7 @@ pub mod text;
 
 pub use families::{Family, Kind, Number, Sample, families};
 pub use file::replace;
-pub use http::{Bounds, serve};
+pub use http::{Bounds, REQUEST_BYTES, serve};
 pub use reservations::reservation_families;
 pub use scraper::{Health, ReadNames, ReadOverview, Scraper};
 pub use stall_watch::count_stalls;

@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use std::{panic, thread};
 
-use exporter::{Bounds, Scraper, serve, text};
+use exporter::{Bounds, REQUEST_BYTES, Scraper, serve, text};
 use host_config::ClassNames;
 use linux_io::signals::Signals;
 use manager::overview::{ManagerRow, Overview};
@@ -127,7 +127,7 @@ fn a_long_and_a_slow_request_are_refused() {
         ..Bounds::default()
     };
     let at = start(scraper(), bounds);
-    let x = "x".repeat(2 * bounds.request_bytes);
+    let x = "x".repeat(2 * REQUEST_BYTES);
     let long = format!("GET /metrics HTTP/1.1\r\nX: {x}");
     assert_eq!(status(&ask(at, &long)), 431);
     // Nothing follows, and the service waits no longer than its bound.
@@ -149,7 +149,6 @@ fn the_number_of_connections_is_bounded() {
     let bounds = Bounds {
         connections: 1,
         time: TIMEOUT,
-        ..Bounds::default()
     };
     let at = start(scraper(), bounds);
     let mut first = connect(at);
@@ -177,7 +176,6 @@ fn a_client_that_reads_nothing_ends_with_its_time() {
     let bounds = Bounds {
         connections: 1,
         time: Duration::from_secs(3),
-        ..Bounds::default()
     };
     let at = start(scraper, bounds);
     // It stays open, and its sockets hold less than the answer.

@@ -41,16 +41,10 @@ pub fn read(
     min_stall_ns: Option<u64>,
     history_of: Option<usize>,
 ) -> CaptureResults {
-    let mut options = Options {
+    let mut analyser = Analyser::new(Options {
         history_of,
-        ..Options::default()
-    };
-    if let Some(least_ns) = min_stall_ns {
-        options.min_stall_ns = least_ns;
-        options.min_stall_blind_ns = least_ns;
-        options.least_ns = min_stall_ns;
-    }
-    let mut analyser = Analyser::new(options);
+        ..Options::of_stalls_from(min_stall_ns)
+    });
     while let Some(segment) = segments.next() {
         analyser.segment(&segment);
     }

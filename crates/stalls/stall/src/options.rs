@@ -29,6 +29,21 @@ pub struct Options {
     pub history_most: usize,
 }
 
+impl Options {
+    /// Returns the options where `least_ns` is the shortest stall that counts, in place of what is
+    /// long for the round trip; `None`: the defaults.
+    #[must_use]
+    pub fn of_stalls_from(least_ns: Option<u64>) -> Self {
+        let usual = Self::default();
+        Self {
+            min_stall_ns: least_ns.unwrap_or(usual.min_stall_ns),
+            min_stall_blind_ns: least_ns.unwrap_or(usual.min_stall_blind_ns),
+            least_ns,
+            ..usual
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {

@@ -180,10 +180,10 @@ unsafe fn client<'a>(manager: *const Manager) -> Result<&'a Client, Fault> {
 
 /// Checks that there is room for a grant, before anything is asked.
 fn room(grant: *mut Grant) -> Result<(), Fault> {
-    if !grant.is_null() {
-        Ok(())
-    } else {
+    if grant.is_null() {
         Err(invalid("`grant` is NULL, expected room for one".to_owned()))
+    } else {
+        Ok(())
     }
 }
 

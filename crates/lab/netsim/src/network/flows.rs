@@ -26,10 +26,10 @@ impl Flow {
 
     /// Returns the addresses and ports of one of the flow's packets.
     pub(super) fn header_of(&self, packet: &Packet) -> Header {
-        let header = if !packet.reverse {
-            self.header
-        } else {
+        let header = if packet.reverse {
             self.header.reversed()
+        } else {
+            self.header
         };
         Header {
             dport: header.dport.wrapping_add(packet.port),

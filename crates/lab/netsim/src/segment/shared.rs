@@ -170,10 +170,10 @@ impl<P: Copy> Shared<P> {
         });
         let signals = self.signals.iter().enumerate();
         let signals = signals.filter_map(|(place, signal)| {
-            if !signal.is_heard {
-                Some((signal.on, Step::Heard, place))
-            } else {
+            if signal.is_heard {
                 Some((signal.off?, Step::Silent, place))
+            } else {
+                Some((signal.on, Step::Heard, place))
             }
         });
         stations.chain(signals).min()

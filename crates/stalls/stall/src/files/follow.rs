@@ -312,12 +312,7 @@ pub fn follow(
     out: &mut dyn Write,
     mut is_over: impl FnMut() -> Result<bool>,
 ) -> Result<u64> {
-    let mut options = Options::default();
-    if let Some(least_ns) = plan.min_stall_ns {
-        options.min_stall_ns = least_ns;
-        options.min_stall_blind_ns = least_ns;
-        options.least_ns = plan.min_stall_ns;
-    }
+    let options = Options::of_stalls_from(plan.min_stall_ns);
     let mut follower = Follower::new(options, plan.limits);
     let mut following = Following::new(plan.choice);
     let mut lines = Lines {

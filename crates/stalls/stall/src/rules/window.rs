@@ -140,10 +140,10 @@ pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
     let update = facts.gap.update.filter(|&(at, _)| is_let_go(facts, at));
     if let Some((_, packet)) = update.filter(|_| room < enough) {
         let what = format!("{had} bytes followed as soon as it had more");
-        let confidence = if !(facts.peer_spoke() || facts.window_bytes.is_none()) {
-            Confidence::High
-        } else {
+        let confidence = if facts.peer_spoke() || facts.window_bytes.is_none() {
             Confidence::Medium
+        } else {
+            Confidence::High
         };
         return Some(found(confidence, text(&what)).shown_by([packet]));
     }
