@@ -8,7 +8,6 @@ mod guests;
 mod judgement;
 mod notes;
 mod profile;
-mod stale;
 mod suite;
 
 use std::io::Write;
@@ -32,7 +31,6 @@ enum Command {
     /// Where the instructions of a frame go: an experiment's cells, by function
     Profile(profile::Profile),
     /// Which pages of the results are older than the code that their figures come from
-    Stale(stale::Stale),
     /// Write the manual page of the pspacer command to standard output
     Man,
     /// How often the verdicts of `pspacer stalls` are right, by confidence
@@ -72,7 +70,6 @@ fn run(command: &Command) -> Result<()> {
             print!("{}", profile::main(args)?);
             Ok(())
         }
-        Command::Stale(args) => stale::main(args),
         Command::Man => {
             let mut page = vec![];
             xtask::man::write(&mut page, pspacer::command())?;

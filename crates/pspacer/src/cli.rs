@@ -192,6 +192,7 @@ pub struct Form {
 
 /// `pspacer experiments`.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("told").multiple(true))]
 pub struct Experiments {
     /// Short or full
     #[command(flatten)]
@@ -202,15 +203,19 @@ pub struct Experiments {
     pub out: Option<PathBuf>,
     /// Only the experiment of this name, or those whose name contains it; the other pages
     /// and lines of the index stay
-    #[arg(long, value_name = "TEXT", help_heading = FILTERS)]
+    #[arg(long, value_name = "TEXT", group = "told", help_heading = FILTERS)]
     pub only: Option<String>,
-    /// One JSON object on standard output, nothing else there: of the one experiment of --only
-    #[arg(long, requires = "only", help_heading = OUTPUT)]
+    /// One JSON object on standard output, nothing else there: of the one experiment of --only, or
+    /// of --stale
+    #[arg(long, requires = "told", help_heading = OUTPUT)]
     pub json: bool,
-    /// Take the laboratory's results of an earlier call where they are of the same cells and seed,
-    /// and newer than the scenario; why flows stalled is judged anew from their captures
-    #[arg(long, help_heading = RUN)]
-    pub reuse: bool,
+    /// Run nothing: list what each page of docs/results was made of and has changed since; exits
+    /// with 1 if anything has
+    #[arg(long, group = "told", conflicts_with_all = ["full", "quick", "out", "again", "jobs"], help_heading = RUN)]
+    pub stale: bool,
+    /// Make the pages, too, of which nothing has changed since they were made
+    #[arg(long, requires = "full", help_heading = RUN)]
+    pub again: bool,
     /// Guests side by side [default: one for each core]
     #[arg(long, value_name = "N", help_heading = RUN)]
     pub jobs: Option<NonZeroUsize>,

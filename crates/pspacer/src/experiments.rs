@@ -2,7 +2,8 @@
 //! `pspacer experiments`: runs every experiment, and writes the pages of the results.
 
 use anyhow::{Context, Result};
-use lab_run::experiments::{Plan, run};
+use lab_run::experiments::{Plan, ages, run};
+use lab_run::freshness::Age;
 use scenario::result::RunResult;
 
 use crate::cli::Experiments;
@@ -12,12 +13,15 @@ use crate::terminal;
 
 /// Runs the experiments. Returns `false` if a bound did not hold.
 pub fn main(args: &Experiments) -> Result<bool> {
+    if args.stale {
+        return stale(args);
+    }
     let plan = Plan {
         quick: !args.form.full,
         results: args.out.clone(),
         only: args.only.clone(),
         lone: args.json,
-        reuse: args.reuse,
+        again: args.again,
         jobs: args.jobs,
     };
     let outcome = run(&plan, &Bars::new())?;
@@ -27,6 +31,27 @@ pub fn main(args: &Experiments) -> Result<bool> {
         print(&format!("Results: {}\n", outcome.index.display()))?;
     }
     Ok(outcome.ok)
+}
+
+/// Lists what has changed since each page was made. Returns `false` if anything has.
+fn stale(args: &Experiments) -> Result<bool> {
+    let ages = ages(args.only.as_deref())?;
+    let is_fresh = ages.iter().all(Age::is_fresh);
+    if args.json {
+        let rows = ages.iter();
+        let rows = rows.map(|age| serde_json::json!({ "page": age.name, "changed": age.changed }));
+        print(&format!("{:#}\n", serde_json::Value::from_iter(rows)))?;
+        return Ok(is_fresh);
+    }
+    for age in &ages {
+        let said = if age.is_fresh() {
+            "fresh".to_owned()
+        } else {
+            age.changed.join(", ")
+        };
+        print(&format!("{:<32} {said}\n", age.name))?;
+    }
+    Ok(is_fresh)
 }
 
 /// Returns the results of one experiment as one JSON object: the table of its first scenario, and

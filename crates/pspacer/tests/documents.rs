@@ -10,6 +10,7 @@ use std::process::Command;
 
 use crate::common::root;
 use crate::map::{MAP, map_rows};
+use testkit::numbers;
 
 const RECIPES: &str = "CONTRIBUTING.md";
 const CLAIMS: &str = "docs/contribute/claims.md";
@@ -324,8 +325,89 @@ fn claims_faults(text: &str) -> (Vec<String>, usize) {
             }
         }
         bad.extend(missing(&bare(command)).map(|fault| format!("{row}: {fault}")));
+        if figures.contains("docs/results/") {
+            let page = fs::read_to_string(root().join(bare(figures))).unwrap_or_default();
+            let gone = numbers::missing(row.split(" | ").next().unwrap_or_default(), &page);
+            bad.extend(
+                gone.iter()
+                    .map(|number| format!("{row}: no {number} there")),
+            );
+        }
     }
     (bad, count)
+}
+
+/// Returns the paragraphs, items and rows of a document.
+fn items(text: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    for (_, line) in prose(text, true) {
+        let start = line.trim_start();
+        let is_new = start.is_empty() || start.starts_with("- ") || start.starts_with("| ");
+        if is_new {
+            items.push(String::new());
+        }
+        let last = items.last_mut().unwrap();
+        last.push_str(&line);
+        last.push(' ');
+    }
+    items
+}
+
+/// Returns the numbers of an item that no page of the results has to which it links, with the
+/// item's begin. `page` returns a page by its name.
+fn numbers_gone(item: &str, page: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let targets = targets(item).into_iter();
+    let of = |target: &str| {
+        let (_, name) = target.rsplit_once("results/")?;
+        let name = name.split(".md").next()?;
+        page(name).filter(|_| name != "README")
+    };
+    let pages: Vec<String> = targets.filter_map(of).collect();
+    if pages.is_empty() {
+        return vec![];
+    }
+    let gone = numbers::missing(item, &pages.concat()).into_iter();
+    let begin: String = item.trim().chars().take(60).collect();
+    gone.map(|number| format!("{begin}...: no {number}"))
+        .collect()
+}
+
+/// What a document says beside a link to a page of the results, that page still has.
+#[test]
+fn no_document_names_a_figure_that_its_page_no_longer_has() {
+    let mut bad = vec![];
+    let page = |name: &str| {
+        let path = root().join("docs/results").join(format!("{name}.md"));
+        fs::read_to_string(path).ok()
+    };
+    for path in documents() {
+        if path.starts_with(plain(&root().join("docs/results"))) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for item in items(&text) {
+            let gone = numbers_gone(&item, page).into_iter();
+            bad.extend(gone.map(|fault| format!("{}: {fault}", path.display())));
+        }
+    }
+    report("figures that are gone", &bad);
+}
+
+#[test]
+fn a_figure_that_is_gone_is_found() {
+    let page = |name: &str| (name == "a").then(|| "| 478.2 | 1,000 |".to_owned());
+    for (item, gone) in [
+        ("It carries 478 ([a](docs/results/a.md)).", 0),
+        ("It carries 479 ([a](docs/results/a.md)).", 1),
+        ("It carries 479 and 12 ([a](../results/a.md#x)).", 2),
+        ("It carries 479 ([a](docs/results/README.md)).", 0),
+        ("It carries 479 ([a](docs/other.md)).", 0),
+    ] {
+        assert_eq!(numbers_gone(item, page).len(), gone, "{item}");
+    }
+    let items = items("a\nb\n\n- c\n  d\n- e\n");
+    let items: Vec<&str> = items.iter().map(|item| item.trim()).collect();
+    assert_eq!(items, ["a b", "", "- c   d", "- e"]);
 }
 
 #[test]

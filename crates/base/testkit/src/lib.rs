@@ -4,6 +4,7 @@
 
 mod corpus;
 pub mod guest;
+pub mod numbers;
 mod properties;
 
 pub use corpus::corpus;

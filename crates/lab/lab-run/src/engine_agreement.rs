@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compares scenarios on both engines: where the laboratory and the simulator agree, where they
-//! differ, and why.
+//! differ, and why. Compared is the distribution of a goodput over the runs of a cell.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::AddAssign;
 
 use scenario::Scenario;
-use scenario::result::{CellResult, RunResult};
+use scenario::result::{CellResult, RunResult, WindowResult};
 use serde::Deserialize;
 
 use crate::params::words;
@@ -26,7 +26,7 @@ pub struct Both {
     pub flow: String,
     /// The window of the goodput; dropped frames are those of the first window.
     pub window: String,
-    /// Largest difference of two goodputs that agree, per cent of the larger one.
+    /// Largest difference of two medians that agree, per cent of the larger one.
     pub within_pct: f64,
     /// Reasons why cells differ; the first one that fits a cell is its reason.
     #[serde(default)]
@@ -91,15 +91,27 @@ impl Both {
             let is_varying = |name: &str| varying.iter().any(|v| v.name == name);
             let shown = cell.params.iter().filter(|(name, _)| is_varying(name));
             let name = words(&shown.map(|(k, v)| (k.clone(), v.clone())).collect());
-            let (Some((lab_bps, lab_drops)), Some((sim_bps, sim_drops))) = (ours, theirs) else {
-                let bps = ours.map_or("–".into(), |(bps, _)| format!("{:.1}", bps / 1e6));
-                let drops = ours.map_or("–".into(), |(_, drops)| format!("{drops:.0}"));
-                let _ = writeln!(text, "| {name} | {bps} | not modelled | | {drops} | | |");
+            let said_of = |numbers: &Option<(Sample, f64)>| {
+                let of = numbers.as_ref();
+                let mbit_s = of.map_or("–".into(), |(goodput, _)| goodput.text());
+                let drops = of.map_or("–".into(), |(_, drops)| format!("{drops:.0}"));
+                (mbit_s, drops)
+            };
+            let (lab_said, lab_drops) = said_of(&ours);
+            let (Some((lab_bps, _)), Some((sim_bps, _))) = (&ours, &theirs) else {
+                let _ = writeln!(
+                    text,
+                    "| {name} | {lab_said} | not modelled | | {lab_drops} | | |"
+                );
                 continue;
             };
+            let (sim_said, sim_drops) = said_of(&theirs);
             found.compared += 1;
-            let difference_pct = (sim_bps - lab_bps) / sim_bps.max(lab_bps).max(1.0) * 100.0;
-            let is_alike = difference_pct.abs() <= self.within_pct;
+            let (lab_median, sim_median) = (lab_bps.median(), sim_bps.median());
+            let larger = sim_median.max(lab_median).max(1.0);
+            let difference_pct = (sim_median - lab_median) / larger * 100.0;
+            let is_alike =
+                difference_pct.abs() <= self.within_pct || !lab_bps.is_told_from(sim_bps);
             let why = self.why(lab, cell);
             let said = match (is_alike, why) {
                 (true, _) => "agree",
@@ -111,33 +123,34 @@ impl Both {
             found.unexplained += usize::from(!is_alike && !is_shown);
             let _ = writeln!(
                 text,
-                "| {name} | {:.1} | {:.1} | {difference_pct:+.1} % | {lab_drops:.0} | \
-                 {sim_drops:.0} | {said} |",
-                lab_bps / 1e6,
-                sim_bps / 1e6,
+                "| {name} | {lab_said} | {sim_said} | {difference_pct:+.1} % | {lab_drops} | \
+                 {sim_drops} | {said} |",
             );
         }
         let Agreement {
             compared, agree, ..
         } = found;
         let text = format!(
-            "\n{agree} of {compared} cells agree within {} % (goodput in Mbit/s, window \
-             \u{201c}{}\u{201d}; frames dropped from the start).\n{text}",
+            "\n{agree} of {compared} cells agree within {} %, or in distribution (goodput in \
+             Mbit/s, median and range of the runs, window \u{201c}{}\u{201d}; frames dropped \
+             from the start, mean).\n{text}",
             self.within_pct, self.window
         );
         (found, text)
     }
 
-    /// Returns the goodput in `window`, and the frames dropped in the first window.
-    fn numbers(&self, cell: &CellResult) -> Option<(f64, f64)> {
-        let of = |window: &scenario::result::WindowResult, metric: &str| {
-            let flow = window.flows.iter().find(|flow| flow.name == self.flow);
-            flow.and_then(|flow| flow.metrics.get(metric))
+    /// Returns the goodputs in `window`, and the frames dropped in the first window.
+    fn numbers(&self, cell: &CellResult) -> Option<(Sample, f64)> {
+        let of = |window: &WindowResult| {
+            let mut flows = window.flows.iter();
+            flows.find(|flow| flow.name == self.flow).cloned()
         };
-        let window = cell.windows.iter().find(|w| w.name == self.window)?;
+        let flow = of(cell.windows.iter().find(|w| w.name == self.window)?)?;
+        let goodputs = flow.runs.get("goodput_bps").cloned();
+        let goodputs = goodputs.or_else(|| Some(vec![flow.get("goodput_bps")?]));
         Some((
-            of(window, "goodput_bps")?,
-            of(cell.windows.first()?, "dropped")?,
+            Sample::new(goodputs?),
+            of(cell.windows.first()?)?.get("dropped")?,
         ))
     }
 
@@ -152,10 +165,56 @@ impl Both {
     }
 }
 
+/// The values of all runs, in order.
+struct Sample(Vec<f64>);
+
+impl Sample {
+    fn new(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+
+    fn median(&self) -> f64 {
+        let middle = self.0.len() / 2;
+        match self.0.get(middle.wrapping_sub(1)) {
+            Some(below) if self.0.len() % 2 == 0 => (below + self.0[middle]) / 2.0,
+            _ => self.0.get(middle).copied().unwrap_or(0.0),
+        }
+    }
+
+    /// Returns median and range in Mbit/s; the median alone if the range is narrow.
+    fn text(&self) -> String {
+        let median = format!("{:.1}", self.median() / 1e6);
+        let [least, most] = [self.0.first(), self.0.last()]
+            .map(|end| format!("{:.1}", end.copied().unwrap_or(0.0) / 1e6));
+        if least == most {
+            median
+        } else {
+            format!("{median} ({least} to {most})")
+        }
+    }
+
+    /// Returns whether two samples are of different distributions, with an error of 5 %
+    /// (Kolmogorov and Smirnov, two samples).
+    #[allow(clippy::cast_precision_loss, reason = "at most 1000 runs")]
+    fn is_told_from(&self, other: &Self) -> bool {
+        const AT_5_PCT: f64 = 1.358;
+        let below = |sample: &Self, value: f64| {
+            sample.0.partition_point(|v| *v <= value) as f64 / sample.0.len() as f64
+        };
+        let values = self.0.iter().chain(&other.0);
+        let distances = values.map(|value| (below(self, *value) - below(other, *value)).abs());
+        let largest = distances.fold(0.0, f64::max);
+        let (n, m) = (self.0.len() as f64, other.0.len() as f64);
+        // Of single runs nothing is known but their difference.
+        n.min(m) < 2.0 || largest > AT_5_PCT * ((n + m) / (n * m)).sqrt()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scenario::result::{FlowMetrics, FlowResult, WindowResult};
+    use scenario::result::{FlowMetrics, FlowResult};
 
     fn run(cells: &[(&str, f64)]) -> RunResult {
         let cell = |(shaper, goodput): &(&str, f64)| CellResult {
@@ -171,6 +230,7 @@ mod tests {
                         dropped: 7,
                         ..FlowMetrics::default()
                     },
+                    ..FlowResult::default()
                 }],
                 ..WindowResult::default()
             }],
@@ -200,7 +260,7 @@ mod tests {
         };
         assert_eq!(found, expected);
         for line in [
-            "1 of 3 cells agree within 5 %",
+            "1 of 3 cells agree within 5 %, or",
             "| shaper = none | 100.0 | 104.0 | +3.8 % | 7 | 7 | agree |",
             "| shaper = fq | 100.0 | 200.0 | +50.0 % | 7 | 7 | bursts |",
             "| shaper = tbf | 10.0 | 20.0 | +50.0 % | 7 | 7 | not explained |",
@@ -208,5 +268,28 @@ mod tests {
         ] {
             assert!(table.contains(line), "{line}\n{table}");
         }
+    }
+
+    #[test]
+    fn samples_of_one_distribution_are_not_told_apart() {
+        let of = |values: &[f64]| Sample::new(values.to_vec());
+        let ten: Vec<f64> = (0..10).map(f64::from).collect();
+        let shifted = |by: f64| of(&ten.iter().map(|v| v + by).collect::<Vec<_>>());
+        for (by, is_told) in [
+            (0.0, false),
+            (3.0, false),
+            (6.0, false),
+            (7.0, true),
+            (20.0, true),
+        ] {
+            assert_eq!(shifted(0.0).is_told_from(&shifted(by)), is_told, "{by}");
+        }
+        // A simulator without chance gives the same value again and again.
+        assert!(!shifted(0.0).is_told_from(&of(&[4.5; 10])));
+        assert!(shifted(0.0).is_told_from(&of(&[9.5; 10])));
+        assert!(of(&[1.0]).is_told_from(&of(&[1.1])));
+        assert_eq!(of(&[3.0, 1.0, 2.0]).median(), 2.0);
+        assert_eq!(of(&[4e6, 1e6]).text(), "2.5 (1.0 to 4.0)");
+        assert_eq!(of(&[1e6, 1e6]).text(), "1.0");
     }
 }

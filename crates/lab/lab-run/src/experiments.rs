@@ -6,6 +6,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use scenario::result::{Engine, RunResult};
@@ -15,6 +16,7 @@ use vmlab::Event;
 use crate::catalogue;
 use crate::engine_agreement;
 use crate::finished::Finished;
+use crate::freshness::{self, Age};
 use crate::ground_truth::matrix::Matrix;
 use crate::lab;
 use crate::made_of::MadeOf;
@@ -37,8 +39,8 @@ pub struct Plan {
     pub only: Option<String>,
     /// Whether `only` must select a single experiment.
     pub lone: bool,
-    /// Whether the laboratory's results of an earlier call are used where they fit.
-    pub reuse: bool,
+    /// Whether pages that are as old as the code are made again, too.
+    pub again: bool,
     /// Number of guests or cells that run at the same time; one for each core by default.
     pub jobs: Option<NonZeroUsize>,
 }
@@ -61,28 +63,59 @@ pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
     };
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
     let mut runs = Runs::new(plan, progress, results.join(FIGURES));
-    let mut lines = vec![];
+    let index = results.join(results_index::FILE);
     for folder in wanted(plan.only.as_deref(), plan.lone)? {
         let name = name_of(&folder);
+        if !plan.quick && !plan.again && !plan.lone && is_fresh(&folder, &results) {
+            runs.note(&format!(
+                "{name}: nothing has changed since its page was made"
+            ));
+            continue;
+        }
+        let begin = Instant::now();
         let paper = Paper::read(&folder.join(catalogue::PAPER))?;
         let (page, line) = runs.experiment(&folder, &name, &paper)?;
-        write(&results.join(format!("{name}.md")), page.as_bytes())?;
-        lines.push(line);
+        write(&freshness::page(&results, &name), page.as_bytes())?;
+        add_line(&index, line, plan.quick)?;
+        let wall_s = begin.elapsed().as_secs_f64();
+        runs.note(&format!("{name}: done in {wall_s:.0} s"));
     }
-    let index = results.join(results_index::FILE);
-    let text = if plan.only.is_some() && index.exists() {
-        let old = fs::read_to_string(&index)
-            .with_context(|| format!("cannot read {}", index.display()))?;
-        results_index::with_lines(&old, &lines)
-    } else {
-        results_index::page(plan.quick, &lines)
-    };
-    write(&index, text.as_bytes())?;
     Ok(Outcome {
         ok: runs.ok,
         results: runs.printed,
         index,
     })
+}
+
+/// Returns the age of each selected page of the source tree's results.
+pub fn ages(only: Option<&str>) -> Result<Vec<Age>> {
+    let root = catalogue::root()?;
+    let results = root.join("docs/results");
+    let folders = wanted(only, false)?.into_iter();
+    folders
+        .map(|folder| Age::of(&root, &folder, &results))
+        .collect()
+}
+
+/// Returns whether nothing has changed since an experiment's page was made. Where the command is
+/// installed there is not all of the code, and nobody knows.
+fn is_fresh(folder: &Path, results: &Path) -> bool {
+    let root = folder.ancestors().nth(2);
+    let age = root.and_then(|root| Age::of(root, folder, results).ok());
+    age.is_some_and(|age| age.is_fresh())
+}
+
+/// Writes an experiment's line into the index. Each experiment writes its own as soon as it is done:
+/// a call that was interrupted is gone on with.
+fn add_line(index: &Path, line: String, quick: bool) -> Result<()> {
+    let text = if index.exists() {
+        let old = fs::read_to_string(index)
+            .with_context(|| format!("cannot read {}", index.display()))?;
+        results_index::with_lines(&old, &[line])
+    } else {
+        results_index::page(quick, &[line])
+    };
+    write(index, text.as_bytes())
 }
 
 /// Returns the default folder of the results: the full form writes the project's own pages if this
@@ -209,7 +242,7 @@ impl<'a> Runs<'a> {
                 Engine::Vmlab
             };
             for scenario in on_kernels(&scenario, paper, self.plan.quick)? {
-                let done = self.run(&scenario, on, &file)?;
+                let done = self.run(&scenario, on)?;
                 self.ok &= done.result.ok;
                 engines.insert(done.result.engine);
                 matrix.add(&done.result);
@@ -235,9 +268,9 @@ impl<'a> Runs<'a> {
         for (both, scenario) in paper.on_both_engines() {
             let file = catalogue::find(scenario)?;
             let scenario = self.read(&file)?;
-            let lab = self.run(&scenario, Engine::Vmlab, &file)?;
+            let lab = self.run(&scenario, Engine::Vmlab)?;
             let simulated = engine_agreement::simulated(&scenario);
-            let sim = self.run(&simulated, Engine::Netsim, &file)?;
+            let sim = self.run(&simulated, Engine::Netsim)?;
             engines.extend([Engine::Vmlab, Engine::Netsim]);
             let (agreement, table) = both.compare(&lab.result, &sim.result);
             findings.engines += agreement;
@@ -249,8 +282,7 @@ impl<'a> Runs<'a> {
         // Where the command is installed there is not all of the code.
         let root = folder.ancestors().nth(2);
         let made = root.and_then(|root| MadeOf::of(root, folder, &engines).ok());
-        // Nobody knows what an earlier call was made of.
-        if let Some(made) = made.filter(|_| !self.plan.reuse) {
+        if let Some(made) = made {
             page.text.push('\n');
             page.text.push_str(&made.line());
         }
@@ -269,7 +301,7 @@ impl<'a> Runs<'a> {
         catalogue::read(file, &options)
     }
 
-    fn run(&mut self, scenario: &Scenario, on: Engine, file: &Path) -> Result<Rc<Done>> {
+    fn run(&mut self, scenario: &Scenario, on: Engine) -> Result<Rc<Done>> {
         let is_modelled = on == Engine::Netsim;
         let key = (scenario.name.clone(), scenario.kernel, is_modelled);
         if let Some(done) = self.done.get(&key) {
@@ -288,7 +320,7 @@ impl<'a> Runs<'a> {
         };
         let name = format!("{}{kernel}{suffix}", scenario.name);
         let out = self.out.join(name);
-        let finished = self.finish(scenario, is_modelled, &out, file);
+        let finished = self.finish(scenario, is_modelled, &out);
         let finished = finished.with_context(|| format!("scenario {}", scenario.name))?;
         // Of runs with known stalls, the page shows only the count.
         let is_of_stops = scenario.cells.iter().any(|cell| !cell.stops.is_empty());
@@ -304,21 +336,9 @@ impl<'a> Runs<'a> {
         Ok(done)
     }
 
-    fn finish(
-        &mut self,
-        scenario: &Scenario,
-        is_modelled: bool,
-        out: &Path,
-        file: &Path,
-    ) -> Result<Finished> {
+    fn finish(&mut self, scenario: &Scenario, is_modelled: bool, out: &Path) -> Result<Finished> {
         if is_modelled {
             return sim::run::run(scenario, out, self.plan.jobs, self.progress);
-        }
-        if self.plan.reuse && out.join("result.json").exists() {
-            if let Some(finished) = Finished::read(out, scenario, file)? {
-                self.note(&format!("{}: as it is in {}", scenario.name, out.display()));
-                return Ok(finished);
-            }
         }
         if self.lab.is_none() {
             self.lab = Some(vmlab::Lab::find()?);

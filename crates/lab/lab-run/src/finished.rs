@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A finished run, whatever its engine: writes its measurements into a folder of results, and reads
-//! them back.
+//! A finished run, whatever its engine: writes its measurements into a folder of results.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use metrics::curves::Curves;
 use scenario::Scenario;
 use scenario::result::{CellResult, Engine, FORMAT, RunResult, TransferRow};
 use serde::Serialize;
 
-use crate::ground_truth::judge::judge_again;
-use crate::measure_cell::write;
 use crate::results_dir::ResultsDir;
 
 /// File name of a run's result.
@@ -74,47 +70,5 @@ impl Finished {
             curves,
             plots: vec![],
         })
-    }
-
-    /// Reads the results of an earlier run of the same scenario, if they are newer than its file
-    /// and have the same cells, seed and kernel. The stalls are judged again from the captures.
-    pub fn read(out: &Path, scenario: &Scenario, file: &Path) -> Result<Option<Self>> {
-        let path = out.join(RESULT);
-        let changed = |path: &Path| {
-            let known = fs::metadata(path).and_then(|m| m.modified());
-            known.with_context(|| format!("cannot read {}", path.display()))
-        };
-        let text =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut result = RunResult::from_json(&text)
-            .with_context(|| format!("{} is damaged", path.display()))?;
-        let params = result.cells.iter().map(|cell| &cell.params);
-        let is_same = result.seed == scenario.seed
-            && scenario.kernel.is_of(&result.kernel)
-            && params.eq(scenario.cells.iter().map(|cell| &cell.params));
-        if !is_same || changed(file)? > changed(&path)? {
-            return Ok(None);
-        }
-        if !judge_again(scenario, out, &mut result)? {
-            return Ok(None);
-        }
-        let judged = result.to_json()?;
-        if judged != text {
-            write(&path, judged.as_bytes())?;
-        }
-        let mut curves = vec![];
-        for cell in &result.cells {
-            let path = out.join(&cell.dir).join("curves.json");
-            let text = fs::read_to_string(&path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            let read = serde_json::from_str(&text);
-            curves.push(read.with_context(|| format!("{} is damaged", path.display()))?);
-        }
-        Ok(Some(Self {
-            out: out.to_path_buf(),
-            result,
-            curves,
-            plots: vec![],
-        }))
     }
 }

@@ -7,7 +7,8 @@
 //! source tree. It writes a page for each ([`results_page`]), beside the figures of the
 //! sources ([`reference_figures`]), the other engine ([`engine_agreement`]) and what is
 //! known of stalls ([`ground_truth`]), and an index ([`results_index`]) with a
-//! [`verdict`] on each. A page says what it was [`made_of`]. [`capture_survey`] measures a capture of any origin.
+//! [`verdict`] on each. A page says what it was [`made_of`],
+//! and [`freshness`] whether that has changed since. [`capture_survey`] measures a capture of any origin.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ pub mod catalogue;
 pub mod engine_agreement;
 pub mod experiments;
 pub mod finished;
+pub mod freshness;
 pub mod ground_truth;
 pub mod lab;
 pub mod made_of;
@@ -28,6 +30,7 @@ pub mod reference_figures;
 pub mod results_dir;
 pub mod results_index;
 pub mod results_page;
+mod runs;
 pub mod sim;
 pub mod verdict;
 mod workers;

@@ -15,7 +15,8 @@ use crate::catalogue::PAPER;
 /// Begins and ends the last line of a page.
 const BEGIN: &str = "<!-- made of: ";
 const END: &str = " -->";
-/// Folders of code: of the qdisc, of the laboratory, of the simulator.
+/// Folders of code: of the measurements, of the qdisc, of the laboratory, of the simulator.
+const MEASURES: &[&str] = &["crates/lab/metrics/src"];
 const KERNEL: &[&str] = &["core/include", "core/src", "core/deps", "kernel", "uapi"];
 const LABORATORY: &[&str] = &["lab", "crates/lab/vmlab/src"];
 const SIMULATOR: &[&str] = &[
@@ -47,6 +48,7 @@ impl MadeOf {
                 folders.iter().map(|folder| root.join(folder)).collect(),
             ));
         };
+        add("measures", MEASURES);
         if engines.contains(&Engine::Vmlab) {
             add("kernel", KERNEL);
             add("laboratory", LABORATORY);
@@ -175,6 +177,7 @@ mod tests {
     fn tree() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let folders = KERNEL.iter().chain(LABORATORY).chain(SIMULATOR);
+        let folders = folders.chain(MEASURES);
         for folder in folders.chain(&["experiments/a"]) {
             write(root.path(), &format!("{folder}/a.c"), "int a;");
         }
@@ -196,6 +199,7 @@ mod tests {
             ("kernel/Kbuild", &["kernel"]),
             ("lab/agent/b.c", &["laboratory"]),
             ("crates/lab/vmlab/src/lib.rs", &["laboratory"]),
+            ("crates/lab/metrics/src/lib.rs", &["measures"]),
             ("crates/lab/netsim/src/lib.rs", &["simulator"]),
             ("kernel/tests/a.sh", &[]),
             ("kernel/a.o", &[]),

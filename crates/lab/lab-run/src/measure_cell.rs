@@ -124,7 +124,6 @@ pub fn keep(
         tc: BTreeMap::new(),
         flow_reports: BTreeMap::new(),
         stops: judge(cell, dir, zero_ns)?,
-        zero_ns: (!cell.stops.is_empty()).then_some(zero_ns),
         nodes: BTreeMap::new(),
     };
     Ok((result, analysis.curves))

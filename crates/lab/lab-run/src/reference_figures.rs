@@ -29,6 +29,10 @@ pub struct Paper {
     pub both: Option<Both>,
     /// What the analysis must find out of the stalls that the scenarios make.
     pub stops: Option<Wanted>,
+    /// Numbers of our words that no run measured, each with a calculation from two that are
+    /// measured, or with what it is.
+    #[serde(default)]
+    pub numbers: BTreeMap<String, String>,
     /// The source's figures.
     #[serde(default, rename = "figure")]
     pub figures: Vec<Figure>,
@@ -172,7 +176,6 @@ impl Figure {
                 .flows
                 .iter()
                 .find(|f| f.name == self.flow)?
-                .metrics
                 .get(&self.metric);
         }
         // The sum of all flows' frames is not a flow.
@@ -180,7 +183,7 @@ impl Figure {
             .flows
             .iter()
             .filter(|f| !f.name.starts_with(WIRE))
-            .filter_map(|f| f.metrics.get(&self.metric))
+            .filter_map(|f| f.get(&self.metric))
             .collect();
         let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
         if self.metric.contains("_min_") {
@@ -239,6 +242,7 @@ mod tests {
         FlowResult {
             name: name.into(),
             metrics,
+            ..FlowResult::default()
         }
     }
 

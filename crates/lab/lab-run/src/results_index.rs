@@ -50,18 +50,15 @@ pub fn line(name: &str, paper: &Paper, rows: &[Row], findings: &Findings) -> Str
 
 /// Returns the whole index with these lines.
 pub fn page(quick: bool, lines: &[String]) -> String {
-    let (form, older) = if quick {
-        ("`make experiments-quick`, in the short form of each", "")
+    let form = if quick {
+        "`make experiments-quick`, in the short form of each"
     } else {
-        (
-            "`make experiments`",
-            "\nSome figures are [older than the code](../understand/older-figures.md).\n",
-        )
+        "`make experiments`. `pspacer experiments --stale` says which pages the code has outrun since"
     };
     let mut text = HEAD.to_owned();
     let _ = write!(
         text,
-        "\nThe figures, the tables and this index are made by {form}.\n{older}{READING}{COLUMNS}"
+        "\nThe figures, the tables and this index are made by {form}.\n{READING}{COLUMNS}"
     );
     text + &lines.concat()
 }

@@ -7,12 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab_run::catalogue;
+use lab_run::freshness::Age;
+use lab_run::made_of::MadeOf;
 use lab_run::reference_figures::{Paper, Row, human};
 use lab_run::results_index;
 use lab_run::results_page::{FIGURES, Page};
 use lab_run::verdict::Findings;
 use scenario::Options;
 use scenario::result::RunResult;
+use testkit::numbers::missing;
 
 /// Compares with the committed file. After an intended change, run once with `BLESS=1` and read
 /// what changed.
@@ -229,4 +232,155 @@ fn every_figure_has_a_page_and_every_page_an_experiment() {
     let there = fs::read_dir(results().join(FIGURES)).unwrap();
     let there = there.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert_eq!(there.collect::<BTreeSet<_>>(), shown);
+}
+
+/// Returns the faults of the numbers of an experiment's words: each must be on the page, among its
+/// runs, in the scenarios, among the source's figures, or in `[numbers]`.
+fn number_faults(paper: &Paper, measured: &str) -> Vec<String> {
+    let mut faults = vec![];
+    for (number, ground) in &paper.numbers {
+        let parts: Vec<&str> = ground.split(' ').collect();
+        let value = |text: &str| text.replace(',', "").parse::<f64>().ok();
+        let [one, sign @ ("/" | "-" | "+" | "*"), other] = parts[..] else {
+            if !ground.contains(char::is_alphabetic) {
+                faults.push(format!("{number}: {ground:?} is no ground"));
+            }
+            continue;
+        };
+        let (Some(a), Some(b)) = (value(one), value(other)) else {
+            faults.push(format!("{number}: {ground:?} is no calculation"));
+            continue;
+        };
+        let result = match sign {
+            "/" => a / b,
+            "*" => a * b,
+            "+" => a + b,
+            _ => a - b,
+        };
+        faults.extend(
+            missing(number, &format!("{result:.6}"))
+                .into_iter()
+                .map(|n| format!("{n} is {result}")),
+        );
+        let operands = missing(&format!("{one} {other}"), measured);
+        faults.extend(operands.iter().map(|n| format!("{number}: no run has {n}")));
+    }
+    let words = format!("{} {}", paper.differs, paper.index.ours);
+    let unknown = missing(&words, measured).into_iter();
+    faults.extend(unknown.filter(|n| !paper.numbers.contains_key(n)));
+    faults
+}
+
+/// A sentence of an experiment names no figure that its runs no longer have.
+#[test]
+fn each_number_of_a_pages_words_was_measured() {
+    let mut bad = vec![];
+    for (name, folder) in experiments() {
+        let paper = Paper::read(&folder.join(catalogue::PAPER)).unwrap();
+        let page = fs::read_to_string(results().join(format!("{name}.md"))).unwrap();
+        let mut measured = page[page.find("\n## ").unwrap()..].to_owned();
+        for file in catalogue::files_in(&folder).unwrap() {
+            measured += &fs::read_to_string(file).unwrap().replace(['"', '`'], " ");
+        }
+        measured += &paper.reports;
+        measured += &paper.index.reports;
+        for figure in &paper.figures {
+            measured += &format!(" {} ", human(&figure.metric, figure.value));
+        }
+        let faults = number_faults(&paper, &measured);
+        bad.extend(faults.iter().map(|fault| format!("{name}: {fault}")));
+    }
+    assert!(
+        bad.is_empty(),
+        "numbers that no run has:\n{}",
+        bad.join("\n")
+    );
+}
+
+#[test]
+fn a_number_without_ground_is_found() {
+    let paper = |ours: &str, numbers: &str| {
+        let text = format!(
+            "reports = \"r\"\ndiffers = \"d\"\n[index]\nreports = \"r\"\nours = {ours:?}\n\
+             judged_by = \"bounds\"\n[numbers]\n{numbers}"
+        );
+        toml::from_str::<Paper>(&text).unwrap()
+    };
+    let measured = "| 1,050 | 1,000 |";
+    for (ours, numbers, faults) in [
+        ("it is 1,050", "", 0),
+        ("it is 1.05 times", "\"1.05\" = \"1,050 / 1,000\"", 0),
+        ("802.3", "\"802.3\" = \"the standard\"", 0),
+        ("it is 1,051", "", 1),
+        ("it is 1.05 times", "", 1),
+        ("it is 1.06 times", "\"1.06\" = \"1,050 / 1,000\"", 1),
+        ("it is 1.06 times", "\"1.06\" = \"1,060 / 1,000\"", 1),
+        ("it is 7", "\"7\" = \"\"", 1),
+    ] {
+        let found = number_faults(&paper(ours, numbers), measured);
+        assert_eq!(found.len(), faults, "{ours}: {found:?}");
+    }
+}
+
+/// Returns whether this version has been released: the changes say its day.
+fn is_released(changes: &str) -> bool {
+    let newest = changes.split("\n## ").nth(1).unwrap_or_default();
+    !newest
+        .lines()
+        .nth(1)
+        .unwrap_or_default()
+        .starts_with("Not released")
+}
+
+/// A release has no page that is older than its code. Before, `pspacer experiments --stale` tells.
+#[test]
+fn no_page_of_a_release_is_stale() {
+    assert!(is_released("# C\n\n## 1.0.0\n2026-11-24.\n"));
+    assert!(!is_released(
+        "# C\n\n## 1.0.0\nNot released.\n\n## 0.9.0\n2026.\n"
+    ));
+    let changes = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
+    let mut stale = vec![];
+    for (_, folder) in experiments() {
+        let age = Age::of(&root(), &folder, &results()).unwrap();
+        if !age.is_fresh() {
+            stale.push(format!("{}: {}", age.name, age.changed.join(", ")));
+        }
+    }
+    assert!(
+        stale.is_empty() || !is_released(&changes),
+        "older than the code:\n{}",
+        stale.join("\n")
+    );
+}
+
+#[test]
+fn a_page_is_stale_once_its_code_changes() {
+    let tree = tempfile::tempdir().unwrap();
+    let root = tree.path();
+    let write = |file: &str, text: &str| {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    for folder in [
+        "core/include",
+        "core/src",
+        "core/deps",
+        "crates/lab/netsim/src",
+        "crates/base/pace/src",
+        "crates/lab/metrics/src",
+        "experiments/a",
+    ] {
+        write(&format!("{folder}/a.c"), "int a;");
+    }
+    let folder = root.join("experiments/a");
+    let age = || Age::of(root, &folder, &root.join("docs/results")).unwrap();
+    assert_eq!(age().changed, ["not known"]);
+    let engines = BTreeSet::from([scenario::result::Engine::Netsim]);
+    let made = MadeOf::of(root, &folder, &engines).unwrap();
+    write("docs/results/a.md", &format!("# a\n\n{}", made.line()));
+    assert!(age().is_fresh());
+    write("core/src/a.c", "int b;");
+    assert_eq!(age().changed, ["simulator"]);
 }

@@ -147,6 +147,7 @@ pub(crate) fn window(
         FlowResult {
             name: p.name.clone(),
             metrics,
+            ..FlowResult::default()
         }
     };
     let mut flows: Vec<_> = placed.iter().map(of_flow).collect();
@@ -158,6 +159,7 @@ pub(crate) fn window(
         flows.push(FlowResult {
             name: WIRE.to_owned(),
             metrics,
+            ..FlowResult::default()
         });
     }
     WindowResult {

@@ -12,6 +12,7 @@ mod figures;
 mod frames;
 mod metric_names;
 mod page;
+mod runs;
 mod series;
 mod side_by_side;
 mod streams;
@@ -135,6 +136,13 @@ pub fn summary(run: &RunResult, style: Style) -> String {
     if !run.table.is_empty() {
         let rows = transfers::transfers(run, &varying);
         out.push_str(&draw::terminal::table(&rows, style));
+    }
+    let several = runs::count(run);
+    if let (2.., Some(window)) = (several, sweep::main_window(run)) {
+        let rows = runs::runs(run, window, &varying);
+        out.push_str(&format!("Mean and range of {several} runs:\n"));
+        out.push_str(&draw::terminal::table(&rows, style));
+        out.push_str("\nThe first run:\n");
     }
     match (run.cells.as_slice(), sweep::main_window(run)) {
         _ if streams::are_meant(run) => {

@@ -197,6 +197,7 @@ mod tests {
                 flows: vec![FlowResult {
                     name: "a".into(),
                     metrics: metrics.clone(),
+                    ..FlowResult::default()
                 }],
                 ..WindowResult::default()
             }],

@@ -130,10 +130,6 @@ pub struct CellResult {
     /// Known stalls of flows, and what each capture shows of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<StopResult>,
-    /// t = 0 on the clock of the cell's captures, ns, if there are `stops`: it is needed to
-    /// judge them again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub zero_ns: Option<u64>,
 }
 
 /// A stall whose cause is known from the scenario, and what `pspacer stalls` says about it.
@@ -217,9 +213,44 @@ pub struct WireMetrics {
 pub struct FlowResult {
     /// The flow's name.
     pub name: String,
-    /// Metrics of the flow.
+    /// Metrics of the flow, in the first run of the cell.
     #[serde(flatten)]
     pub metrics: FlowMetrics,
+    /// Values of [`FlowResult::OF_RUNS`] in each run of the cell, if it ran several times.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub runs: BTreeMap<String, Vec<f64>>,
+}
+
+impl FlowResult {
+    /// Names of the metrics that are kept of each run.
+    pub const OF_RUNS: [&'static str; 5] = [
+        "rate_bps",
+        "goodput_bps",
+        "dropped",
+        "retransmits",
+        "burstiness_mtu",
+    ];
+
+    /// Returns a metric: its mean over the runs where each run's value was kept, else that of the
+    /// first run.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<f64> {
+        match self.runs.get(name) {
+            // There are at most 1000 runs.
+            #[allow(clippy::cast_precision_loss)]
+            Some(values) => Some(values.iter().sum::<f64>() / values.len().max(1) as f64),
+            None => self.metrics.get(name),
+        }
+    }
+
+    /// Returns the least and the largest value of a metric over the runs; `None` if its values
+    /// were not kept.
+    #[must_use]
+    pub fn range(&self, name: &str) -> Option<[f64; 2]> {
+        let values = self.runs.get(name)?;
+        let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
+        Some([fold(f64::min)?, fold(f64::max)?])
+    }
 }
 
 /// One bound, its measured value, and whether it held.
@@ -472,13 +503,13 @@ mod tests {
                             gap_p50_bytes: Some(3048.0),
                             ..FlowMetrics::default()
                         },
+                        runs: [("rate_bps".to_owned(), vec![0.3, 0.5])].into(),
                     }],
                 }],
                 bounds: vec![],
                 tc: BTreeMap::new(),
                 flow_reports: BTreeMap::new(),
                 stops: vec![],
-                zero_ns: None,
                 nodes: BTreeMap::new(),
             }],
         }
@@ -493,6 +524,15 @@ mod tests {
         assert!(text.find("\"z\"").unwrap() < text.find("\"a\"").unwrap());
         assert!(text.contains("\"gap_p50_bytes\": 3048.0"));
         assert!(!text.contains("delay_min_us"));
+    }
+
+    #[test]
+    fn a_metric_of_several_runs_is_their_mean() {
+        let flow = &sample().cells[0].windows[0].flows[0];
+        assert_eq!(flow.get("rate_bps"), Some(0.4));
+        assert_eq!(flow.range("rate_bps"), Some([0.3, 0.5]));
+        assert_eq!(flow.get("frames"), Some(2.0));
+        assert_eq!(flow.range("frames"), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use capture::segments::{Segments, Source};
 use indexmap::IndexMap;
-use scenario::result::{RunResult, SeenStop, StopResult};
+use scenario::result::{SeenStop, StopResult};
 use scenario::{Cell, Flow, KnownStop, Scenario, StopSide};
 use stall::{Analyser, Analysis, Cause, Connection, Direction, Options, Stall};
 
@@ -53,24 +53,6 @@ pub fn judge(cell: &Cell, dir: &Path, zero_ns: u64) -> Result<Vec<StopResult>> {
         }
     }
     Ok(stops)
-}
-
-/// Judges the captures of an earlier run by the current rules. Returns `false` if the run has not
-/// kept what this needs.
-///
-/// # Errors
-/// If a capture cannot be read.
-pub fn judge_again(scenario: &Scenario, out: &Path, result: &mut RunResult) -> Result<bool> {
-    for (cell, kept) in scenario.cells.iter().zip(&mut result.cells) {
-        if cell.stops.is_empty() {
-            continue;
-        }
-        let Some(zero_ns) = kept.zero_ns else {
-            return Ok(false);
-        };
-        kept.stops = judge(cell, &out.join(&kept.dir), zero_ns)?;
-    }
-    Ok(true)
 }
 
 /// Analyses one capture.

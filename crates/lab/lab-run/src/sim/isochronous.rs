@@ -87,6 +87,7 @@ fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &ResultsDir) -> Result<
         flows.push(FlowResult {
             name: stream.name.clone(),
             metrics: metrics(stream, measure, ran.runs, fit.as_ref()),
+            ..FlowResult::default()
         });
         reports.insert(stream.name.clone(), report(measure, fit.as_ref()));
         for (what, delays) in [
@@ -134,7 +135,6 @@ fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &ResultsDir) -> Result<
         flow_reports: reports,
         nodes: nodes(cell, ran),
         stops: vec![],
-        zero_ns: None,
     })
 }
 

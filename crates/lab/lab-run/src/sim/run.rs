@@ -15,6 +15,7 @@ use crate::finished::Finished;
 use crate::measure_cell;
 use crate::progress::Progress;
 use crate::results_dir::ResultsDir;
+use crate::runs;
 use crate::sim::isochronous;
 use crate::sim::queue_drops;
 use crate::sim::record_cell::{recorded, reports};
@@ -46,7 +47,13 @@ pub fn run(
             hops += one.hops;
             notes.extend(one.notes);
             outcomes.push(one.outcomes);
-            first = first.or(one.measured);
+            first = match (first, one.measured) {
+                (Some((mut result, curves, records)), Some((again, ..))) => {
+                    runs::add(&mut result, &again);
+                    Some((result, curves, records))
+                }
+                (first, measured) => first.or(measured),
+            };
         }
         let rows = transfers::rows(cell, &outcomes);
         if let Some((mut result, curves, records)) = first {
@@ -80,16 +87,36 @@ struct One {
 /// laboratory's guest.
 fn run_one(one: &OneRun<'_>) -> Result<One> {
     let cell = one.cell;
-    let ran = run_cell(cell, one.seed, one.out.is_some(), &mut one.steps.cell())?;
+    // Of a further run only what it transferred is told, or else its metrics.
+    let is_measured = one.out.is_some() || !transfers::are_in(cell);
+    let ran = run_cell(cell, one.seed, is_measured, &mut one.steps.cell())?;
     let (notes, hops) = (ran.notes.clone(), ran.counts.frames);
     let outcomes = transfers::outcomes(cell, &ran);
-    let measured = one.out.map(|out| measure(cell, ran, out)).transpose()?;
+    let measured = match one.out {
+        Some(out) => Some(measure(cell, ran, out)?),
+        None if is_measured => Some(measure_again(cell, ran)?),
+        None => None,
+    };
     Ok(One {
         measured,
         outcomes,
         notes,
         hops,
     })
+}
+
+/// Measures a further run of a cell, of which no file is kept.
+fn measure_again(cell: &Cell, mut ran: Ran) -> Result<(CellResult, Curves, Senders)> {
+    let displaced = std::mem::take(&mut ran.recorder.displaced);
+    let (sent, tcp) = recorded(cell, ran.recorder, None)?;
+    let mut analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
+    queue_drops::add(cell, &displaced, &mut analysis);
+    let result = CellResult {
+        windows: analysis.windows,
+        bounds: analysis.bounds,
+        ..CellResult::default()
+    };
+    Ok((result, analysis.curves, Senders::default()))
 }
 
 /// Writes a cell's folder, and measures it.

@@ -17,7 +17,7 @@ pub fn is_needed(scenario: &Scenario) -> bool {
         FlowKind::Udp { on_off, .. } => on_off.is_some(),
         _ => false,
     });
-    is_modelled || scenario.runs > 1 || own_qdisc(scenario).is_some()
+    is_modelled || own_qdisc(scenario).is_some()
 }
 
 /// Returns the first line of tc whose qdisc exists in no kernel.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Summarises transfers of known length over all runs of their cell.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use netsim::run::Ran;
 use scenario::result::{BoundResult, CellResult, TransferRow};
 use scenario::{BottleneckKind, Cell, Flow, FlowKind, Scenario, Subject};
@@ -20,6 +20,11 @@ pub struct Outcome {
     stop_max_s: f64,
 }
 
+/// Returns whether a cell has transfers of known length: they are what is told of its runs.
+pub fn are_in(cell: &Cell) -> bool {
+    lengths(cell).next().is_some()
+}
+
 /// Returns the length of each flow with `bytes`, by the flow's index.
 fn lengths(cell: &Cell) -> impl Iterator<Item = (usize, u64)> + '_ {
     let length = |flow: &Flow| match flow.kind {
@@ -34,10 +39,7 @@ fn lengths(cell: &Cell) -> impl Iterator<Item = (usize, u64)> + '_ {
 pub fn check(scenario: &Scenario) -> Result<()> {
     for cell in &scenario.cells {
         let taken = |name: &&String| TransferRow::TAKEN.contains(&name.as_str());
-        if let (Some(name), true) = (
-            cell.params.keys().find(taken),
-            lengths(cell).next().is_some(),
-        ) {
+        if let (Some(name), true) = (cell.params.keys().find(taken), are_in(cell)) {
             anyhow::bail!(
                 "{}: the table of transfers has a column `{name}`; expected another name for the \
                  parameter",
@@ -45,13 +47,6 @@ pub fn check(scenario: &Scenario) -> Result<()> {
             );
         }
     }
-    let ends = |cell: &Cell| lengths(cell).next().is_some();
-    ensure!(
-        scenario.runs == 1 || scenario.cells.iter().all(ends),
-        "{}: runs is {}: only transfers of known length (`bytes`) are told of over several",
-        scenario.name,
-        scenario.runs
-    );
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use scenario::result::{CellResult, Engine, RunResult};
 
 use crate::figures::{cell_figures, run_figures};
 use crate::page::parts::{foot, window};
+use crate::runs;
 use crate::side_by_side::side_by_side;
 use crate::sweep::{self, Varying};
 use crate::table as tables;
@@ -159,6 +160,13 @@ fn comparison(run: &RunResult, curves: &[Option<Curves>], varying: &[Varying]) -
                 ))
             }
             @if let Some(window) = sweep::main_window(run) {
+                @if runs::count(run) > 1 {
+                    (folded(
+                        "Mean and range of all runs",
+                        &runs::runs(run, window, varying),
+                        many,
+                    ))
+                }
                 (folded(
                     "The figures of every cell",
                     &tables::cells(run, window, varying),
