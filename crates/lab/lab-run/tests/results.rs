@@ -234,6 +234,12 @@ fn every_figure_has_a_page_and_every_page_an_experiment() {
     assert_eq!(there.collect::<BTreeSet<_>>(), shown);
 }
 
+/// Returns whether a number only moves the point, as from ns to µs.
+fn is_power_of_ten(number: &str) -> bool {
+    let digits = number.replace(',', "");
+    digits.starts_with('1') && digits[1..].chars().all(|c| c == '0')
+}
+
 /// Returns the faults of the numbers of an experiment's words: each must be on the page, among its
 /// runs, in the scenarios, among the source's figures, or in `[numbers]`.
 fn number_faults(paper: &Paper, measured: &str) -> Vec<String> {
@@ -262,7 +268,8 @@ fn number_faults(paper: &Paper, measured: &str) -> Vec<String> {
                 .into_iter()
                 .map(|n| format!("{n} is {result}")),
         );
-        let operands = missing(&format!("{one} {other}"), measured);
+        let operands = [one, other].into_iter().filter(|o| !is_power_of_ten(o));
+        let operands = missing(&operands.collect::<Vec<_>>().join(" "), measured);
         faults.extend(operands.iter().map(|n| format!("{number}: no run has {n}")));
     }
     let words = format!("{} {}", paper.differs, paper.index.ours);
