@@ -277,31 +277,13 @@ fn missing(command: &str) -> Option<String> {
             let file = module.trim_end_matches("::");
             folder_of(name).join(format!("tests/{file}.rs"))
         }
-        [
-            "cargo",
-            "run",
-            "--release",
-            "-p",
-            name,
-            "--example",
-            example,
-            "--",
-            file,
-        ] => {
-            let example = folder_of(name).join(format!("examples/{example}.rs"));
-            if example.exists() {
-                root().join(file)
-            } else {
-                example
-            }
-        }
         ["make", target] => {
             let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
             let rule = format!("{target}:");
             let is_there = makefile.lines().any(|line| line.starts_with(&rule));
             return (!is_there).then(|| format!("no target {target} in Makefile"));
         }
-        _ => return Some("expected an experiment, a make target, an example or a test".to_owned()),
+        _ => return Some("expected an experiment, a make target or a test".to_owned()),
     };
     (!needs.exists()).then(|| format!("no {}", needs.display()))
 }

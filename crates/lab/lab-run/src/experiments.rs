@@ -254,7 +254,7 @@ impl<'a> Runs<'a> {
                 }
                 findings
                     .figures
-                    .extend(compared.iter().filter_map(Row::judged));
+                    .extend(compared.iter().filter_map(Row::verdict));
                 rows.extend(compared);
                 self.printed.push(done.result.clone());
             }

@@ -13,7 +13,7 @@ use units::display::{number, rate_unit};
 use crate::engine_agreement::Both;
 use crate::ground_truth::matrix::Wanted;
 use crate::params::words;
-use crate::verdict::{Index, Judge, Judged};
+use crate::verdict::{Index, Judge, Verdict};
 
 /// The contents of `paper.toml`.
 #[derive(Debug, Deserialize)]
@@ -57,6 +57,11 @@ pub struct Figure {
     pub metric: String,
     /// The source's value, in the metric's unit.
     pub value: f64,
+    /// How far our value may be from the source's, in the metric's unit; by default by the
+    /// `within_pct` of `[index]`.
+    pub within: Option<f64>,
+    /// Why our value differs, where it does: what an experiment on the page shows.
+    pub because: Option<String>,
     /// How the verdict judges our value; by default it does not.
     pub judge: Option<Judge>,
 }
@@ -78,16 +83,29 @@ pub struct Row {
     pub ours: Option<f64>,
     /// How the verdict judges it.
     pub judge: Option<Judge>,
+    /// How far our value may be from the source's.
+    pub tolerance: f64,
+    /// Why our value differs, where it does.
+    pub because: Option<String>,
 }
 
 impl Row {
-    /// Returns the figure as the verdict judges it; `None` if the verdict does not.
-    pub fn judged(&self) -> Option<Judged> {
-        self.judge.map(|judge| Judged {
-            judge,
-            source: self.paper,
-            ours: self.ours,
+    /// Returns the verdict on this figure; `None` if it is not judged, or was not measured.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let verdict = self.judge?.of(self.paper, self.ours?, self.tolerance);
+        Some(match (verdict, &self.because) {
+            (Verdict::Missed, Some(_)) => Verdict::Explained,
+            (verdict, _) => verdict,
         })
+    }
+
+    /// Returns the verdict in words, with its ground.
+    pub fn said(&self) -> String {
+        match (self.verdict(), &self.because) {
+            (None, _) => String::new(),
+            (Some(Verdict::Explained), Some(why)) => format!("explained: {why}"),
+            (Some(verdict), _) => verdict.to_string(),
+        }
     }
 }
 
@@ -147,6 +165,10 @@ impl Paper {
             .map(|f| Row {
                 name: f.name.clone(),
                 judge: f.judge,
+                tolerance: f.within.unwrap_or_else(|| {
+                    f.value.abs() * self.index.within_pct.unwrap_or_default() / 100.0
+                }),
+                because: f.because.clone(),
                 cell: words(&f.when),
                 flow: f.flow.clone(),
                 metric: f.metric.clone(),
@@ -275,6 +297,8 @@ mod tests {
         };
         let figure = |metric: &str| Figure {
             name: None,
+            within: None,
+            because: None,
             judge: None,
             scenario: None,
             when: BTreeMap::new(),

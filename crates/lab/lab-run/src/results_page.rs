@@ -67,19 +67,21 @@ impl Page {
         if rows.is_empty() {
             return;
         }
-        self.text
-            .push_str("\n| cell | flow | metric | paper | ours |\n|---|---|---|---:|---:|\n");
+        self.text.push_str(
+            "\n| cell | flow | metric | paper | ours | verdict |\n|---|---|---|---:|---:|---|\n",
+        );
         for row in rows {
             let ours = row
                 .ours
                 .map_or("not in this form".into(), |v| human(&row.metric, v));
             let _ = writeln!(
                 self.text,
-                "| {} | {} | `{}` | {} | {ours} |",
+                "| {} | {} | `{}` | {} | {ours} | {} |",
                 row.cell,
                 row.flow,
                 row.metric,
-                human(&row.metric, row.paper)
+                human(&row.metric, row.paper),
+                row.said()
             );
         }
     }

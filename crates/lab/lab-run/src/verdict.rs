@@ -53,22 +53,21 @@ pub enum JudgedBy {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judge {
-    /// Our value must be within `within_pct` of the source's.
+    /// Our value must be within the tolerance of the source's.
     Near,
     /// Our value must not exceed the source's.
     AtMost,
     /// Our value must not be below the source's.
     AtLeast,
-    /// Less is better: our value must be near the source's, or below it by more than `within_pct`.
+    /// Less is better: our value must be near the source's, or further below it.
     Less,
-    /// More is better: our value must be near the source's, or above it by more than `within_pct`.
+    /// More is better: our value must be near the source's, or further above it.
     More,
 }
 
 impl Judge {
     /// Judges our value beside the source's.
-    fn of(self, source: f64, ours: f64, within_pct: f64) -> Verdict {
-        let tolerance = source.abs() * within_pct / 100.0;
+    pub fn of(self, source: f64, ours: f64, tolerance: f64) -> Verdict {
         let is_near = (ours - source).abs() <= tolerance;
         let (is_ok, is_better) = match self {
             Self::Near => (is_near, false),
@@ -95,10 +94,8 @@ pub struct Index {
     pub ours: String,
     /// What the verdict is computed from ...
     pub judged_by: Option<JudgedBy>,
-    /// ... how far our value of a figure may be from the source's, per cent of the source's ...
+    /// ... and how far our value of a figure may be from the source's, per cent of the source's.
     pub within_pct: Option<f64>,
-    /// ... and the explanation of the figures that are missed.
-    pub explained: Option<String>,
     /// The verdict of a person, where none can be computed ...
     pub verdict: Option<Verdict>,
     /// ... and the ground of that verdict.
@@ -129,10 +126,6 @@ impl Index {
             is_by_figures == self.within_pct.is_some(),
             "[index] `within_pct`: expected with judged_by = \"figures\", and only there"
         );
-        ensure!(
-            is_by_figures || self.explained.is_none(),
-            "[index] `explained`: expected only with judged_by = \"figures\""
-        );
         for line in [&self.reports, &self.ours] {
             ensure!(
                 !line.contains(['\n', '|']),
@@ -143,17 +136,6 @@ impl Index {
     }
 }
 
-/// A figure of the source that is judged, and our value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
-    /// How it is judged.
-    pub judge: Judge,
-    /// The source's value.
-    pub source: f64,
-    /// Our value; `None` if it was not measured.
-    pub ours: Option<f64>,
-}
-
 /// The findings of an experiment's runs that a verdict can be computed from.
 #[derive(Debug, Default)]
 pub struct Findings {
@@ -161,8 +143,8 @@ pub struct Findings {
     pub bounds: usize,
     /// ... and how many of them hold.
     pub bounds_held: usize,
-    /// The figures that are judged.
-    pub figures: Vec<Judged>,
+    /// The verdicts on the figures that are judged.
+    pub figures: Vec<Verdict>,
     /// The agreement of the cells that run on both engines.
     pub engines: Agreement,
     /// Stalls: the share of right judgements, per cent, and whether that is enough.
@@ -210,23 +192,26 @@ impl Findings {
 
     fn by_figures(&self, index: &Index) -> Option<(Verdict, String)> {
         let within_pct = index.within_pct.unwrap_or_default();
-        let of = |f: &Judged| f.ours.map(|ours| f.judge.of(f.source, ours, within_pct));
-        let verdicts: Vec<Verdict> = self.figures.iter().filter_map(of).collect();
-        let all = verdicts.len();
-        let count = |which| verdicts.iter().filter(|v| **v == which).count();
-        let (missed, better) = (count(Verdict::Missed), count(Verdict::Better));
-        match (&index.explained, missed, better) {
+        let all = self.figures.len();
+        let count = |which| self.figures.iter().filter(|v| **v == which).count();
+        let [missed, explained, better] =
+            [Verdict::Missed, Verdict::Explained, Verdict::Better].map(count);
+        match (missed, explained, better) {
             _ if all == 0 => None,
-            (Some(why), 1.., _) => Some((
-                Verdict::Explained,
-                format!("{missed} of {all} figures differ: {why}"),
+            (1.., 0, _) => Some((Verdict::Missed, format!("by {missed} of {all} figures"))),
+            (1.., ..) => Some((
+                Verdict::Missed,
+                format!("by {missed} of {all} figures; {explained} are explained"),
             )),
-            (None, 1.., _) => Some((Verdict::Missed, format!("by {missed} of {all} figures"))),
-            (_, 0, 0) => Some((
+            (0, 1.., _) => Some((
+                Verdict::Explained,
+                format!("{explained} of {all} figures differ, and the page shows why"),
+            )),
+            (0, 0, 0) => Some((
                 Verdict::Reached,
                 format!("by all {all} figures, to {within_pct} %"),
             )),
-            (_, 0, _) => Some((
+            (0, 0, _) => Some((
                 Verdict::Better,
                 format!("by {better} of {all} figures; the others are reached"),
             )),
@@ -262,14 +247,9 @@ mod tests {
         toml::from_str(&format!("reports = \"r\"\nours = \"o\"\n{text}")).unwrap()
     }
 
-    fn figures(all: &[(Judge, f64, Option<f64>)]) -> Findings {
-        let figure = |&(judge, source, ours): &(Judge, f64, Option<f64>)| Judged {
-            judge,
-            source,
-            ours,
-        };
+    fn figures(all: &[Verdict]) -> Findings {
         Findings {
-            figures: all.iter().map(figure).collect(),
+            figures: all.to_vec(),
             ..Findings::default()
         }
     }
@@ -301,26 +281,18 @@ mod tests {
 
     #[test]
     fn one_missed_figure_outweighs_better_ones_unless_it_is_explained() {
-        let of = |findings: &Findings, more: &str| {
-            let index = index(&format!("judged_by = \"figures\"\nwithin_pct = 5\n{more}"));
-            findings.verdict(&index).0
-        };
-        let better = (Judge::More, 100.0, Some(200.0));
-        let reached = (Judge::Near, 100.0, Some(100.0));
-        let missed = (Judge::Near, 100.0, Some(1.0));
-        let absent = (Judge::Near, 100.0, None);
-        let explained = "explained = \"why\"";
-        assert_eq!(of(&figures(&[reached, absent]), ""), Some(Verdict::Reached));
-        assert_eq!(
-            of(&figures(&[reached, better]), explained),
-            Some(Verdict::Better)
-        );
-        assert_eq!(of(&figures(&[missed, better]), ""), Some(Verdict::Missed));
-        assert_eq!(
-            of(&figures(&[missed, better]), explained),
-            Some(Verdict::Explained)
-        );
-        assert_eq!(of(&figures(&[absent]), ""), None);
+        use Verdict::{Better, Explained, Missed, Reached};
+        let index = index("judged_by = \"figures\"\nwithin_pct = 5\n");
+        for (all, verdict) in [
+            (&[Reached][..], Some(Reached)),
+            (&[Reached, Better], Some(Better)),
+            (&[Missed, Better], Some(Missed)),
+            (&[Explained, Better], Some(Explained)),
+            (&[Explained, Missed], Some(Missed)),
+            (&[], None),
+        ] {
+            assert_eq!(figures(all).verdict(&index).0, verdict, "{all:?}");
+        }
     }
 
     #[test]
@@ -379,7 +351,6 @@ mod tests {
             ),
             ("judged_by = \"figures\"\nwithin_pct = 5", false, false),
             ("judged_by = \"figures\"", true, false),
-            ("judged_by = \"bounds\"\nexplained = \"why\"", false, false),
         ] {
             assert_eq!(index(text).check(has_judged).is_ok(), is_fine, "{text}");
         }

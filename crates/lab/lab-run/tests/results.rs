@@ -38,7 +38,9 @@ fn a_recorded_run_makes_its_page_and_its_line() {
     let rows = paper.compare(&result);
     page.run(&result, &rows, &["tiny.svg".to_owned()]);
     findings.add_bounds(&result);
-    findings.figures.extend(rows.iter().filter_map(Row::judged));
+    findings
+        .figures
+        .extend(rows.iter().filter_map(Row::verdict));
     let line = results_index::line("tiny", &paper, &rows, &findings);
     is_as_it_was(&golden.join("tiny.md"), &page.text);
     is_as_it_was(
@@ -106,7 +108,7 @@ fn sections(page: &str) -> Vec<(&str, &str)> {
 fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
     let mut rows = paper.compare(&empty_run(scenario));
     let table = body
-        .split("| cell | flow | metric | paper | ours |\n")
+        .split("| cell | flow | metric | paper | ours | verdict |\n")
         .nth(1);
     let lines = table.unwrap_or_default().lines().skip(1);
     let lines: Vec<&str> = lines.take_while(|line| line.starts_with('|')).collect();
@@ -117,7 +119,8 @@ fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
             "| {} | {} | `{}` | {source} | ",
             row.cell, row.flow, row.metric
         );
-        let ours = line.strip_prefix(&left).and_then(|o| o.strip_suffix(" |"));
+        let right = line.strip_prefix(&left).and_then(|o| o.strip_suffix(" |"));
+        let (ours, said) = right.and_then(|right| right.split_once(" | ")).unzip();
         let ours = ours.unwrap_or_else(|| panic!("{name}: expected {left:?}, is {line:?}"));
         row.ours = number(ours);
         row.ours = row.ours.map(|value| {
@@ -131,6 +134,7 @@ fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
             row.ours.map(|v| human(&row.metric, v)).as_deref(),
             Some(ours)
         );
+        assert_eq!(said, Some(&*row.said()), "{name}: {line}");
     }
     rows
 }
@@ -205,7 +209,9 @@ fn the_committed_pages_are_what_would_be_written() {
                 rows.extend(rows_of(body, &paper, scenario, &name));
             }
         }
-        findings.figures.extend(rows.iter().filter_map(Row::judged));
+        findings
+            .figures
+            .extend(rows.iter().filter_map(Row::verdict));
         lines.push(results_index::line(&name, &paper, &rows, &findings));
     }
     let index = results().join(results_index::FILE);

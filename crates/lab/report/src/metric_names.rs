@@ -44,6 +44,7 @@ pub fn in_words(metric: &str) -> &str {
         "late_pct" => "late at a node, %",
         "late_way_pct" => "late on the path, %",
         "second_peak_pct" => "round trips beyond the first peak, %",
+        "second_peak_error_pct" => "standard error of that share, points",
         "over" => "packets above the expected delay",
         "over_unexplained" => "packets above the expected delay, unexplained",
         "play_s" => "first to last arrival, s",
@@ -71,8 +72,9 @@ pub fn in_words(metric: &str) -> &str {
         "efficiency_min" => "least share of the bottleneck, 0 to 1",
         "rto_mean" => "mean timeouts",
         "retransmits_mean" => "mean segments retransmitted",
-        "stopped_mean_s" => "mean time stalled, s",
-        "stop_max_s" => "longest stall, s",
+        "steps_mean" => "mean packets looked at",
+        "stalled_mean_s" => "mean time stalled, s",
+        "stall_max_s" => "longest stall, s",
         other => other,
     }
 }

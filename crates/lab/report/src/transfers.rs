@@ -29,6 +29,7 @@ pub fn transfers(run: &RunResult, varying: &[Varying]) -> Table {
     table.number("stalled", "s");
     table.number("longest stall", "s");
     table.number("retransmitted", "");
+    table.number("steps", "thousands");
     table.number("runs", "ended");
     for row in rows {
         let param = |v: &Varying| row.params.get(&v.name).cloned().unwrap_or_default().into();
@@ -42,7 +43,7 @@ pub fn transfers(run: &RunResult, varying: &[Varying]) -> Table {
     table
 }
 
-fn numbers(row: &TransferRow, unit_bps: f64) -> [String; 11] {
+fn numbers(row: &TransferRow, unit_bps: f64) -> [String; 12] {
     let ended = row.runs as f64 - row.unfinished;
     [
         number(row.time_mean_s, 2),
@@ -52,9 +53,10 @@ fn numbers(row: &TransferRow, unit_bps: f64) -> [String; 11] {
         number(row.goodput_mean_bps / unit_bps, 1),
         number(row.rto_mean, 1),
         number(row.efficiency_min * 100.0, 1),
-        number(row.stopped_mean_s, 2),
-        number(row.stop_max_s, 2),
+        number(row.stalled_mean_s, 2),
+        number(row.stall_max_s, 2),
         number(row.retransmits_mean, 0),
+        number(row.steps_mean / 1e3, 0),
         format!("{} of {}", number(ended, 0), row.runs),
     ]
 }

@@ -56,7 +56,7 @@ const ROOT: &[&str] = &[
 const QUICK: &[&str] = &["param", "sweep", "duration", "settle", "runs"];
 
 /// Most runs of a cell; larger numbers call for a sweep.
-const RUNS_MAX: u64 = 1_000;
+const RUNS_MAX: u64 = 10_000;
 
 /// Options of reading a scenario.
 #[derive(Clone, Debug, Default)]

@@ -428,6 +428,8 @@ flow_metrics! {
     /// Share of round trips longer than as many periods as the path has segments, per cent. Over
     /// one segment this is the second peak of paper 004, 4.2: its beta.
     second_peak_pct: Option<f64>,
+    /// ... its standard error over groups of 50 runs, percentage points, of 400 runs or more.
+    second_peak_error_pct: Option<f64>,
     /// RT packets with a one-way delay above (routers + 1) x (period + slot).
     over: Option<u64>,
     /// Those RT packets that no counted precondition explains.

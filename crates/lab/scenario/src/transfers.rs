@@ -75,10 +75,13 @@ numbers! {
     rto_mean: f64,
     /// Mean count of retransmissions.
     retransmits_mean: f64,
+    /// Mean count of packets that the scoreboard looked at, for SACK blocks and for the next
+    /// retransmission: what an acknowledgement costs the processor.
+    steps_mean: f64,
     /// Time with a window of at most two segments: mean over the runs.
-    stopped_mean_s: f64,
+    stalled_mean_s: f64,
     /// Longest continuous time with such a window in any run.
-    stop_max_s: f64,
+    stall_max_s: f64,
 }
 
 #[cfg(test)]

@@ -55,15 +55,31 @@ pub fn run(
     let (mut results, mut pictures) = (vec![], Pictures::default());
     let mut frames = 0;
     for cell in &scenario.cells {
-        let merged = all.pieces.by_ref().take(pieces).reduce(|mut merged, one| {
+        let of = of(cell)?;
+        let mut peaks = vec![Vec::new(); of.streams.len()];
+        let pieces = all.pieces.by_ref().take(pieces).inspect(|piece| {
+            let measured = of.streams.iter().zip(&piece.streams).zip(&mut peaks);
+            for ((stream, measure), peaks) in measured {
+                peaks.extend(beyond_first_peak(measure, stream.path.len()));
+            }
+        });
+        let merged = pieces.reduce(|mut merged, one| {
             merged.join(&one);
             merged
         });
         let ran = merged.context("a cell that was not run")?;
         frames += ran.segments.iter().map(|s| s.frames).sum::<u64>();
-        let of = of(cell)?;
         pictures.add(scenario, cell, of, &ran);
-        results.push((result(cell, of, &ran, &all.room)?, Curves::default()));
+        let mut result = result(cell, of, &ran, &all.room)?;
+        for (flow, peaks) in result
+            .windows
+            .iter_mut()
+            .flat_map(|w| &mut w.flows)
+            .zip(&peaks)
+        {
+            flow.metrics.second_peak_error_pct = standard_error(peaks).map(|e| e * 100.0);
+        }
+        results.push((result, Curves::default()));
     }
     let stats = all.stats(frames);
     all.finish((results, vec![]), pictures.plots(), &stats)
@@ -215,6 +231,14 @@ fn beyond_first_peak(m: &StreamMeasure, segments: usize) -> Option<f64> {
     let all: u64 = m.round_trip_periods.iter().sum();
     let first: u64 = m.round_trip_periods.iter().take(segments).sum();
     (all > 0).then(|| (all - first) as f64 / all as f64)
+}
+
+/// Returns the standard error of the mean of some shares; `None` if they are fewer than eight.
+fn standard_error(shares: &[f64]) -> Option<f64> {
+    let n = shares.len() as f64;
+    let mean = shares.iter().sum::<f64>() / n;
+    let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+    (shares.len() >= 8).then(|| (squares / (n - 1.0) / n).sqrt())
 }
 
 /// The lateness of a stream's packets, and the prediction from its stages.

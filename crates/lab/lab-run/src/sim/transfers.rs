@@ -16,8 +16,9 @@ pub struct Outcome {
     acked_bytes: u64,
     timeouts: u64,
     retransmits: u64,
+    steps: u64,
     stopped_s: f64,
-    stop_max_s: f64,
+    stall_max_s: f64,
 }
 
 /// Returns whether a cell has transfers of known length: they are what is told of its runs.
@@ -66,8 +67,9 @@ pub fn outcomes(cell: &Cell, ran: &Ran) -> Vec<Outcome> {
             acked_bytes: stream.sender.acked_bytes,
             timeouts: counters.timeouts,
             retransmits: counters.retransmits,
+            steps: counters.scoreboard_steps,
             stopped_s: stream.stops.total.as_s(),
-            stop_max_s: stream.stops.longest.as_s(),
+            stall_max_s: stream.stops.longest.as_s(),
         })
     };
     lengths(cell).filter_map(of).collect()
@@ -115,8 +117,9 @@ pub fn rows(cell: &Cell, runs: &[Vec<Outcome>]) -> Vec<TransferRow> {
             efficiency_mean: share(mean(&goodput)),
             rto_mean: mean(&|o| o.timeouts as f64),
             retransmits_mean: mean(&|o| o.retransmits as f64),
-            stopped_mean_s: mean(&|o| o.stopped_s),
-            stop_max_s: all.iter().map(|o| o.stop_max_s).fold(0.0, f64::max),
+            steps_mean: mean(&|o| o.steps as f64),
+            stalled_mean_s: mean(&|o| o.stopped_s),
+            stall_max_s: all.iter().map(|o| o.stall_max_s).fold(0.0, f64::max),
         }
     };
     lengths(cell).map(row).collect()
