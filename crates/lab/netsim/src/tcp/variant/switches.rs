@@ -109,3 +109,14 @@ pub struct Variant {
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Span,
 }
+
+impl Variant {
+    /// Returns the slow start threshold at the start with this congestion control, in segments.
+    #[must_use]
+    pub fn initial_ssthresh(&self, congestion: Congestion) -> u32 {
+        let by_bic = self.bic.initial_ssthresh;
+        by_bic
+            .filter(|_| congestion == Congestion::Bic)
+            .unwrap_or(u32::MAX)
+    }
+}
