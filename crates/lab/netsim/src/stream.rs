@@ -313,16 +313,14 @@ impl Stream {
     /// Returns the rates that a packet carries for its queue: the stack's limit,
     /// and packet size x cwnd / RTT, twice the window in slow start
     /// (docs/decisions/qdisc.md, "The rate of a flow in a dynamic class"). Both in
-    /// bit/s of link-layer bytes; 0: unknown.
+    /// bit/s of link-layer bytes; 0: unknown. The kernels that do not pace have no rate
+    /// of their own, but a window and a round trip as well.
     pub fn packet_rates(&self) -> (u64, u64) {
         self.rates.packet_bps
     }
 
     fn rates_of_packets(&self, stack_bps: u64) -> (u64, u64) {
         let max = self.config.pacing_max_bps;
-        if self.config.pacing.is_none() {
-            return (max.unwrap_or(0), 0);
-        }
         let mss = u128::from(self.config.sender.mss_bytes.max(1));
         let frames = |bps: u128| {
             let bps = bps * u128::from(self.full_frame_bytes()) / mss;

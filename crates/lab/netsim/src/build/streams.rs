@@ -113,8 +113,9 @@ pub(super) fn stream(
     let headers = HEADER_BYTES + if timestamps { TIMESTAMPS_BYTES } else { 0 };
     let mss_bytes = mtu.unwrap_or(0).saturating_sub(headers).max(1);
     let window_bytes = window_bytes.unwrap_or(WINDOW_BYTES);
-    let Stack { mut sender, cpu } = self::stack(flow, stack.as_deref().unwrap_or(STACK))?;
-    sender.congestion = self::congestion(flow, congestion)?;
+    let congestion = self::congestion(flow, congestion)?;
+    let stack = stack.as_deref().unwrap_or(STACK);
+    let Stack { mut sender, cpu } = self::stack(flow, stack, congestion)?;
     sender.mss_bytes = mss_bytes;
     sender.sack = from.sack && to.sack;
     sender.timestamps = timestamps;
@@ -186,7 +187,7 @@ struct Stack {
 }
 
 /// Reads `NAME [KEY=VALUE ...]`: a kernel's TCP variant, and changes to it.
-fn stack(flow: &Flow, stack: &str) -> Result<Stack, Refusal> {
+fn stack(flow: &Flow, stack: &str, congestion: Congestion) -> Result<Stack, Refusal> {
     let fault = |what: String| refuse(&flow.place, format!("flow `{}`: stack {what}", flow.name));
     let mut tokens = stack.split_ascii_whitespace();
     let name = tokens.next().unwrap_or_default();
@@ -198,7 +199,11 @@ fn stack(flow: &Flow, stack: &str) -> Result<Stack, Refusal> {
         )));
     };
     let mut config = Stack {
-        sender: SenderConfig::new(variant),
+        sender: SenderConfig {
+            congestion,
+            initial_ssthresh: variant.initial_ssthresh(congestion),
+            ..SenderConfig::new(variant)
+        },
         cpu: CpuCost::default(),
     };
     for word in tokens {

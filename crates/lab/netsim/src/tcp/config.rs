@@ -17,7 +17,7 @@ pub struct SenderConfig {
     pub mss_bytes: u32,
     /// Congestion window at the start, in segments.
     pub initial_cwnd: u32,
-    /// Slow start threshold at the start, in segments.
+    /// Slow start threshold at the start, in segments. BIC of some kernels sets one.
     pub initial_ssthresh: u32,
     /// Reordering of up to this many segments is at first not taken for loss
     /// (`tcp_reordering`).
@@ -57,7 +57,7 @@ impl SenderConfig {
             initial_cwnd: variant.initial_cwnd,
             variant,
             mss_bytes: 1448,
-            initial_ssthresh: u32::MAX,
+            initial_ssthresh: variant.initial_ssthresh(variant.default_congestion),
             reordering: 3,
             sack: true,
             timestamps: true,

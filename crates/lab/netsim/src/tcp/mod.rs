@@ -20,5 +20,5 @@ pub use config::{ReceiverConfig, SenderConfig};
 pub use counters::Counters;
 pub use receiver::Receiver;
 pub use segment::{SackBlock, Segment};
-pub use sender::Sender;
+pub use sender::{Internals, Sender};
 pub use variant::Variant;

@@ -31,12 +31,19 @@ pub(super) fn slow_start_first(window: &mut Window, acked: &Acked) -> Option<u32
 fn slow_start(window: &mut Window, counting: Counting, segments: u32) -> u32 {
     match counting {
         Counting::Acks => window.grow(),
-        Counting::AcksOfBytes { mss_bytes } => {
+        Counting::AcksOfBytes {
+            mss_bytes,
+            keeps_count,
+        } => {
             if window.abc_bytes < u64::from(mss_bytes) {
                 return 0;
             }
             window.abc_bytes = 0;
-            window.grow();
+            if keeps_count {
+                window.count_whole_window();
+            } else {
+                window.grow();
+            }
         }
         Counting::Segments => {
             let room = window.ssthresh - window.cwnd;

@@ -4,11 +4,13 @@
 
 mod bic;
 mod cubic;
+mod delay;
 mod growth;
 mod reno;
 mod vegas;
 mod window;
 
+pub(crate) use delay::DelaySample;
 pub(crate) use window::{Acked, Counting, Window};
 
 use bic::Bic;
@@ -19,6 +21,7 @@ use vegas::Vegas;
 use window::CWND_MAX;
 
 use crate::tcp::algorithm::Congestion;
+use crate::tcp::variant::BicParameters;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
@@ -29,10 +32,10 @@ pub(crate) enum Control {
 }
 
 impl Control {
-    pub fn new(congestion: Congestion) -> Control {
+    pub fn new(congestion: Congestion, parameters: BicParameters) -> Control {
         match congestion {
             Congestion::Reno => Control::Reno,
-            Congestion::Bic => Control::Bic(Bic::default()),
+            Congestion::Bic => Control::Bic(Bic::new(parameters)),
             Congestion::Cubic => Control::Cubic(Cubic::default()),
             Congestion::Vegas => Control::Vegas(Vegas::default()),
         }
@@ -78,8 +81,24 @@ impl Control {
         let doubled = window.ssthresh.saturating_mul(2).min(CWND_MAX);
         match self {
             Control::Reno | Control::Vegas(_) => window.cwnd.max(doubled),
-            Control::Bic(bic) => window.cwnd.max(bic.last_max),
+            Control::Bic(bic) => bic.cwnd_before_loss(window.cwnd, doubled),
             Control::Cubic(cubic) => window.cwnd.max(cubic.cwnd_at_loss),
+        }
+    }
+
+    /// Returns the window below which rate halving does not go by itself.
+    pub fn least_while_halving(&self, window: &Window) -> u32 {
+        match self {
+            Control::Reno => window.ssthresh / 2,
+            Control::Bic(bic) => bic.least_while_halving(window.ssthresh),
+            Control::Cubic(_) | Control::Vegas(_) => window.ssthresh,
+        }
+    }
+
+    /// Adds the delay of an acknowledgement of new data.
+    pub fn on_delay(&mut self, sample: &DelaySample) {
+        if let Control::Bic(bic) = self {
+            bic.on_delay(sample);
         }
     }
 
@@ -87,7 +106,7 @@ impl Control {
     pub fn on_timeout(&mut self) {
         match self {
             Control::Reno => {}
-            Control::Bic(bic) => *bic = Bic::default(),
+            Control::Bic(bic) => bic.reset(),
             Control::Cubic(cubic) => cubic.on_timeout(),
             Control::Vegas(vegas) => vegas.on_timeout(),
         }

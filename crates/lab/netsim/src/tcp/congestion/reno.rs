@@ -4,7 +4,7 @@
 use super::window::{Counting, Window, additive};
 
 pub(super) fn avoid(window: &mut Window, counting: Counting, segments: u32) {
-    if let Counting::AcksOfBytes { mss_bytes } = counting {
+    if let Counting::AcksOfBytes { mss_bytes, .. } = counting {
         let whole = u64::from(window.cwnd) * u64::from(mss_bytes);
         if window.abc_bytes >= whole {
             window.abc_bytes -= whole;

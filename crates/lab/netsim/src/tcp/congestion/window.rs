@@ -22,6 +22,15 @@ impl Window {
         self.cwnd < self.ssthresh || (at_threshold && self.cwnd == self.ssthresh)
     }
 
+    /// Counts a whole window, and grows for each whole window counted.
+    pub(super) fn count_whole_window(&mut self) {
+        self.count += self.cwnd;
+        while self.count >= self.cwnd {
+            self.count -= self.cwnd;
+            self.grow();
+        }
+    }
+
     pub(super) fn grow(&mut self) {
         self.cwnd = (self.cwnd + 1).min(CWND_MAX);
     }
@@ -35,7 +44,13 @@ pub(crate) enum Counting {
     Acks,
     /// The same, but slow start waits for a segment's worth of bytes, and Reno's
     /// congestion avoidance for a window's worth (RFC 3465 with L of one segment).
-    AcksOfBytes { mss_bytes: u32 },
+    AcksOfBytes {
+        /// A segment's bytes.
+        mss_bytes: u32,
+        /// Whether slow start, too, grows the window by its counter: it then uses up what
+        /// congestion avoidance has counted beyond a whole window.
+        keeps_count: bool,
+    },
     /// Each acknowledged segment counts.
     Segments,
 }
@@ -58,7 +73,6 @@ pub(crate) struct Acked {
 /// Grows the window by one segment after every `per` counted. The older kernels
 /// compare before they count, so the window grows one acknowledgement later.
 pub(super) fn additive(window: &mut Window, counting: Counting, per: u32, segments: u32) {
-    let per = per.max(1);
     if !matches!(counting, Counting::Segments) {
         if window.count >= per {
             window.count = 0;
@@ -68,6 +82,7 @@ pub(super) fn additive(window: &mut Window, counting: Counting, per: u32, segmen
         }
         return;
     }
+    let per = per.max(1);
     window.count = window.count.saturating_add(segments);
     let grown = window.count / per;
     window.count -= grown * per;

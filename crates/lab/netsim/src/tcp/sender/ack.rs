@@ -6,7 +6,7 @@ use units::clock::{Span, Time};
 
 use super::queue::tag;
 use super::{Sender, State};
-use crate::tcp::congestion::{Acked, Counting};
+use crate::tcp::congestion::{Acked, Counting, DelaySample};
 use crate::tcp::segment::Segment;
 use crate::tcp::variant::Recovery;
 
@@ -48,7 +48,8 @@ impl AckFacts {
 #[derive(Default)]
 struct Cleaned {
     segments: u32,
-    /// When the latest of them that was never retransmitted was sent.
+    /// When the latest of them that was never retransmitted was sent; the older kernels take
+    /// the first.
     sent_at: Option<Time>,
     any_retransmitted: bool,
 }
@@ -93,13 +94,16 @@ impl Sender {
         }
         self.una = segment.ack;
         self.probes = 0;
-        if self.queue.len() == 0 {
+        let idle = self.queue.len() == 0;
+        if !idle || !self.reduces_in_proportion() {
+            self.take_blocks(now, segment, &mut news);
+        }
+        if idle {
             self.restart_timer(now);
             observer.observe(now, Moment::Ack, &self.vars());
             return;
         }
 
-        self.take_blocks(now, segment, &mut news);
         observer.observe(now, Moment::Scoreboard, &self.vars());
         news.prior_in_flight = self.in_flight();
         let cleaned = self.clean_queue(now, &mut news);
@@ -132,12 +136,12 @@ impl Sender {
         let dubious =
             news.is_duplicate() || news.sacked || news.lost > 0 || self.state != State::Open;
         if !dubious {
-            self.grow(now, &news);
+            self.grow(now, &news, true);
             return;
         }
         let may_raise = !matches!(self.state, State::Recovery | State::Cwr);
         if news.acked && may_raise {
-            self.grow(now, &news);
+            self.grow(now, &news, false);
         }
         self.alert(now, &news);
     }
@@ -158,14 +162,20 @@ impl Sender {
         }
     }
 
-    fn grow(&mut self, now: Time, news: &AckFacts) {
-        if !news.acked || !self.is_cwnd_limited(news.prior_in_flight) {
+    fn grow(&mut self, now: Time, news: &AckFacts, calm: bool) {
+        if !news.acked {
+            return;
+        }
+        self.stamp_window(now);
+        self.note_delay(now, calm);
+        if !self.is_cwnd_limited(news.prior_in_flight) {
             return;
         }
         let counting = match self.variant() {
             variant if variant.recovery == Recovery::RackPrr => Counting::Segments,
             variant if variant.abc => Counting::AcksOfBytes {
                 mss_bytes: self.config.mss_bytes,
+                keeps_count: variant.slow_start_counts,
             },
             _ => Counting::Acks,
         };
@@ -181,6 +191,17 @@ impl Sender {
         self.control.on_acked(&mut self.window, &acked);
     }
 
+    /// Passes the delay of an acknowledgement of new data to congestion control.
+    fn note_delay(&mut self, now: Time, calm: bool) {
+        let echo = self.last_echo.filter(|&echo| calm && echo > 0);
+        let delay_ticks = echo.map(|echo| u64::from(self.ticks(now).wrapping_sub(echo)));
+        self.control.on_delay(&DelaySample {
+            now,
+            delay_ticks,
+            srtt8_ticks: self.rtt.srtt8_units(),
+        });
+    }
+
     /// Removes the acknowledged packets from the queue.
     fn clean_queue(&mut self, now: Time, news: &mut AckFacts) -> Cleaned {
         let mut cleaned = Cleaned::default();
@@ -189,7 +210,8 @@ impl Sender {
             if packet.has(tag::EVER) {
                 cleaned.any_retransmitted = true;
             } else {
-                cleaned.sent_at = Some(packet.sent_at);
+                let first = cleaned.sent_at.filter(|_| !self.reduces_in_proportion());
+                cleaned.sent_at = Some(first.unwrap_or(packet.sent_at));
             }
             if !packet.has(tag::SACKED) {
                 news.delivered += 1;
@@ -202,8 +224,7 @@ impl Sender {
             self.fackets = self.fackets.saturating_sub(cleaned.segments);
             if !self.is_rack() {
                 self.sack.forget_hint();
-                self.retransmit_mark = self.queue.head();
-                self.retransmit_seen = 0;
+                self.forget_marks();
             }
         }
         if !self.config.sack && cleaned.segments > 0 {

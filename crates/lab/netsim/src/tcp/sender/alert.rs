@@ -7,6 +7,7 @@ use units::clock::Time;
 use super::ack::AckFacts;
 use super::queue::tag;
 use super::{Sender, State};
+use crate::tcp::variant::SackScan;
 
 /// Number of segments beyond those in flight that may leave at once.
 const BURST: u32 = 3;
@@ -36,7 +37,7 @@ impl Sender {
         }
         if self.state == State::Open {
             self.retrans_time = None;
-        } else if self.una >= self.high_seq && self.leave_state() {
+        } else if self.una >= self.high_seq && self.leave_state(now) {
             return;
         }
         self.act_on_state(now, news);
@@ -54,8 +55,11 @@ impl Sender {
         for number in self.queue.head()..self.queue.tail() {
             self.queue.clear(number, tag::SACKED);
         }
-        self.sack.remember(&[]);
+        if self.is_rack() {
+            self.sack.remember(&[]);
+        }
         self.enter_loss(now);
+        self.undo_marker = None;
         self.retransmits += 1;
         self.send_head = true;
         self.restart_timer(now);
@@ -63,23 +67,23 @@ impl Sender {
 
     /// Leaves the state, because the recovery point is reached. Returns whether
     /// processing of the acknowledgement ends here.
-    fn leave_state(&mut self) -> bool {
+    fn leave_state(&mut self, now: Time) -> bool {
         match self.state {
             State::Open => {}
             State::Loss => {
                 self.retransmits = 0;
-                return self.undo_recovery();
+                return self.undo_recovery(now);
             }
             State::Cwr => {
                 // Data beyond the recovery point must be acknowledged: otherwise a
                 // window of duplicates could reduce the window twice.
                 if self.una != self.high_seq {
-                    self.complete_reduction();
+                    self.complete_reduction(now);
                     self.state = State::Open;
                 }
             }
             State::Disorder => {
-                self.undo_by_dsack();
+                self.undo_by_dsack(now);
                 if self.undo_marker.is_none() || !self.config.sack || self.una != self.high_seq {
                     self.undo_marker = None;
                     self.state = State::Open;
@@ -89,10 +93,10 @@ impl Sender {
                 if !self.config.sack {
                     self.dupacks = 0;
                 }
-                if self.undo_recovery() {
+                if self.undo_recovery(now) {
                     return true;
                 }
-                self.complete_reduction();
+                self.complete_reduction(now);
                 self.rack_recovered();
             }
         }
@@ -111,15 +115,15 @@ impl Sender {
                     if !self.config.sack {
                         self.uncount_duplicates(news);
                     }
-                    mark = self.undo_partial(news.acked_segments);
+                    mark = self.undo_partial(now, news.acked_segments);
                 }
             }
             State::Loss => {
                 if news.acked {
                     self.retransmits = 0;
                 }
-                if !self.undo_loss() {
-                    self.moderate();
+                if !self.undo_loss(now) {
+                    self.moderate(now);
                     self.repairing = true;
                     return;
                 }
@@ -136,7 +140,7 @@ impl Sender {
         if !self.is_rack() && (mark || self.is_head_timed_out(now)) {
             self.update_scoreboard(now);
         }
-        self.reduce(news);
+        self.reduce(now, news);
         self.repairing = true;
     }
 
@@ -152,10 +156,10 @@ impl Sender {
             }
         }
         if self.state == State::Disorder {
-            self.undo_by_dsack();
+            self.undo_by_dsack(now);
         }
         if !self.is_time_to_recover(now) {
-            self.try_to_open(news);
+            self.try_to_open(now, news);
             return false;
         }
         self.enter_recovery();
@@ -169,12 +173,7 @@ impl Sender {
         if self.is_rack() {
             return false;
         }
-        let seen = if self.config.sack {
-            self.fackets
-        } else {
-            self.dupacks + 1
-        };
-        if seen > self.reordering || self.is_head_timed_out(now) {
+        if self.seen_to() > self.reordering || self.is_head_timed_out(now) {
             return true;
         }
         // Too few packets are out to show as much reordering, and no new one may be
@@ -185,11 +184,20 @@ impl Sender {
             && !self.may_send_new()
     }
 
+    /// Returns the number of packets up to the highest that arrived, as far as is known.
+    pub(super) fn seen_to(&self) -> u32 {
+        if self.config.sack {
+            self.fackets
+        } else {
+            self.dupacks + 1
+        }
+    }
+
     fn enter_recovery(&mut self) {
         self.high_seq = self.nxt;
         self.prior_ssthresh = None;
         self.undo_marker = Some(self.una);
-        self.undo_retrans = self.queue.retrans();
+        self.undo_retrans = self.queue.retrans() as i32;
         if self.state < State::Cwr {
             self.prior_ssthresh = Some(self.current_threshold());
             self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
@@ -225,12 +233,12 @@ impl Sender {
     }
 
     /// Changes to Open if nothing is out of order, otherwise to Disorder.
-    fn try_to_open(&mut self, news: &AckFacts) {
+    fn try_to_open(&mut self, now: Time, news: &AckFacts) {
         if self.queue.retrans() == 0 {
             self.retrans_time = None;
         }
         if self.state == State::Cwr {
-            self.reduce(news);
+            self.reduce(now, news);
             return;
         }
         let disorder =
@@ -244,12 +252,12 @@ impl Sender {
             self.state = state;
             self.high_seq = self.nxt;
         }
-        self.moderate();
+        self.moderate(now);
     }
 
     /// Enters CWR because the local queue was full: the window is reduced as after
     /// a loss, although nothing is lost.
-    pub(super) fn enter_cwr(&mut self) {
+    pub(super) fn enter_cwr(&mut self, now: Time) {
         self.prior_ssthresh = None;
         self.window.abc_bytes = 0;
         if self.state >= State::Cwr {
@@ -260,8 +268,9 @@ impl Sender {
         self.window.ssthresh = self.control.threshold_after_loss(self.window.cwnd);
         self.prr.begin(self.window.cwnd);
         if !self.reduces_in_proportion() {
-            self.window.cwnd = self.window.cwnd.min(self.in_flight() + 1);
+            self.window.cwnd = self.window.cwnd.min(self.in_flight().wrapping_add(1));
         }
+        self.stamp_window(now);
         self.window.count = 0;
         self.high_seq = self.nxt;
         self.state = State::Cwr;
@@ -281,6 +290,7 @@ impl Sender {
         self.control.on_timeout();
         self.prr.end();
         self.window.cwnd = 1;
+        self.stamp_window(now);
         self.window.count = 0;
         self.window.abc_bytes = 0;
         self.undo_retrans = 0;
@@ -317,6 +327,7 @@ impl Sender {
     pub(super) fn forget_marks(&mut self) {
         let head = self.queue.head();
         self.lost_mark = head;
+        self.timed_out_mark = None;
         self.retransmit_mark = head;
         self.retransmit_seen = 0;
         self.forward_mark = head;
@@ -345,24 +356,40 @@ impl Sender {
             .is_some_and(|packet| now.since(packet.sent_at) > self.rtt.rto())
     }
 
-    /// Marks lost the packets far enough below the highest SACKed one, and those
-    /// that have been out for longer than a timeout.
+    /// Marks lost the packets far enough below the highest SACKed one (without forward
+    /// acknowledgement only the head) and, if the head has been out for longer than a timeout,
+    /// those that have been, too.
     fn update_scoreboard(&mut self, now: Time) {
-        let packets = if self.config.sack {
+        let packets = if self.config.sack && self.fack {
             self.fackets.saturating_sub(self.reordering).max(1)
         } else {
             1
         };
         self.mark_head_lost(packets);
-        if !self.config.sack {
+        let searched = self.config.sack || self.variant().sack_scan == SackScan::WholeQueue;
+        if searched && self.is_head_timed_out(now) {
+            self.mark_timed_out(now);
+        }
+    }
+
+    /// Marks timed-out packets lost. The kernels with hints stop at the first that is not
+    /// timed out, and go on there the next time, if the queue's head is still the same.
+    fn mark_timed_out(&mut self, now: Time) {
+        if self.variant().sack_scan == SackScan::WholeQueue {
+            for number in self.queue.head()..self.queue.tail() {
+                if self.is_timed_out(now, number) {
+                    self.mark_lost(number);
+                }
+            }
             return;
         }
-        let mut number = self.lost_mark.max(self.queue.head());
+        let mut number = self.timed_out_mark.unwrap_or(self.queue.head());
         while self.is_timed_out(now, number) {
             self.mark_lost(number);
             number += 1;
-            self.lost_mark = number;
         }
+        let at_end = number == self.queue.tail() && !self.has_new();
+        self.timed_out_mark = Some(if at_end { u64::MAX } else { number });
     }
 
     /// Marks lost the untagged packets among the first `packets`, up to the
@@ -402,29 +429,31 @@ impl Sender {
     }
 
     /// Reduces the window, by the method of the variant.
-    fn reduce(&mut self, news: &AckFacts) {
+    fn reduce(&mut self, now: Time, news: &AckFacts) {
         if self.reduces_in_proportion() {
             self.reduce_in_proportion(news);
         } else {
-            self.halve_rate();
+            self.halve_rate(now);
         }
     }
 
     /// Rate halving: reduces the window by one for every second acknowledgement
-    /// down to the threshold, and to at most one above what is in flight. The
-    /// latter pins the window at one when many packets are found lost at once.
-    fn halve_rate(&mut self) {
+    /// down to the threshold (Reno: to half of it), and to at most one above what is in
+    /// flight. The latter pins the window at one when many packets are found lost at once.
+    fn halve_rate(&mut self, now: Time) {
         let counted = self.window.count + 1;
         self.window.count = counted % 2;
-        if counted >= 2 && self.window.cwnd > self.window.ssthresh {
+        let least = self.control.least_while_halving(&self.window);
+        if counted >= 2 && self.window.cwnd > least {
             self.window.cwnd -= 1;
         }
-        self.window.cwnd = self.window.cwnd.min(self.in_flight() + 1);
+        self.window.cwnd = self.window.cwnd.min(self.in_flight().wrapping_add(1));
+        self.stamp_window(now);
     }
 
     /// Ends the reduction. With rate halving the window may be far below the
     /// threshold by then; with RFC 9937 it ends at the threshold.
-    fn complete_reduction(&mut self) {
+    fn complete_reduction(&mut self, now: Time) {
         if self.reduces_in_proportion() {
             if self.prr.is_under_way() {
                 self.window.cwnd = self.window.ssthresh;
@@ -432,15 +461,17 @@ impl Sender {
             self.prr.end();
         } else {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
+            self.stamp_window(now);
         }
     }
 
     /// Limits the window to `BURST` segments above what is in flight, so that no
     /// large burst leaves. Not done with proportional rate reduction.
-    pub(super) fn moderate(&mut self) {
+    pub(super) fn moderate(&mut self, now: Time) {
         if self.reduces_in_proportion() {
             return;
         }
-        self.window.cwnd = self.window.cwnd.min(self.in_flight() + BURST);
+        self.window.cwnd = self.window.cwnd.min(self.in_flight().wrapping_add(BURST));
+        self.stamp_window(now);
     }
 }

@@ -116,7 +116,7 @@ impl Sender {
                 break;
             }
             if packet.has(tag::EVER) && self.undo_marker.is_some() {
-                self.undo_retrans = self.undo_retrans.saturating_sub(1);
+                self.undo_retrans = (self.undo_retrans - 1).max(0);
             }
             number += 1;
         }

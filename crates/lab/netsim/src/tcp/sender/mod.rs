@@ -4,6 +4,7 @@
 mod ack;
 mod alert;
 mod detect;
+mod internals;
 mod last_transmit;
 mod prr;
 mod queue;
@@ -19,8 +20,10 @@ mod timers;
 mod transmit;
 mod undo;
 mod usage;
+mod validation;
 mod window_use;
 
+pub use internals::Internals;
 use last_transmit::LastTransmit;
 use prr::Prr;
 use queue::Queue;
@@ -29,6 +32,7 @@ use rtt::Rtt;
 use sack_memory::SackMemory;
 use sender_log::variables::{Moment, Observer, State, Vars};
 use units::clock::{Span, Time};
+use validation::Validation;
 use window_use::Usage;
 
 use crate::tcp::config::SenderConfig;
@@ -65,8 +69,9 @@ pub struct Sender {
     peer_window: u64,
     queue: Queue,
     usage: Usage,
-    /// When new data was last sent.
-    last_new: Time,
+    /// When data was last sent: new data, and in the older kernels any.
+    last_data: Time,
+    validation: Validation,
 
     window: Window,
     control: Control,
@@ -80,11 +85,16 @@ pub struct Sender {
     dupacks: u32,
     /// Reordering estimate, in segments.
     reordering: u32,
+    /// Whether everything up to the highest SACKed packet that is not SACKed itself counts as
+    /// lost. The older kernels stop doing so for good once they have seen reordering.
+    fack: bool,
     sack: SackMemory,
     rack: Rack,
     prr: Prr,
     /// All packets below this one have been examined for marking as lost.
     lost_mark: u64,
+    /// Packet from which the search for timed-out packets continues.
+    timed_out_mark: Option<u64>,
     /// No packet below this one waits for its retransmission.
     retransmit_mark: u64,
     /// Number of lost packets below `retransmit_mark`.
@@ -97,7 +107,7 @@ pub struct Sender {
     /// `una` at the reduction, while the reduction can be undone.
     undo_marker: Option<u64>,
     /// Retransmissions since the reduction, less those reported as received twice.
-    undo_retrans: u32,
+    undo_retrans: i32,
     /// When the first of these retransmissions was sent.
     retrans_time: Option<Time>,
     /// Timestamp echo of the last acknowledgement, in ticks.
@@ -130,7 +140,9 @@ impl Sender {
     /// Makes a sender whose connection has just been established.
     #[must_use]
     pub fn new(config: &SenderConfig) -> Sender {
-        let mut rtt = Rtt::new(config.rto_min, config.rto_initial);
+        let old = config.variant.recovery != Recovery::RackPrr;
+        let unit = if old { config.tick } else { Span::from_ns(1) };
+        let mut rtt = Rtt::new(config.rto_min, config.rto_initial, unit);
         if let Some(handshake) = config.handshake_rtt {
             rtt.sample(handshake, 0, 0);
         }
@@ -142,23 +154,26 @@ impl Sender {
             peer_window: config.initial_window_bytes,
             queue: Queue::default(),
             usage: Usage::default(),
-            last_new: Time::START,
+            last_data: Time::START,
+            validation: Validation::default(),
             window: Window {
                 cwnd: config.initial_cwnd.max(1),
                 ssthresh: config.initial_ssthresh.max(2),
                 count: 0,
                 abc_bytes: 0,
             },
-            control: Control::new(config.congestion),
+            control: Control::new(config.congestion, config.variant.bic),
             state: State::Open,
             high_seq: 0,
             fackets: 0,
             dupacks: 0,
             reordering: config.reordering,
+            fack: true,
             sack: SackMemory::default(),
             rack: Rack::default(),
             prr: Prr::default(),
             lost_mark: 0,
+            timed_out_mark: None,
             retransmit_mark: 0,
             retransmit_seen: 0,
             forward_mark: 0,
@@ -247,7 +262,7 @@ impl Sender {
     /// [`poll_transmit`](Sender::poll_transmit) returned last and dropped another. As
     /// in Linux the window is reduced as after a loss, at most once each round trip.
     pub fn on_local_congestion<O: Observer + ?Sized>(&mut self, now: Time, observer: &mut O) {
-        self.enter_cwr();
+        self.enter_cwr(now);
         observer.observe(now, Moment::LocalDrop, &self.vars());
     }
 
@@ -270,6 +285,16 @@ impl Sender {
         &self.counters
     }
 
+    /// Returns the variables that only a comparison with a kernel needs.
+    #[must_use]
+    pub fn internals(&self) -> Internals {
+        Internals {
+            undo_marker: self.undo_marker,
+            undo_retrans: self.undo_retrans,
+            growth_count: self.window.count,
+        }
+    }
+
     /// Returns the current variables.
     #[must_use]
     pub fn vars(&self) -> Vars {
@@ -285,7 +310,7 @@ impl Sender {
             lost_out: self.queue.lost(),
             retrans_out: self.queue.retrans(),
             fackets_out: self.fackets,
-            in_flight: self.in_flight(),
+            in_flight: (self.in_flight() as i32).max(0) as u32,
             reordering: self.reordering,
             state: self.state,
             srtt: self.rtt.srtt(),
@@ -315,10 +340,16 @@ impl Sender {
     }
 
     /// Returns the estimated number of segments in the network (paper 001, section
-    /// 2).
+    /// 2). Without SACK more can count as gone than are out. The older kernels then compute
+    /// a number less than zero, and take it for a very large one.
     fn in_flight(&self) -> u32 {
         let left = self.sacked_out() + self.queue.lost();
-        self.queue.len().saturating_sub(left) + self.queue.retrans()
+        let out = if self.reduces_in_proportion() {
+            self.queue.len().saturating_sub(left)
+        } else {
+            self.queue.len().wrapping_sub(left)
+        };
+        out.wrapping_add(self.queue.retrans())
     }
 
     fn ticks(&self, at: Time) -> u32 {

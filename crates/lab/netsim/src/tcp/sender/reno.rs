@@ -10,17 +10,18 @@ impl Sender {
     /// unknown which.
     pub(super) fn count_duplicate(&mut self) {
         self.dupacks += 1;
-        self.limit_duplicates();
+        self.limit_duplicates(0);
     }
 
     /// Limits the duplicates to the number of packets that can have arrived. If
-    /// there were more, some packet was reordered.
-    fn limit_duplicates(&mut self) {
+    /// there were more, some packet was reordered. `acked` segments left the queue just
+    /// now.
+    fn limit_duplicates(&mut self, acked: u32) {
         let out = self.queue.len();
         let holes = self.queue.lost().max(1).min(out);
         if self.dupacks + holes > out {
             self.dupacks = out - holes;
-            self.note_reordering(out);
+            self.note_reordering(out + acked);
         }
     }
 
@@ -30,11 +31,15 @@ impl Sender {
         if news.acked_segments > 0 {
             self.dupacks = self.dupacks.saturating_sub(news.acked_segments - 1);
         }
-        self.limit_duplicates();
+        self.limit_duplicates(news.acked_segments);
     }
 
-    /// Raises the reordering estimate to `segments`.
+    /// Raises the reordering estimate to `segments`. Reordering in excess of the estimate
+    /// turns forward acknowledgement off.
     pub(super) fn note_reordering(&mut self, segments: u32) {
-        self.reordering = self.reordering.max(segments.min(super::REORDERING_MAX));
+        if segments > self.reordering {
+            self.reordering = segments.min(super::REORDERING_MAX);
+            self.fack = false;
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::queue::tag;
 use super::sack_memory::{BLOCKS, sort};
 use super::{Sender, State};
 use crate::tcp::segment::{SackBlock, Segment};
-use crate::tcp::variant::{LostRetransmission, SackHint};
+use crate::tcp::variant::{LostRetransmission, SackHint, SackScan};
 
 /// State of the scan for one acknowledgement.
 struct Walk {
@@ -25,6 +25,13 @@ struct Walk {
     lost_retransmission: Option<u64>,
     /// Largest end of all blocks.
     highest_end: u64,
+}
+
+impl Walk {
+    /// Notes that the packet at this place of the queue arrived late.
+    fn note_late(&mut self, place: u32) {
+        self.late = Some(self.late.map_or(place, |late| late.min(place)));
+    }
 }
 
 impl Sender {
@@ -52,38 +59,21 @@ impl Sender {
     }
 
     fn walk_blocks(&mut self, blocks: &[SackBlock], news: &mut AckFacts) {
-        let variant = *self.variant();
-        let seen = self.sack.known();
-        let only_first_grew = self.sack.exchange(blocks);
-        let mut sorted = [SackBlock::default(); BLOCKS];
-        let count = blocks.len().min(BLOCKS);
-        let sorted = &mut sorted[..count];
-        sorted.copy_from_slice(&blocks[..count]);
-        let count = if only_first_grew {
-            1
-        } else {
-            self.sack.hint = None;
-            sort(sorted, blocks, variant.sack_sort);
-            count
-        };
-
         let mut walk = Walk {
-            from: self.sack.hint.unwrap_or(self.queue.head()),
+            from: self.queue.head(),
             prior_fackets: self.fackets,
             late: None,
             lost_retransmission: None,
             highest_end: blocks.iter().map(|block| block.end).max().unwrap_or(0),
         };
-        for &block in sorted.iter().take(count) {
-            if variant.skip_seen_blocks && !only_first_grew && seen.contains(&block) {
-                continue;
+        if self.variant().sack_scan == SackScan::WholeQueue {
+            for (index, &block) in blocks.iter().enumerate() {
+                walk.from = self.queue.head();
+                news.beyond_recovery |= block.end > self.high_seq;
+                self.walk_block(block, news.dsack && index == 0, &mut walk, news);
             }
-            news.beyond_recovery |= block.end > self.high_seq;
-            let is_first = block == blocks[0];
-            self.walk_block(block, news.dsack && is_first, &mut walk, news);
-            if is_first || variant.sack_hint == SackHint::AfterAnyBlock {
-                self.sack.hint = Some(walk.from);
-            }
+        } else {
+            self.walk_with_hint(blocks, &mut walk, news);
         }
         if let Some(end) = walk
             .lost_retransmission
@@ -98,6 +88,37 @@ impl Sender {
         }
     }
 
+    /// Scans the queue once for all the blocks, from the hint on if there is one.
+    fn walk_with_hint(&mut self, blocks: &[SackBlock], walk: &mut Walk, news: &mut AckFacts) {
+        let variant = *self.variant();
+        let seen = self.sack.known();
+        let only_first_grew = self.sack.exchange(blocks, variant.keeps_old_blocks);
+        let mut sorted = [SackBlock::default(); BLOCKS];
+        let count = blocks.len().min(BLOCKS);
+        let sorted = &mut sorted[..count];
+        sorted.copy_from_slice(&blocks[..count]);
+        let (count, first) = if only_first_grew {
+            (1, 0)
+        } else {
+            self.sack.hint = None;
+            (count, sort(sorted, blocks, variant.sack_sort))
+        };
+        walk.from = self.sack.hint.unwrap_or(walk.from);
+        for (index, &block) in sorted.iter().enumerate().take(count) {
+            if variant.skip_seen_blocks && !only_first_grew && seen.contains(&block) {
+                continue;
+            }
+            news.beyond_recovery |= block.end > self.high_seq;
+            let is_first = index == first;
+            let dsack = news.dsack && (is_first || variant.dsack_for_all_blocks);
+            self.walk_block(block, dsack, walk, news);
+            let kept = is_first || variant.sack_hint == SackHint::AfterAnyBlock;
+            if kept && self.queue.len() > 0 {
+                self.sack.hint = Some(walk.from);
+            }
+        }
+    }
+
     /// Scans the queue from where the last scan ended to the block's end.
     fn walk_block(&mut self, block: SackBlock, dsack: bool, walk: &mut Walk, news: &mut AckFacts) {
         let against = match self.variant().lost_retransmission {
@@ -106,21 +127,47 @@ impl Sender {
             LostRetransmission::OwnWalk => None,
         };
         let mut number = walk.from.max(self.queue.head());
-        while let Some(packet) = self.queue.get(number) {
+        while let Some(packet) = self.queue.get(number).copied() {
             if packet.start >= block.end {
                 break;
             }
             self.counters.scoreboard_steps += 1;
+            let inside = block.start <= packet.start && packet.end <= block.end;
+            if inside && dsack && packet.has(tag::EVER) {
+                self.uncount_retransmission(packet.end);
+            }
+            if packet.end <= self.una {
+                self.note_acked(number, inside && dsack, walk);
+                number += 1;
+                continue;
+            }
             let overtaken = |end: &u64| packet.has(tag::RETRANS) && packet.sent_nxt < *end;
             if let Some(end) = against.filter(overtaken) {
                 walk.lost_retransmission = walk.lost_retransmission.max(Some(end));
             }
-            if block.start <= packet.start && packet.end <= block.end {
+            if inside {
                 self.tag_sacked(number, dsack, walk, news);
             }
             number += 1;
         }
         walk.from = number.min(self.queue.tail().saturating_sub(1));
+    }
+
+    /// Examines a packet that is acknowledged and about to leave the queue: it was reordered if
+    /// it was in a hole, or if its retransmission arrived too.
+    fn note_acked(&mut self, number: u64, twice: bool, walk: &mut Walk) {
+        let Some(packet) = self.queue.get(number) else {
+            return;
+        };
+        let place = self.queue.count_to(number);
+        let late = if packet.has(tag::EVER) {
+            twice && packet.has(tag::SACKED)
+        } else {
+            place < walk.prior_fackets && !packet.has(tag::SACKED)
+        };
+        if late {
+            walk.note_late(place);
+        }
     }
 
     /// Marks a packet that a block covers as SACKed.
@@ -129,12 +176,6 @@ impl Sender {
             return;
         };
         let place = self.queue.count_to(number);
-        if dsack && packet.has(tag::EVER) {
-            self.uncount_retransmission(packet.end);
-        }
-        if packet.end <= self.una {
-            return; // acknowledged: it leaves the queue
-        }
         if !packet.has(tag::SACKED) {
             if packet.has(tag::RETRANS) {
                 // If it is not marked lost, its retransmission may still be in
@@ -145,7 +186,7 @@ impl Sender {
                 }
             } else {
                 if !packet.has(tag::EVER) && place < walk.prior_fackets {
-                    walk.late = Some(walk.late.map_or(place, |late| late.min(place)));
+                    walk.note_late(place);
                 }
                 self.queue.clear(number, tag::LOST);
                 self.forget_retransmit_mark(number);
@@ -154,6 +195,8 @@ impl Sender {
             self.fackets = self.fackets.max(place);
             news.sacked = true;
             news.delivered += 1;
+        } else if dsack && packet.has(tag::EVER) {
+            walk.note_late(place);
         }
         if dsack {
             self.queue.clear(number, tag::RETRANS);
@@ -163,7 +206,7 @@ impl Sender {
     /// Uncounts a retransmission that was reported as received twice.
     fn uncount_retransmission(&mut self, end: u64) {
         if self.undo_marker.is_some_and(|marker| end > marker) {
-            self.undo_retrans = self.undo_retrans.saturating_sub(1);
+            self.undo_retrans -= 1;
         }
     }
 
@@ -176,11 +219,20 @@ impl Sender {
                 break;
             }
             self.counters.scoreboard_steps += 1;
-            if packet.has(tag::RETRANS) && packet.sent_nxt < end {
+            let present = packet.end > self.una && packet.has(tag::RETRANS);
+            if present && self.is_overtaken(packet.sent_nxt, end) {
                 self.lose_retransmission(number, news);
             }
             number += 1;
         }
+    }
+
+    /// Returns whether data that arrived up to `end` shows that a retransmission sent when
+    /// `nxt` was `sent_nxt` is lost. Without forward acknowledgement, as much more must have
+    /// arrived as may be reordered.
+    fn is_overtaken(&self, sent_nxt: u64, end: u64) -> bool {
+        let spared = u64::from(self.reordering) * self.mss();
+        sent_nxt < end && (self.fack || end >= sent_nxt + spared)
     }
 
     /// Handles a lost retransmission: marks the packet lost, so that it is
@@ -226,7 +278,7 @@ impl Sender {
             if packet.has(tag::RETRANS) {
                 met += 1;
                 let sent_nxt = packet.sent_nxt;
-                if sent_nxt < upto {
+                if self.is_overtaken(sent_nxt, upto) {
                     self.lose_retransmission(number, news);
                 } else {
                     low = Some(low.map_or(sent_nxt, |low| low.min(sent_nxt)));

@@ -23,15 +23,18 @@ impl SackMemory {
         self.hint = None;
     }
 
-    /// Replaces the cache. Returns whether nothing changed except the end of the
-    /// first block.
-    pub(super) fn exchange(&mut self, blocks: &[SackBlock]) -> bool {
+    /// Replaces the cache, or if `keep` is set as much of it as there are blocks. Returns
+    /// whether nothing changed except the end of the first block.
+    pub(super) fn exchange(&mut self, blocks: &[SackBlock], keep: bool) -> bool {
         let same = |(i, block): (usize, &SackBlock)| {
             let old = self.cache[i];
             old.start == block.start && (i == 0 || old.end == block.end)
         };
         let only_first = blocks.iter().enumerate().all(same);
-        self.remember(blocks);
+        if !keep {
+            self.cache = [SackBlock::default(); BLOCKS];
+        }
+        self.replace(blocks);
         only_first
     }
 
@@ -41,6 +44,10 @@ impl SackMemory {
 
     pub fn remember(&mut self, blocks: &[SackBlock]) {
         self.cache = [SackBlock::default(); BLOCKS];
+        self.replace(blocks);
+    }
+
+    fn replace(&mut self, blocks: &[SackBlock]) {
         for (slot, block) in self.cache.iter_mut().zip(blocks) {
             *slot = *block;
         }
@@ -48,12 +55,16 @@ impl SackMemory {
 }
 
 /// Sorts the blocks by start, in place; `wire` holds them in the order of the
-/// segment.
-pub(super) fn sort(blocks: &mut [SackBlock], wire: &[SackBlock], how: SackSort) {
+/// segment. Returns where the segment's first block should be then.
+pub(super) fn sort(blocks: &mut [SackBlock], wire: &[SackBlock], how: SackSort) -> usize {
+    let mut first = 0;
     for last in (1..blocks.len()).rev() {
         for i in 0..last {
             if blocks[i].start <= blocks[i + 1].start {
                 continue;
+            }
+            if i == first {
+                first = i + 1;
             }
             match how {
                 SackSort::Right => blocks.swap(i, i + 1),
@@ -64,4 +75,5 @@ pub(super) fn sort(blocks: &mut [SackBlock], wire: &[SackBlock], how: SackSort) 
             }
         }
     }
+    first
 }

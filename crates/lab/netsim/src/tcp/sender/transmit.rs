@@ -41,6 +41,7 @@ impl Sender {
         if self.window_has_new() {
             self.note_usage();
         }
+        self.validate_window(now);
         if std::mem::take(&mut self.send_probe) && self.queue.len() == 0 {
             return Some(self.window_probe(now));
         }
@@ -116,6 +117,9 @@ impl Sender {
         };
         self.queue.set(number, tag::RETRANS | tag::EVER);
         self.retrans_time.get_or_insert(now);
+        if !self.reduces_in_proportion() {
+            self.last_data = now;
+        }
         self.undo_retrans += 1;
         self.counters.segments += 1;
         self.counters.retransmits += 1;
@@ -162,7 +166,8 @@ impl Sender {
 
     pub(super) fn send_new(&mut self, now: Time, bytes: u64) -> Segment {
         self.restart_after_idle(now);
-        self.last_new = now;
+        self.last_data = now;
+        self.note_new_data();
         let (end, fin) = self.new_end(bytes);
         let segment = Segment {
             seq: self.nxt,
@@ -241,7 +246,7 @@ impl Sender {
                 if let Some(packet) = self.queue.get_mut(number) {
                     *packet = before;
                 }
-                self.undo_retrans = self.undo_retrans.saturating_sub(1);
+                self.undo_retrans -= 1;
                 self.counters.retransmits -= 1;
                 self.forget_retransmit_mark(number);
                 self.forward_mark = self.forward_mark.min(number);
@@ -249,7 +254,7 @@ impl Sender {
         }
         self.counters.segments -= 1;
         self.prr.on_refused();
-        self.enter_cwr();
+        self.enter_cwr(now);
         self.retry_soon(now);
     }
 }

@@ -3,6 +3,8 @@
 //! retransmission was reported as received twice (RFC 3708), or the original packet
 //! was acknowledged (RFC 3522, by timestamps).
 
+use units::clock::Time;
+
 use super::queue::tag;
 use super::{Sender, State};
 
@@ -21,7 +23,7 @@ impl Sender {
         }
     }
 
-    fn undo_window(&mut self, threshold_too: bool) {
+    fn undo_window(&mut self, now: Time, threshold_too: bool) {
         match self.prior_ssthresh {
             Some(prior) => {
                 self.window.cwnd = self.control.cwnd_before_loss(&self.window);
@@ -32,36 +34,42 @@ impl Sender {
             None => self.window.cwnd = self.window.cwnd.max(self.window.ssthresh),
         }
         self.prr.end();
-        self.moderate();
+        self.moderate(now);
+        self.forget_marks();
+        if !self.is_rack() {
+            self.sack.forget_hint();
+        }
         self.counters.undos += 1;
     }
 
     /// Undoes the reduction, if it was unnecessary, at the recovery point. Returns
     /// whether the state must be kept: without SACK, duplicates of earlier packets
-    /// would start a new recovery.
-    pub(super) fn undo_recovery(&mut self) -> bool {
+    /// would start a new recovery. If the reduction was right, the marker stays, and the
+    /// sender goes on to Disorder for another flight, in which reports of data received twice
+    /// may still undo it.
+    pub(super) fn undo_recovery(&mut self, now: Time) -> bool {
         if self.may_undo() {
-            self.undo_window(true);
+            self.undo_window(now, true);
+            self.undo_marker = None;
         }
-        self.undo_marker = None;
         if self.una == self.high_seq && !self.config.sack {
-            self.moderate();
+            self.moderate(now);
             return true;
         }
         self.state = State::Open;
         false
     }
 
-    pub(super) fn undo_by_dsack(&mut self) {
+    pub(super) fn undo_by_dsack(&mut self, now: Time) {
         if self.undo_marker.is_some() && self.undo_retrans == 0 {
-            self.undo_window(true);
+            self.undo_window(now, true);
             self.undo_marker = None;
         }
     }
 
     /// Undoes the reduction, if it was unnecessary, after a partial acknowledgement
     /// in Recovery. Returns whether more packets are to be marked lost.
-    pub(super) fn undo_partial(&mut self, acked_segments: u32) -> bool {
+    pub(super) fn undo_partial(&mut self, now: Time, acked_segments: u32) -> bool {
         let mark = !self.config.sack || self.fackets > self.reordering;
         if !self.may_undo() {
             return mark;
@@ -69,22 +77,21 @@ impl Sender {
         if self.queue.retrans() == 0 {
             self.retrans_time = None;
         }
-        self.note_reordering(self.fackets + acked_segments);
-        self.undo_window(false);
+        self.note_reordering(self.seen_to() + acked_segments);
+        self.undo_window(now, false);
         false
     }
 
     /// Undoes the reduction, if it was unnecessary, after a timeout. Returns
     /// whether it did.
-    pub(super) fn undo_loss(&mut self) -> bool {
+    pub(super) fn undo_loss(&mut self, now: Time) -> bool {
         if !self.may_undo() {
             return false;
         }
         for number in self.queue.head()..self.queue.tail() {
             self.queue.clear(number, tag::LOST);
         }
-        self.forget_marks();
-        self.undo_window(true);
+        self.undo_window(now, true);
         self.retransmits = 0;
         self.undo_marker = None;
         if self.config.sack {

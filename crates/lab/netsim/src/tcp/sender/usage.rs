@@ -8,10 +8,6 @@ use units::clock::Time;
 use super::window_use::Usage;
 use super::{Sender, State};
 
-/// Segments by which the window may be unfilled in the older kernels and still
-/// count as the limit.
-const BURST: u32 = 3;
-
 impl Sender {
     /// Records the use of the window after a segment was sent, or could not be sent
     /// for lack of window.
@@ -34,7 +30,7 @@ impl Sender {
     /// empty.
     pub(super) fn is_cwnd_limited(&self, in_flight: u32) -> bool {
         if !self.reduces_in_proportion() {
-            return in_flight + BURST >= self.window.cwnd;
+            return in_flight >= self.window.cwnd;
         }
         self.usage.limited
             || (self.window.in_slow_start(false)
@@ -44,10 +40,11 @@ impl Sender {
     /// Reduces the window before new data is sent with nothing out: it is halved
     /// for each retransmission timeout that has passed since.
     pub(super) fn restart_after_idle(&mut self, now: Time) {
-        let idle = now.since(self.last_new);
+        let idle = now.since(self.last_data);
         let rto = self.rtt.rto();
-        let long = idle > rto && self.queue.len() == 0 && self.last_new > Time::START;
-        if !long || !self.config.restart_after_idle || self.state == State::Loss {
+        let long = idle > rto && self.queue.len() == 0 && self.last_data > Time::START;
+        let spared = self.reduces_in_proportion() && self.state == State::Loss;
+        if !long || !self.config.restart_after_idle || spared {
             return;
         }
         self.window.ssthresh = self.current_threshold();
@@ -55,6 +52,9 @@ impl Sender {
         let times = (idle.as_ps() - 1) / rto.as_ps().max(1);
         let halved = self.window.cwnd.checked_shr(times.min(64) as u32);
         self.window.cwnd = halved.unwrap_or(0).max(least);
-        self.window.count = 0;
+        if self.reduces_in_proportion() {
+            self.window.count = 0;
+        }
+        self.forget_use(now);
     }
 }

@@ -4,7 +4,8 @@
 
 use units::clock::Span;
 
-use super::switches::{LostRetransmission, Recovery, SackHint, SackSort, Variant};
+use super::bic::NO_THRESHOLD;
+use super::switches::{LostRetransmission, Recovery, SackHint, SackScan, SackSort, Variant};
 use crate::tcp::algorithm::Congestion;
 
 /// Today's Linux. The switches of the older scoreboard have no effect here.
@@ -14,9 +15,15 @@ pub const RACK: Variant = Variant {
     abc: false,
     abc_counts_in_loss: true,
     sack_sort: SackSort::Right,
+    sack_scan: SackScan::Hints,
     sack_hint: SackHint::AfterFirstBlock,
+    dsack_for_all_blocks: false,
+    keeps_old_blocks: false,
     lost_retransmission: LostRetransmission::OwnWalk,
     skip_seen_blocks: false,
+    slow_start_counts: true,
+    least_used_cwnd: None,
+    bic: NO_THRESHOLD,
     default_congestion: Congestion::Cubic,
     initial_cwnd: 10,
     rto_initial: Span::from_ns(1_000_000_000),

@@ -7,6 +7,7 @@ use units::clock::{Span, Time};
 
 use super::{MSS, config};
 use crate::tcp::sender::Sender;
+use crate::tcp::variant::SackScan;
 use crate::tcp::{Congestion, SackBlock, Segment, SenderConfig, variant};
 
 /// A sequence number near `una`, near `nxt`, at a packet's border or anywhere.
@@ -100,16 +101,22 @@ fn segment(sender: &Sender, event: &Event) -> Option<Segment> {
 fn check(sender: &Sender) -> Result<(), TestCaseError> {
     let vars = sender.vars();
     prop_assert!(sender.queue.consistent());
-    prop_assert!(
-        vars.sacked_out + vars.lost_out <= vars.packets_out,
-        "{vars:?}"
-    );
-    prop_assert_eq!(
-        vars.in_flight,
-        vars.packets_out - vars.sacked_out - vars.lost_out + vars.retrans_out
-    );
+    // Without SACK the kernels without hints mark timed-out packets lost that duplicate
+    // acknowledgements have counted as arrived: more is gone than was out.
+    let counts_twice = !sender.config.sack && sender.variant().sack_scan == SackScan::WholeQueue;
+    if !counts_twice {
+        prop_assert!(
+            vars.sacked_out + vars.lost_out <= vars.packets_out,
+            "{vars:?}"
+        );
+        prop_assert_eq!(
+            vars.in_flight,
+            vars.packets_out - vars.sacked_out - vars.lost_out + vars.retrans_out
+        );
+        prop_assert!(vars.cwnd >= 1);
+    }
     prop_assert!(vars.fackets_out <= vars.packets_out);
-    prop_assert!((1..10_000).contains(&vars.cwnd) && vars.ssthresh >= 1);
+    prop_assert!(vars.cwnd < 10_000 && vars.ssthresh >= 1);
     prop_assert!(vars.una <= vars.nxt);
     prop_assert!(
         vars.packets_out == 0 || sender.next_timer().is_some(),

@@ -3,6 +3,7 @@
 
 mod any_acks;
 mod figures;
+mod older;
 mod rack;
 mod sort;
 
