@@ -44,6 +44,8 @@ fn the_second_half_of_a_transfer_allocates_nothing() {
             ..Path::default()
         };
         let sender = SenderConfig {
+            // The window is at its largest before the first loss.
+            initial_cwnd: 2000,
             initial_ssthresh: 4000,
             ..SenderConfig::new(variant)
         };
