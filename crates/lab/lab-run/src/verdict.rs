@@ -272,7 +272,7 @@ mod tests {
             (Judge::More, 100.0, 94.0, Verdict::Missed),
         ] {
             assert_eq!(
-                judge.of(source, ours, 5.0),
+                judge.of(source, ours, source / 20.0),
                 verdict,
                 "{judge:?} {source} {ours}"
             );
