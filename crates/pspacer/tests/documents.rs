@@ -322,15 +322,18 @@ fn claims_faults(text: &str) -> (Vec<String>, usize) {
 /// Returns the paragraphs, items and rows of a document.
 fn items(text: &str) -> Vec<String> {
     let mut items = vec![String::new()];
-    for (_, line) in prose(text, true) {
+    let mut next = 0;
+    for (number, line) in prose(text, true) {
         let start = line.trim_start();
         let is_new = start.is_empty() || start.starts_with("- ") || start.starts_with("| ");
-        if is_new {
+        // A block of code is between two items, too.
+        if is_new || number != next {
             items.push(String::new());
         }
         let last = items.last_mut().unwrap();
         last.push_str(&line);
         last.push(' ');
+        next = number + 1;
     }
     items
 }
@@ -389,7 +392,7 @@ fn a_figure_that_is_gone_is_found() {
     }
     let items = items("a\nb\n\n- c\n  d\n- e\n");
     let items: Vec<&str> = items.iter().map(|item| item.trim()).collect();
-    assert_eq!(items, ["a b", "", "- c   d", "- e"]);
+    assert_eq!(items, ["", "a b", "", "- c   d", "- e"]);
 }
 
 #[test]

@@ -30,8 +30,9 @@ pub fn numbers(text: &str) -> Vec<String> {
 
 fn number(part: &str) -> Option<String> {
     let part = part.trim_matches(['.', ',', '-']).replace(',', "");
-    let is_number = part.parse::<f64>().is_ok();
-    is_number.then_some(part)
+    // 004 is the name of a paper.
+    let is_name = part.starts_with('0') && part.len() > 1 && !part.contains('.');
+    (!is_name && part.parse::<f64>().is_ok()).then_some(part)
 }
 
 /// Returns the numbers of `sentence` that no number of `text` equals, rounded to as many places. Of
@@ -77,7 +78,7 @@ mod tests {
             ("10,246 ns with 1,000 classes", &["10246", "1000"]),
             ("on x86 and 0.2.0 since 2026-11-24", &[]),
             ("`burst 1600` [16](a-7.md), 8", &["16", "8"]),
-            ("behind 4700b: 3x", &["4700", "3"]),
+            ("behind 4700b: 3x, paper 004, 0.5", &["4700", "3", "0.5"]),
             ("", &[]),
         ] {
             assert_eq!(numbers(text), expected, "{text}");
