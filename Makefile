@@ -26,7 +26,7 @@ help:
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
 	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/contribute/fuzzing.md"
 	@echo "make build              builds the pspacer command and the tc plugin"
-	@echo "make experiments        runs every experiment in full; writes docs/results"
+	@echo "make experiments        runs each experiment whose page is stale in full, then bench and bench-stalls"
 	@echo "make experiments-quick  runs a short form of each experiment, into out/quick"
 	@echo "make bench              measures the scheduler's speed; writes docs/understand/benchmarks.md"
 	@echo "make bench-stalls       measures pspacer stalls; writes docs/understand/stalls-benchmark.md"
@@ -94,8 +94,10 @@ test-debug: setup
 	@tools/setup.sh bc bison flex libelf perl xz
 	cargo test --locked --package vmlab lab_debug:: -- --ignored --nocapture --test-threads 1
 
+# Goes on where it was interrupted: what is fresh is left out. CONTRIBUTING.md says how long it takes.
 experiments: build
 	$(PSPACER) experiments --full
+	@$(MAKE) --no-print-directory bench bench-stalls
 
 experiments-quick: build
 	$(PSPACER) experiments
