@@ -151,7 +151,8 @@ fn what_is_not_modelled_is_named_with_its_line() {
     assert!(said.contains(&place), "{said}");
     let said = refused(&["sim", "run", "tcp-stops-in-the-lab"]);
     assert!(
-        said.contains("tcp-stops-in-the-lab/scenario.toml:") && said.contains("reno, bic, cubic and vegas"),
+        said.contains("tcp-stops-in-the-lab/scenario.toml:")
+            && said.contains("reno, bic, cubic and vegas"),
         "{said}"
     );
     // What makes no difference is reported, not rejected.

@@ -101,7 +101,10 @@ fn the_table_tells_the_kernels_apart() {
         old.stall_max_s > 1.0 && old.time_max_s > 2.0 * newer.time_max_s,
         "{old:?}"
     );
-    assert!(newer.rto_mean >= 2.0 && newer.stall_max_s < 0.5, "{newer:?}");
+    assert!(
+        newer.rto_mean >= 2.0 && newer.stall_max_s < 0.5,
+        "{newer:?}"
+    );
     assert!(
         repaired.rto_mean < newer.rto_mean && repaired.efficiency_min > 0.8,
         "{repaired:?}"

@@ -62,8 +62,8 @@ pub struct Figure {
     pub within: Option<f64>,
     /// Why our value differs, where it does: what an experiment on the page shows.
     pub because: Option<String>,
-    /// How the verdict judges our value; by default it does not.
-    pub judge: Option<Judge>,
+    /// How the verdict judges our value.
+    pub judge: Judge,
 }
 
 /// A number of the source beside ours.
@@ -82,7 +82,7 @@ pub struct Row {
     /// Our value; `None` if it was not measured (the short form leaves cells out).
     pub ours: Option<f64>,
     /// How the verdict judges it.
-    pub judge: Option<Judge>,
+    pub judge: Judge,
     /// How far our value may be from the source's.
     pub tolerance: f64,
     /// Why our value differs, where it does.
@@ -90,9 +90,9 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns the verdict on this figure; `None` if it is not judged, or was not measured.
+    /// Returns the verdict on this figure; `None` if it was not measured.
     pub fn verdict(&self) -> Option<Verdict> {
-        let verdict = self.judge?.of(self.paper, self.ours?, self.tolerance);
+        let verdict = self.judge.of(self.paper, self.ours?, self.tolerance);
         Some(match (verdict, &self.because) {
             (Verdict::Missed, Some(_)) => Verdict::Explained,
             (verdict, _) => verdict,
@@ -135,8 +135,7 @@ impl Paper {
     }
 
     fn check_index(&self) -> Result<()> {
-        self.index
-            .check(self.figures.iter().any(|f| f.judge.is_some()))?;
+        self.index.check(!self.figures.is_empty())?;
         let mut rest = self.index.ours.as_str();
         while let Some((_, after)) = rest.split_once('{') {
             let (name, after) = after.split_once('}').context("[index] `ours`: no \"}\"")?;
@@ -299,7 +298,7 @@ mod tests {
             name: None,
             within: None,
             because: None,
-            judge: None,
+            judge: Judge::Near,
             scenario: None,
             when: BTreeMap::new(),
             window: None,

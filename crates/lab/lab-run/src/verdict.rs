@@ -107,7 +107,7 @@ impl Index {
     ///
     /// # Errors
     /// Names the key that is missing or superfluous.
-    pub fn check(&self, has_judged_figures: bool) -> Result<()> {
+    pub fn check(&self, has_figures: bool) -> Result<()> {
         let is_computed = self.judged_by.is_some();
         ensure!(
             is_computed != self.verdict.is_some(),
@@ -119,8 +119,8 @@ impl Index {
         );
         let is_by_figures = self.judged_by == Some(JudgedBy::Figures);
         ensure!(
-            is_by_figures == has_judged_figures,
-            "[index] `judged_by`: expected \"figures\" exactly where a [[figure]] has `judge`"
+            is_by_figures == has_figures,
+            "[index] `judged_by`: expected \"figures\" exactly where there is a [[figure]]"
         );
         ensure!(
             is_by_figures == self.within_pct.is_some(),

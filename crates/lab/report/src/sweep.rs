@@ -148,6 +148,17 @@ pub fn spread(
     Some([*values.first()?, values[values.len() / 2], *values.last()?])
 }
 
+/// Returns the least value, the mean and the largest value of a metric over the runs of a cell with
+/// one flow; `None` if it has several flows, or ran once.
+#[must_use]
+pub fn over_runs(cell: &CellResult, window: &str, name: &str) -> Option<[f64; 3]> {
+    let mut flows = flows(cell, window);
+    let (flow, other) = (flows.next()?, flows.next());
+    let [least, most] = flow.range(name)?;
+    let mean = flow.get(name)?;
+    other.is_none().then_some([least, mean, most])
+}
+
 /// Parses a value with a unit, as scenarios write it. Returns it in base units: bits per second,
 /// seconds, bytes.
 #[must_use]

@@ -10,6 +10,7 @@ use draw::theme::COLOURS;
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use units::display::short;
 
+use crate::runs;
 use crate::sweep::{self, Varying};
 
 /// Least, median and largest of a metric in one cell.
@@ -88,10 +89,13 @@ pub fn compare(run: &RunResult) -> Option<Figure> {
          all gaps alike, a dot without a bar."
             .to_owned()
     };
-    let caption = format!(
-        "Every cell in the window “{window}”. {reads} A bar across flows reaches from the least to \
-         the largest."
-    );
+    let bar = match runs::count(run) {
+        1 => "A bar across flows reaches from the least to the largest.".to_owned(),
+        runs => format!(
+            "A dot is the mean of {runs} runs, its bar reaches from the least to the largest."
+        ),
+    };
+    let caption = format!("Every cell in the window “{window}”. {reads} {bar}");
     Some(Figure::new("compare", "Cells compared", caption, |width| {
         plot.draw(width)
     }))
@@ -222,26 +226,27 @@ fn transfer_panels(places: &Places<'_>, run: &RunResult) -> Vec<Panel> {
 }
 
 fn tcp_panels(places: &Places<'_>, run: &RunResult, window: &str) -> Vec<Panel> {
-    let of = |metric: fn(&FlowMetrics) -> Option<f64>| {
-        places.table(run, |cell| sweep::spread(cell, window, metric))
-    };
     let panel = |title, values| Panel {
         title,
         marks: &[],
         log: false,
         values,
     };
+    let goodput = |cell: &CellResult| {
+        let bps = sweep::over_runs(cell, window, "goodput_bps");
+        let bps = bps.or_else(|| sweep::spread(cell, window, |m| m.goodput_bps));
+        bps.map(|bps| bps.map(|bps| bps / 1e6))
+    };
+    let dropped = |cell: &CellResult| {
+        let windows = cell.windows.iter();
+        let of_runs = windows.filter_map(|w| sweep::over_runs(cell, &w.name, "dropped"));
+        let of_runs = of_runs.max_by(|a, b| a[1].total_cmp(&b[1]));
+        let count = || sweep::most_in_any_window(cell, "dropped");
+        of_runs.or_else(|| count().map(|count| [count; 3]))
+    };
     let mut panels = vec![
-        panel(
-            "goodput, Mbit/s",
-            of(|m| m.goodput_bps.map(|bps| bps / 1e6)),
-        ),
-        panel(
-            "frames dropped, whole cell",
-            places.table(run, |cell| {
-                sweep::most_in_any_window(cell, "dropped").map(|count| [count; 3])
-            }),
-        ),
+        panel("goodput, Mbit/s", places.table(run, goodput)),
+        panel("frames dropped, whole cell", places.table(run, dropped)),
     ];
     if let Some(flow) = sweep::waiting(run) {
         let waits = |cell: &CellResult| Some(sweep::waits(cell, window, flow)?.map(|us| us / 1e3));
