@@ -149,7 +149,7 @@ fn what_is_not_modelled_is_named_with_its_line() {
     let line = 1 + file.lines().position(|l| l.contains(" cake ")).unwrap();
     let place = format!("experiments/busy-host/scenario.toml:{line}: tc: `cake`");
     assert!(said.contains(&place), "{said}");
-    let said = refused(&["sim", "run", "tcp-stops-in-the-lab"]);
+    let said = refused(&["sim", "run", "tcp-stops-in-the-lab", "--full"]);
     assert!(
         said.contains("tcp-stops-in-the-lab/scenario.toml:")
             && said.contains("reno, bic, cubic and vegas"),

@@ -231,6 +231,9 @@ pub fn human(metric: &str, value: f64) -> String {
         return format!("{} %", number(value * 100.0, 0));
     }
     let is_count = matches!(metric, "dropped" | "frames");
+    if is_count && value.fract() != 0.0 {
+        return format!("{value:.1}"); // the mean of runs
+    }
     if (is_count || metric.ends_with("_bytes")) && value.fract() == 0.0 {
         let unit = if is_count { "" } else { " bytes" };
         return format!("{value:.0}{unit}");
@@ -274,6 +277,7 @@ mod tests {
             ("rate_bps", 7960.0, "7.96 kbit/s"),
             ("efficiency_min", 0.15, "15 %"),
             ("dropped", 5769.0, "5769"),
+            ("dropped", 5769.25, "5769.2"),
             ("rto_mean", 28.0, "28.000"),
             ("gap_p50_bytes", 18038.0, "18038 bytes"),
             ("wait_max_us", 52189.0, "52.189 ms"),

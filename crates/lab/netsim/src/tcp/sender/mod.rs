@@ -32,8 +32,7 @@ use rtt::Rtt;
 use sack_memory::SackMemory;
 use sender_log::variables::{Moment, Observer, State, Vars};
 use units::clock::{Span, Time};
-use validation::Validation;
-use window_use::Usage;
+use window_use::{Usage, Validation};
 
 use crate::tcp::config::SenderConfig;
 use crate::tcp::congestion::{Control, Window};

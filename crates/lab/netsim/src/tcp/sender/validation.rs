@@ -6,17 +6,6 @@ use units::clock::Time;
 
 use super::{Sender, State};
 
-/// How far the congestion window was filled since it was last full or changed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Validation {
-    /// Largest number of packets out.
-    used: u32,
-    /// When the window was last full, or was changed.
-    since: Time,
-    /// Whether new data was sent since the last check.
-    sent_new: bool,
-}
-
 impl Sender {
     /// Notes that the congestion window was changed or examined, which begins a new period.
     pub(super) fn stamp_window(&mut self, now: Time) {
