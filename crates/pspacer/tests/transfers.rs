@@ -124,6 +124,25 @@ fn the_table_tells_the_kernels_apart() {
     assert_eq!(one.stdout, three.stdout);
 }
 
+/// Flows without an end have the metrics of each run, and their bounds hold in each.
+#[test]
+fn the_metrics_of_each_run_are_kept() {
+    let scenario = SCENARIO
+        .replace("bytes = \"100000000b\"\n", "")
+        .replace("duration = \"60s\"", "duration = \"1s\"")
+        .replace("time_mean_s", "rate_bps");
+    let folder = Folder::new("runs", &scenario);
+    folder.run("out", &[]);
+    let text = fs::read_to_string(folder.0.join("out/result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for cell in result["cells"].as_array().unwrap() {
+        let flow = &cell["windows"][0]["flows"][0];
+        let rates = flow["runs"]["rate_bps"].as_array().unwrap();
+        assert_eq!(rates.len(), 4, "{flow}");
+        assert_eq!(rates[0], flow["rate_bps"]);
+    }
+}
+
 #[test]
 fn what_makes_no_table_is_refused() {
     let cases = [
