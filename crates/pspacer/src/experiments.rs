@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer experiments`: runs every experiment, and writes the pages of the results.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use lab_run::experiments::{Plan, ages, run};
 use lab_run::freshness::Age;
 use scenario::result::RunResult;
@@ -33,15 +33,20 @@ pub fn main(args: &Experiments) -> Result<bool> {
     Ok(outcome.ok)
 }
 
-/// Lists what has changed since each page was made. Returns `false` if anything has.
+/// Lists what has changed since each page was made. It is an error if anything has.
 fn stale(args: &Experiments) -> Result<bool> {
     let ages = ages(args.only.as_deref())?;
-    let is_fresh = ages.iter().all(Age::is_fresh);
+    let stale = ages.iter().filter(|age| !age.is_fresh()).count();
+    let judged = || -> Result<bool> {
+        let all = ages.len();
+        ensure!(stale == 0, "{stale} of {all} pages are older than the code");
+        Ok(true)
+    };
     if args.json {
         let rows = ages.iter();
         let rows = rows.map(|age| serde_json::json!({ "page": age.name, "changed": age.changed }));
         print(&format!("{:#}\n", serde_json::Value::from_iter(rows)))?;
-        return Ok(is_fresh);
+        return judged();
     }
     for age in &ages {
         let said = if age.is_fresh() {
@@ -51,7 +56,7 @@ fn stale(args: &Experiments) -> Result<bool> {
         };
         print(&format!("{:<32} {said}\n", age.name))?;
     }
-    Ok(is_fresh)
+    judged()
 }
 
 /// Returns the results of one experiment as one JSON object: the table of its first scenario, and
