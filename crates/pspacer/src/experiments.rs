@@ -3,7 +3,6 @@
 
 use anyhow::{Context, Result, ensure};
 use lab_run::experiments::{Plan, ages, run};
-use lab_run::freshness::Age;
 use scenario::result::RunResult;
 
 use crate::cli::Experiments;
