@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::AddAssign;
 
 use scenario::Scenario;
-use scenario::result::{CellResult, RunResult, WindowResult};
+use scenario::result::{CellResult, FlowResult, RunResult, WindowResult};
 use serde::Deserialize;
 
 use crate::params::words;
@@ -141,17 +141,15 @@ impl Both {
 
     /// Returns the goodputs in `window`, and the frames dropped in the first window.
     fn numbers(&self, cell: &CellResult) -> Option<(Sample, f64)> {
-        let of = |window: &WindowResult| {
-            let mut flows = window.flows.iter();
-            flows.find(|flow| flow.name == self.flow).cloned()
-        };
-        let flow = of(cell.windows.iter().find(|w| w.name == self.window)?)?;
+        let flow = self.flow_in(cell.windows.iter().find(|w| w.name == self.window)?)?;
         let goodputs = flow.runs.get("goodput_bps").cloned();
         let goodputs = goodputs.or_else(|| Some(vec![flow.get("goodput_bps")?]));
-        Some((
-            Sample::new(goodputs?),
-            of(cell.windows.first()?)?.get("dropped")?,
-        ))
+        let dropped = self.flow_in(cell.windows.first()?)?.get("dropped")?;
+        Some((Sample::new(goodputs?), dropped))
+    }
+
+    fn flow_in<'a>(&self, window: &'a WindowResult) -> Option<&'a FlowResult> {
+        window.flows.iter().find(|flow| flow.name == self.flow)
     }
 
     fn why(&self, run: &RunResult, cell: &CellResult) -> Option<&Why> {
@@ -196,7 +194,7 @@ impl Sample {
 
     /// Returns whether two samples are of different distributions, with an error of 5 %
     /// (Kolmogorov and Smirnov, two samples).
-    #[allow(clippy::cast_precision_loss, reason = "at most 1000 runs")]
+    #[allow(clippy::cast_precision_loss, reason = "at most 10,000 runs")]
     fn is_told_from(&self, other: &Self) -> bool {
         const AT_5_PCT: f64 = 1.358;
         let below = |sample: &Self, value: f64| {
@@ -214,7 +212,7 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scenario::result::{FlowMetrics, FlowResult};
+    use scenario::result::FlowMetrics;
 
     fn run(cells: &[(&str, f64)]) -> RunResult {
         let cell = |(shaper, goodput): &(&str, f64)| CellResult {

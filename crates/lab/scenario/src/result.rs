@@ -236,7 +236,7 @@ impl FlowResult {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<f64> {
         match self.runs.get(name) {
-            // There are at most 1000 runs.
+            // There are at most 10,000 runs.
             #[allow(clippy::cast_precision_loss)]
             Some(values) => Some(values.iter().sum::<f64>() / values.len().max(1) as f64),
             None => self.metrics.get(name),

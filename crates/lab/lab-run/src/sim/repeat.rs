@@ -76,7 +76,7 @@ impl<'a, T: Send> Repeated<'a, T> {
     ) -> Result<Self> {
         let room = ResultsDir::open(out, Writer::Run)?;
         let begin = Instant::now();
-        // The scenario has at most 1000 runs.
+        // The scenario has at most 10,000 runs.
         let runs = usize::try_from(scenario.runs).unwrap_or(1).max(1);
         let steps = Steps::of_cells(progress, "simulating", scenario.cells.len() * runs);
         let run_once = |cell: &Cell, run: usize| {

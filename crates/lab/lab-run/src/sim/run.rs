@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::Result;
+use metrics::analyse::CellAnalysis;
 use metrics::curves::Curves;
 use netsim::run::{Ran, run_cell};
 use scenario::result::CellResult;
@@ -12,7 +13,7 @@ use scenario::{Cell, Scenario};
 use vmlab::Event;
 
 use crate::finished::Finished;
-use crate::measure_cell;
+use crate::measure_cell::{self, Sent};
 use crate::progress::Progress;
 use crate::results_dir::ResultsDir;
 use crate::runs;
@@ -106,11 +107,8 @@ fn run_one(one: &OneRun<'_>) -> Result<One> {
 }
 
 /// Measures a further run of a cell, of which no file is kept.
-fn measure_again(cell: &Cell, mut ran: Ran) -> Result<(CellResult, Curves, Senders)> {
-    let displaced = std::mem::take(&mut ran.recorder.displaced);
-    let (sent, tcp) = recorded(cell, ran.recorder, None)?;
-    let mut analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
-    queue_drops::add(cell, &displaced, &mut analysis);
+fn measure_again(cell: &Cell, ran: Ran) -> Result<(CellResult, Curves, Senders)> {
+    let (_, analysis) = analyse(cell, ran, None)?;
     let result = CellResult {
         windows: analysis.windows,
         bounds: analysis.bounds,
@@ -120,15 +118,25 @@ fn measure_again(cell: &Cell, mut ran: Ran) -> Result<(CellResult, Curves, Sende
 }
 
 /// Writes a cell's folder, and measures it.
-fn measure(cell: &Cell, mut ran: Ran, out: &ResultsDir) -> Result<(CellResult, Curves, Senders)> {
+fn measure(cell: &Cell, ran: Ran, out: &ResultsDir) -> Result<(CellResult, Curves, Senders)> {
     let dir = out.folder(&format!("cell-{}", cell.index))?;
     let reports = reports(cell, &ran);
     let senders = Senders::keep(cell, &ran.recorder, (out, &dir))?;
-    let displaced = std::mem::take(&mut ran.recorder.displaced);
-    let (sent, tcp) = recorded(cell, ran.recorder, Some((out, &dir)))?;
-    let mut analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
-    queue_drops::add(cell, &displaced, &mut analysis);
+    let (sent, analysis) = analyse(cell, ran, Some((out, &dir)))?;
     let (mut result, curves) = measure_cell::keep(cell, (out, &dir), &sent, 0, analysis)?;
     result.flow_reports = reports;
     Ok((result, curves, senders))
+}
+
+/// Measures the frames of a run, and writes them into the folder if there is one.
+fn analyse(
+    cell: &Cell,
+    mut ran: Ran,
+    folder: Option<(&ResultsDir, &Path)>,
+) -> Result<(Vec<Sent>, CellAnalysis)> {
+    let displaced = std::mem::take(&mut ran.recorder.displaced);
+    let (sent, tcp) = recorded(cell, ran.recorder, folder)?;
+    let mut analysis = measure_cell::analyse(cell, &sent, &tcp, (0, &[]))?;
+    queue_drops::add(cell, &displaced, &mut analysis);
+    Ok((sent, analysis))
 }
