@@ -7,16 +7,11 @@ use capture::segment::{EncapsulationId, Endpoint, Segment};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Analysis;
+use crate::clock::{Clock, EPOCH_NS};
 use crate::conclude::conclude;
 use crate::connection::{Connection, HALVES_MOST};
 use crate::options::Options;
 use crate::recorder::Recorder;
-
-/// Internal time of the first segment, in ns. It is above 0 because 0 stands for "never".
-const EPOCH_NS: u64 = 1_000_000_000;
-/// The latest time that counts, in ns: about two years after the first segment. A later time in
-/// a hostile file must not overflow a sum.
-const LATEST_NS: u64 = 1 << 56;
 
 /// Both ends, the lower one first, and the VLANs and tunnels around them.
 type Key = (Endpoint, Endpoint, EncapsulationId);
@@ -29,7 +24,7 @@ type Key = (Endpoint, Endpoint, EncapsulationId);
 pub struct Analyser {
     /// The options, shared by all connections, which may be many.
     options: Arc<Options>,
-    start_ns: Option<u64>,
+    clock: Clock,
     by_key: FxHashMap<Key, usize>,
     /// For two ends: their last connections inside VLANs or tunnels. The other direction of
     /// such a connection may be in other VLANs or tunnels.
@@ -47,7 +42,7 @@ impl Analyser {
     pub fn new(options: Options) -> Self {
         Self {
             options: Arc::new(options),
-            start_ns: None,
+            clock: Clock::default(),
             by_key: FxHashMap::default(),
             halves: FxHashMap::default(),
             connections: Vec::new(),
@@ -58,9 +53,7 @@ impl Analyser {
     /// Analyses one segment. Takes constant time, and time for the segments that it
     /// acknowledges.
     pub fn segment(&mut self, segment: &Segment) {
-        let start_ns = *self.start_ns.get_or_insert(segment.time_ns);
-        let since_ns = segment.time_ns.saturating_sub(start_ns);
-        let now = EPOCH_NS + since_ns.min(LATEST_NS);
+        let now = self.clock.at(segment.time_ns);
         let from = usize::from(segment.from > segment.to);
         let ends = if from == 0 {
             [segment.from, segment.to]
@@ -145,7 +138,7 @@ impl Analyser {
     /// Ends the analysis and returns its results.
     #[must_use]
     pub fn finish(self) -> Analysis {
-        let start_ns = self.start_ns.unwrap_or_default();
+        let start_ns = self.clock.start_ns();
         let connections = self.connections.into_iter();
         let connections: Vec<_> = connections
             .map(|connection| conclude(*connection, EPOCH_NS))

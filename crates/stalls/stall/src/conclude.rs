@@ -14,6 +14,8 @@ use crate::verdict::verdict;
 
 /// Ports below this belong to servers.
 const WELL_KNOWN: u16 = 1024;
+/// Segments that no receiver leaves without an acknowledgement of their own.
+const FILTERED_LEAST: u64 = 6;
 
 /// Returns the index of the client's end.
 fn client(connection: &Connection) -> usize {
@@ -88,6 +90,7 @@ fn contexts<'a>(
         knows_roles,
         start_ns,
         is_patchy: is_patchy(flows[index]),
+        is_filtered: is_filtered(flows[index]),
     })
 }
 
@@ -185,6 +188,16 @@ fn is_patchy(flow: &Flow) -> bool {
     counts.unseen_bytes > 0 && counts.unseen_bytes * 1000 > counts.bytes
 }
 
+/// Returns whether the capture was written through a filter that took the receiver's
+/// acknowledgements without data away, such as the name of a protocol above TCP: it has none of
+/// them, and data was answered later than any receiver holds an acknowledgement back, or far less
+/// often than each second segment (RFC 9293, 3.8.6.3).
+fn is_filtered(flow: &Flow) -> bool {
+    let counts = flow.counts();
+    let seldom = counts.data_packets >= 3 * counts.acks + FILTERED_LEAST;
+    counts.acks > 0 && counts.pure_acks == 0 && (counts.late_answers > 0 || seldom)
+}
+
 fn notes(connection: &Connection, flows: [&Flow; 2], vantage: &analysis::Vantage) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |applies: bool, text: String| {
@@ -204,9 +217,19 @@ fn notes(connection: &Connection, flows: [&Flow; 2], vantage: &analysis::Vantage
         ),
     );
     for (flow, to) in flows.into_iter().zip(["server", "client"]) {
+        notes.extend(filter_note(flow, to));
         notes.extend(flow_notes(flow, to));
     }
     notes
+}
+
+fn filter_note(flow: &Flow, to: &str) -> Option<String> {
+    is_filtered(flow).then(|| {
+        format!(
+            "no acknowledgement without data from the {to} was captured, as through a display \
+             filter: only repairs and late answers to the {to} are judged"
+        )
+    })
 }
 
 fn flow_notes(flow: &Flow, to: &str) -> Vec<String> {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use capture::segment::{Endpoint, Flags, HostDirection, Segment};
+use units::time::NS_PER_S;
 
 use crate::direction::Direction;
 use crate::flow::Flow;
@@ -136,10 +137,13 @@ impl Connection {
         } else if flags.any(Flags::SYN) {
             self.on_syn(at, from, segment);
         } else {
+            let own = &mut self.flows[from];
+            let identified = own.ip_ids.next(segment);
+            let is_below_window = own.is_passed_by(segment);
             if flags.any(Flags::ACK) {
                 self.on_first_ack(at, from);
                 if let Some(flow) = self.flows.get_mut(other) {
-                    flow.on_ack(at, segment);
+                    flow.on_ack(at, segment, identified, is_below_window);
                 }
             }
             let peer = &self.flows[other];
@@ -276,9 +280,12 @@ impl Connection {
         if !once {
             return;
         }
+        // What takes longer than the first timer of a SYN (RFC 6298, 2.1) was a host's time, or
+        // a repeat answered that was not captured.
         let between = |from: Option<At>, to: Option<At>| {
             from.zip(to)
                 .map(|(from, to)| to.now.saturating_sub(from.now))
+                .filter(|&ns| ns < NS_PER_S)
         };
         let to_server = between(handshake.syn, handshake.syn_ack);
         let to_client = between(handshake.syn_ack, handshake.ack);

@@ -12,14 +12,11 @@ use rustc_hash::FxHashMap;
 use units::time::NS_PER_S;
 
 use crate::analysis::{self, Stall};
+use crate::clock::{Clock, EPOCH_NS};
 use crate::conclude::{conclude, settled};
 use crate::connection::{Connection, HALVES_MOST};
 use crate::options::Options;
 
-/// Internal time of the first segment, in ns, as in the analysis of whole captures.
-const EPOCH_NS: u64 = 1_000_000_000;
-/// The latest time that counts, in ns.
-const LATEST_NS: u64 = 1 << 56;
 /// How long a connection that is over is kept, ns: copies of its last segments still belong to
 /// it.
 const LINGER_NS: u64 = 5 * NS_PER_S;
@@ -116,7 +113,7 @@ struct Followed {
 pub struct Follower {
     options: Arc<Options>,
     limits: Limits,
-    start_ns: Option<u64>,
+    clock: Clock,
     now_ns: u64,
     connections: FxHashMap<Key, Box<Followed>>,
     /// For a direction that is inside other VLANs or tunnels than the connection's first segment:
@@ -137,7 +134,7 @@ impl Follower {
         Self {
             options: Arc::new(options),
             limits,
-            start_ns: None,
+            clock: Clock::default(),
             now_ns: 0,
             connections: FxHashMap::default(),
             other_keys: FxHashMap::default(),
@@ -165,7 +162,7 @@ impl Follower {
     /// count from it.
     #[must_use]
     pub fn start_ns(&self) -> u64 {
-        self.start_ns.unwrap_or_default()
+        self.clock.start_ns()
     }
 
     /// Takes what there is to report.
@@ -176,9 +173,7 @@ impl Follower {
     /// Analyses one segment. Takes constant time in the mean, and time for the segments that it
     /// acknowledges.
     pub fn segment(&mut self, segment: &Segment) {
-        let start_ns = *self.start_ns.get_or_insert(segment.time_ns);
-        let since_ns = segment.time_ns.saturating_sub(start_ns).min(LATEST_NS);
-        let now_ns = EPOCH_NS + since_ns;
+        let now_ns = self.clock.at(segment.time_ns);
         self.now_ns = self.now_ns.max(now_ns);
         let from = usize::from(segment.from > segment.to);
         let ends = match from {

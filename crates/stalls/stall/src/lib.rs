@@ -15,6 +15,7 @@ mod by_cause;
 mod by_host_pair;
 pub mod captures;
 mod cause;
+mod clock;
 mod conclude;
 mod connection;
 mod direction;

@@ -2,7 +2,9 @@
 //! What the fuzzer has found worth keeping costs no more than it may
 //! (docs/contribute/fuzzing.md). Nothing runs beside the one test of this file.
 
-use crate::any_cost;
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod any_cost;
 
 #[test]
 fn the_corpus_costs_what_it_may() {

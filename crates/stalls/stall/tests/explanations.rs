@@ -174,7 +174,8 @@ fn a_lost_acknowledgement_is_over_when_it_is_repeated() {
     ));
     let lost = of(&found, Cause::AckLoss).unwrap();
     assert_eq!(lost.duration_ns, 400_000_000, "{lost:#?}");
-    assert_eq!(lost.confidence, Confidence::High);
+    // Nothing that the sender echoes tells whether it came later.
+    assert_eq!(lost.confidence, Confidence::Medium);
 }
 
 /// A probe that nothing answered: packets of the receiver were lost, and one of them may have

@@ -8,15 +8,14 @@
     reason = "tests fail that way"
 )]
 
-mod any_cost;
 mod by_cause;
 mod causes;
 mod connections;
 mod cost;
-mod cost_corpus;
 mod encapsulations;
 mod explanations;
 mod follow;
+mod foreign;
 mod late;
 mod limits;
 mod proof;

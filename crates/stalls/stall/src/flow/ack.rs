@@ -2,27 +2,44 @@
 //! Processes what the receiver says: acknowledgements, SACK blocks, windows.
 
 use capture::segment::{Flags, Segment};
+use units::time::NS_PER_MS;
 
 use super::Flow;
 use super::at::At;
 use super::data::PROBE_ANSWER_NS;
 use super::facts::{Answered, Closed};
+use super::ip_ids::Identified;
 use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
 use crate::history::What;
 
+/// The longest time for which a receiver holds an acknowledgement back, with what a host adds.
+const HELD_BACK_MOST_NS: u64 = 1000 * NS_PER_MS;
+/// An acknowledgement may lie so far beyond the window that the capture shows: it may lack an
+/// update of it.
+const BEYOND_BYTES: u64 = 1 << 20;
+
 impl Flow {
     /// Processes a segment of the receiver that has an acknowledgement and is no reset.
-    pub(crate) fn on_ack(&mut self, at: At, segment: &Segment) {
-        if let Some(timestamps) = segment.timestamps {
-            self.sender_side.acknowledged(timestamps.value, at.now);
-        }
+    ///
+    /// `is_below_window`: its number lies below what the sender has of the other direction.
+    pub(crate) fn on_ack(
+        &mut self,
+        at: At,
+        segment: &Segment,
+        identified: Identified,
+        is_below_window: bool,
+    ) {
         let near = self.nxt;
         let ack = self.sequence.offset(segment.ack, near);
-        if ack > self.nxt + FAR || ack + FAR < self.una {
+        if ack > self.nxt + FAR || ack + FAR < self.una || self.is_unheard_of(ack) {
             self.counts.jumps += 1;
             return;
+        }
+        if let Some(timestamps) = segment.timestamps {
+            self.sender_side.acknowledged(timestamps.value, at.now);
+            self.gap.known.replied(timestamps.value);
         }
         if !self.has_ack {
             self.has_ack = true;
@@ -31,6 +48,8 @@ impl Flow {
         let mut pause = self.pause_until_ack(at);
         if let Some(facts) = &mut pause {
             facts.ended_by_peer_data = segment.payload_bytes > 0;
+            facts.reported_twice = self.reports_repair(segment, ack);
+            facts.answers_sent = identified.sent;
         }
         self.note_receiver(at, segment);
         let was_closed = self.is_window_closed();
@@ -39,7 +58,9 @@ impl Flow {
             self.on_unseen(at, ack);
         }
         let una_before = self.una;
-        let mut delivered = Delivered::beyond(self.board.highest_sacked());
+        let way_ns = self.measured_receiver_rtt_ns().unwrap_or(0);
+        let unanswered_since_ns = at.now.saturating_sub(way_ns / 4 * 3);
+        let mut delivered = Delivered::beyond(self.board.highest_sacked(), unanswered_since_ns);
         if ack > self.una {
             self.check_eifel(segment);
             if let Some(facts) = &mut pause {
@@ -47,6 +68,10 @@ impl Flow {
             }
             self.board.ack(ack, &mut delivered);
             self.una = ack;
+            self.acked_by = (segment.timestamps.map(|stamp| stamp.value), is_below_window);
+            if let Some(clocked) = &mut self.clocked {
+                clocked.acknowledged(at.now, ack.saturating_sub(ORIGIN));
+            }
             if self.una >= self.nxt {
                 self.probe_from = u64::MAX;
                 self.settled_ns = at.now;
@@ -64,16 +89,16 @@ impl Flow {
             if was_closed && self.is_window_closed() && delivered.bytes < self.mss() {
                 return; // it only answers a probe
             }
+            self.note_late_answer(at);
             self.close_pause_delivered(at, pause, &delivered);
         } else if ack > una_before {
             self.last_ack_ns = at.now; // all of it had been reported before
-        } else if self.is_duplicate_ack(segment, ack, window_before) {
+        } else if !identified.is_copy && self.is_duplicate_ack(segment, ack, window_before) {
             self.counts.duplicate_acks += 1;
             self.last_ack_ns = at.now;
             self.gap.dirty = true;
             self.gap.duplicate_acks.push(at.packet);
         }
-        self.last_ack_id = segment.ip_id;
         self.leave_recovery(at);
         self.counts.options_cut += u64::from(segment.options_cut);
         let edge = self.edge;
@@ -90,12 +115,35 @@ impl Flow {
     fn is_duplicate_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
         let is_same = window_before == Some(segment.window) || !segment.sack.as_slice().is_empty();
         let under_way = self.una < self.sent_end();
-        let is_copy = segment.ip_id != 0 && segment.ip_id == self.last_ack_id;
-        ack == self.una && under_way && !is_copy && segment.sequence_length() == 0 && is_same
+        ack == self.una && under_way && segment.sequence_length() == 0 && is_same
+    }
+
+    /// Returns whether an acknowledgement is of data that cannot have been sent, as far as the
+    /// capture shows: it lies beyond the window. A second one that goes on from there tells that
+    /// the capture lacks much.
+    fn is_unheard_of(&mut self, ack: u64) -> bool {
+        let most = self.nxt.max(self.edge_most()) + BEYOND_BYTES;
+        if !self.has_data || !self.has_ack || ack <= most {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.unheard_of, ack);
+        before == 0 || !(before..=before + BEYOND_BYTES).contains(&ack)
+    }
+
+    /// Returns whether the first SACK block reports a duplicate of something that was repaired in
+    /// this pause.
+    fn reports_repair(&mut self, segment: &Segment, ack: u64) -> bool {
+        let blocks = segment.sack.as_slice();
+        let Some(&(low, high)) = blocks.first() else {
+            return false;
+        };
+        let range = [low, high].map(|wire| self.sequence.offset(wire, ack));
+        self.gap.retransmitted.count() > 0 && self.is_duplicate_report(blocks, range.into(), ack)
     }
 
     fn note_receiver(&mut self, at: At, segment: &Segment) {
         self.counts.acks += 1;
+        self.counts.pure_acks += u64::from(segment.sequence_length() == 0);
         self.counts.ecn_echoes += u64::from(segment.flags.any(Flags::ECE));
         self.from_receiver += 1;
         let way_ns = self.receiver_rtt_ns().unwrap_or(0);
@@ -126,6 +174,16 @@ impl Flow {
         self.nxt = ack;
     }
 
+    /// Counts answers that come later than any receiver holds an acknowledgement back (RFC 1122,
+    /// 4.2.3.2), and without a repair.
+    fn note_late_answer(&mut self, at: At) {
+        let waited_ns = at.now.saturating_sub(self.last_data_ns);
+        // Answers of data may all be late ones.
+        let way_ns = self.handshake_receiver_ns.unwrap_or(0);
+        let is_late = waited_ns > HELD_BACK_MOST_NS + way_ns.saturating_mul(2);
+        self.counts.late_answers += u64::from(is_late && self.gap.retransmitted.count() == 0);
+    }
+
     fn on_delivered(&mut self, at: At, delivered: &Delivered) {
         self.tick_rounds(at);
         self.delivered += delivered.bytes;
@@ -133,6 +191,7 @@ impl Flow {
         if delivered.overtaken > 0 {
             self.loss_stats.overtaken(at, delivered.overtaken);
         }
+        self.loss_stats.needless += delivered.needless;
         self.delivered_max = self.delivered_max.max(delivered.largest.min(self.mss()));
         if let Some(sent_ns) = delivered.sent_once_ns {
             self.newest_delivered_ns = self.newest_delivered_ns.max(sent_ns);
@@ -437,6 +496,7 @@ impl Flow {
         let pause = pause.map(|mut facts| {
             facts.delivered_by_close = delivered.bytes;
             facts.holes_by_close = delivered.holes;
+            facts.largest_by_close = delivered.largest;
             facts
         });
         self.close_pause(at, pause, Closed::Delivery);

@@ -33,8 +33,11 @@ impl Flow {
             let pause_ns = self.threshold_ns;
             self.sender_clock.note(timestamps.value, at.now, pause_ns);
             let echo = timestamps.echo.filter(|_| segment.flags.any(Flags::ACK));
-            if echo.is_some_and(|echo| self.sender_side.echoed(echo, at.now)) {
-                self.renew_threshold();
+            if let Some(echo) = echo {
+                self.gap.known.echoed(echo);
+                if self.sender_side.echoed(echo, at.now) {
+                    self.renew_threshold();
+                }
             }
         }
         let length = u64::from(segment.sequence_length());
@@ -233,6 +236,7 @@ impl Flow {
             } else {
                 self.gap.dirty = true;
                 self.gap.holes += 1;
+                self.gap.hole = (self.nxt, start);
                 self.board.push(self.nxt, start, at.now, at.packet, 0);
             }
             if self.after_open {
@@ -267,6 +271,12 @@ impl Flow {
             });
         }
         self.tick_rounds(at);
+        let mss = self.mss();
+        if let Some(clocked) = &mut self.clocked {
+            if clocked.sent(at.now, end.saturating_sub(ORIGIN), mss) {
+                self.renew_threshold();
+            }
+        }
         self.rounds.note_new(at, bytes, idle);
         (self.last_data_ns, self.last_data_bytes) = (at.now, bytes);
         self.note_timestamp(segment);
@@ -307,7 +317,7 @@ impl Flow {
                 return false;
             }
             if self.has_ack {
-                self.on_acknowledged_again(at, start, end);
+                self.on_acknowledged_again(at, segment, (start, end));
             }
             return true;
         }
@@ -318,7 +328,7 @@ impl Flow {
         let is_whole = start == first.start && end == first.end;
         let timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
         let is_same = first.ip_id == segment.ip_id && first.timestamp == timestamp && is_whole;
-        let is_numbered = first.ip_id == segment.ip_id && segment.ip_id != 0;
+        let is_numbered = first.ip_id == segment.ip_id && self.ip_ids.tells(segment.ip_id);
         let since_ns = at.now.saturating_sub(first.last_ns);
         if first.copies > 0 && (is_numbered || is_same && self.is_too_soon(since_ns)) {
             self.counts.copies += 1;
@@ -339,6 +349,7 @@ impl Flow {
         if first.copies == 0 {
             self.counts.bytes += end - first.start;
             self.counts.lost_before += segments;
+            self.note_hole_filled(first.start);
         } else {
             self.counts.lost_after += segments;
         }
@@ -363,6 +374,14 @@ impl Flow {
         }
         self.mark_copies(at, segment, (from, end), Some(kind));
         true
+    }
+
+    /// Notes that a repair filled a hole that a pause ended with.
+    fn note_hole_filled(&mut self, start: u64) {
+        if let Some(stall) = self.stalls.last_mut() {
+            let (first, end) = stall.gap.hole;
+            stall.is_hole_filled |= (first..end).contains(&start);
+        }
     }
 
     /// Returns whether a copy came too soon for any answer or timer to have made the sender
@@ -504,7 +523,7 @@ impl Flow {
 
     /// Processes a retransmission whose acknowledgement was captured before: the sender did not
     /// have it.
-    fn on_acknowledged_again(&mut self, at: At, start: u64, end: u64) {
+    fn on_acknowledged_again(&mut self, at: At, segment: &Segment, (start, end): (u64, u64)) {
         let segments = (end - start).div_ceil(self.mss()).max(1);
         let since_ns = at.now.saturating_sub(self.last_ack_ns);
         let kind = if since_ns >= self.rto_ns() / 10 * 8 {
@@ -516,6 +535,10 @@ impl Flow {
         self.gap.dirty = true;
         self.gap.retransmitted_acked.push(at.packet);
         self.gap.first_acked_ns.get_or_insert(at.now);
+        let (acked, is_below_window) = self.acked_by;
+        let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
+        self.gap.known.repeated(echo, acked);
+        self.gap.known.below_window |= is_below_window;
         let unknown_bytes = self.una.saturating_sub(start);
         self.gap.unknown_acked_bytes = self.gap.unknown_acked_bytes.max(unknown_bytes);
         self.gap.acked_answer = (at.now, 0);
@@ -551,7 +574,7 @@ impl Flow {
             let interval_ns = at.now.saturating_sub(first.last_ns);
             gap.head_copies += 1;
             gap.backoffs +=
-                u64::from(gap.head_interval_ns > 0 && interval_ns >= gap.head_interval_ns / 2 * 3);
+                u32::from(gap.head_interval_ns > 0 && interval_ns >= gap.head_interval_ns / 2 * 3);
             gap.head_interval_ns = interval_ns;
         }
         gap.retransmitted.push(at.packet);

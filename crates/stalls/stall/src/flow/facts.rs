@@ -14,29 +14,39 @@ const LONGEST_FIRST_TIMER_NS: u64 = 3000 * NS_PER_MS;
 /// Numbers of the packets that show something: the first ones and the last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packets {
-    first: [u64; Self::KEPT],
-    last: u64,
-    count: u64,
+    first: u64,
+    /// The others, counted from the first.
+    next: [u32; Self::KEPT - 1],
+    last: u32,
+    count: u32,
 }
 
 impl Packets {
     const KEPT: usize = 3;
 
     pub(crate) fn push(&mut self, packet: u64) {
-        if let Some(place) = self.first.get_mut(self.count as usize) {
-            *place = packet;
+        if self.count == 0 {
+            self.first = packet;
         }
-        self.last = packet;
-        self.count += 1;
+        let behind = u32::try_from(packet.saturating_sub(self.first)).unwrap_or(u32::MAX);
+        if let Some(place) = (self.count as usize).checked_sub(1) {
+            if let Some(next) = self.next.get_mut(place) {
+                *next = behind;
+            }
+        }
+        self.last = behind;
+        self.count = self.count.saturating_add(1);
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.count
+        self.count.into()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        let kept = self.first.iter().take(self.count as usize).copied();
-        kept.chain((self.count > self.first.len() as u64).then_some(self.last))
+        let kept = [0].into_iter().chain(self.next);
+        let last = (self.count as usize > Self::KEPT).then_some(self.last);
+        let behind = kept.take(self.count as usize).chain(last);
+        behind.map(|behind| self.first + u64::from(behind))
     }
 }
 
@@ -66,9 +76,9 @@ pub(crate) struct Retransmitted {
 pub(crate) struct Gap {
     pub(crate) dirty: bool,
     pub(crate) retransmitted: Packets,
-    pub(crate) timeouts: u64,
-    pub(crate) probes: u64,
-    pub(crate) fast: u64,
+    pub(crate) timeouts: u32,
+    pub(crate) probes: u32,
+    pub(crate) fast: u32,
     pub(crate) retransmitted_bytes_max: u64,
     /// Byte after the highest one that was retransmitted; below, the number of different
     /// segments among the retransmissions.
@@ -80,6 +90,8 @@ pub(crate) struct Gap {
     /// Retransmissions of data whose acknowledgement had been captured.
     pub(crate) retransmitted_acked: Packets,
     pub(crate) first_acked_ns: Option<u64>,
+    /// What the sender's echoes tell of the acknowledgements that it repeated in spite of.
+    pub(crate) known: Known,
     /// Bytes that the sender did not know to be acknowledged, most.
     pub(crate) unknown_acked_bytes: u64,
     /// What the receiver said after the last of them could have reached it: time and packet.
@@ -88,6 +100,8 @@ pub(crate) struct Gap {
     pub(crate) new_segments: u64,
     /// Number of new segments that left a hole below them.
     pub(crate) holes: u64,
+    /// The last of these holes: its first byte, and the byte behind it.
+    pub(crate) hole: (u64, u64),
     pub(crate) duplicate_acks: Packets,
     pub(crate) closed_window: Packets,
     /// Smallest value of the window field, from the packet on with which the pause began.
@@ -111,9 +125,59 @@ pub(crate) struct Gap {
     pub(crate) overtaken: u32,
     /// Copies of the first unacknowledged segment; below, those that came at least 1.5 times as
     /// long after the copy before as that copy after its own predecessor.
-    pub(crate) head_copies: u64,
-    pub(crate) backoffs: u64,
+    pub(crate) head_copies: u32,
+    pub(crate) backoffs: u32,
     pub(crate) head_interval_ns: u64,
+}
+
+/// What the sender knew of acknowledgements when it repeated what they acknowledge, by the
+/// timestamps that it echoes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// The timestamp that the first such repeat echoes.
+    echo: Option<u32>,
+    /// The first timestamp of the receiver after that.
+    reply: Option<u32>,
+    /// The repeat echoes the acknowledgement, or a later segment: the sender had it.
+    pub(crate) at_repeat: bool,
+    /// The acknowledgements reached the sender after it had repeated: they were late.
+    pub(crate) late: bool,
+    /// The sender went on with what answered the repeat: the ones before did not reach it.
+    pub(crate) never: bool,
+    /// The acknowledgement had a number below the sender's window, which drops it (RFC 9293,
+    /// 3.10.7.4).
+    pub(crate) below_window: bool,
+}
+
+impl Known {
+    /// Notes a repeat of data that the receiver had acknowledged with timestamp `acked`.
+    pub(super) fn repeated(&mut self, echo: Option<u32>, acked: Option<u32>) {
+        if self.echo.is_some() {
+            return;
+        }
+        self.echo = echo;
+        let ahead = echo.zip(acked).map(|(e, a)| e.wrapping_sub(a) as i32);
+        self.at_repeat = ahead.is_some_and(|ahead| ahead >= 0);
+    }
+
+    /// Notes the timestamp of a segment of the receiver.
+    pub(super) fn replied(&mut self, value: u32) {
+        if self.echo.is_some() {
+            self.reply.get_or_insert(value);
+        }
+    }
+
+    /// Notes the timestamp that a segment of the sender echoes.
+    pub(super) fn echoed(&mut self, echo: u32) {
+        let Some(first) = self.echo else { return };
+        if self.late || self.never || echo.wrapping_sub(first) as i32 <= 0 {
+            return;
+        }
+        match self.reply.map(|reply| echo.wrapping_sub(reply) as i32) {
+            Some(0..) => self.never = true,
+            Some(_) | None => self.late = true,
+        }
+    }
 }
 
 /// How a pause ended.
@@ -234,6 +298,17 @@ pub(crate) struct Facts {
     pub(crate) unanswered_segments: u64,
     pub(crate) delivered_by_close: u64,
     pub(crate) holes_by_close: u64,
+    /// The largest captured segment that the end delivered.
+    pub(crate) largest_by_close: u64,
+    /// Whether the segment that ended the pause reports a repair as received twice (RFC 2883).
+    pub(crate) reported_twice: bool,
+    /// Packets that the receiver sent since the one captured before the end, by its IP
+    /// identification, where that counts the packets of this connection.
+    pub(crate) answers_sent: Option<u16>,
+    /// Packets under way, of whatever size; below, whether the hole that ended the pause was
+    /// filled later.
+    pub(crate) outstanding_packets: u64,
+    pub(crate) is_hole_filled: bool,
     /// Largest payload that was delivered so far.
     pub(crate) delivered_max_bytes: u64,
     /// Ticks of the sender's own clock from the last data before the pause to the data that

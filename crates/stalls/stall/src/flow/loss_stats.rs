@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the losses of a flow, by what may show where they come from.
 
-use units::time::NS_PER_MS;
+use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::at::At;
 use super::facts::Packets;
 use super::rounds::per_second;
+
+/// Losses further apart than this are two stories: the flow was not held down in between.
+const APART_NS: u64 = 2 * NS_PER_S;
+/// In less time than this, what passed between two losses gives no rate.
+const PASSED_LEAST_NS: u64 = NS_PER_MS;
 
 /// Consecutive losses of one repair.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,15 +56,30 @@ impl Moments {
     }
 }
 
+/// Losses that follow each other: between them the flow was held down.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Span {
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    pub(crate) packets: Packets,
+    pub(crate) episodes: u64,
+}
+
+impl Span {
+    const fn length_ns(&self) -> u64 {
+        self.last_ns - self.first_ns
+    }
+}
+
 /// The losses of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LossStats {
     episode: Episode,
     pub(crate) episodes: u64,
     pub(crate) fast_episodes: u64,
-    pub(crate) first_ns: Option<u64>,
-    pub(crate) last_ns: u64,
-    pub(crate) packets: Packets,
+    /// The losses that follow each other now, and the longest such time before.
+    span: Span,
+    longest: Span,
     pub(crate) holes: u64,
     pub(crate) hole_bytes: u64,
     /// Rate at which data passed between the first and the last hole of an episode, in bytes/s.
@@ -78,15 +98,30 @@ pub(crate) struct LossStats {
     /// Needless repairs whose originals were overtaken.
     pub(crate) spurious_fast: u64,
     pub(crate) duplicated: u64,
+    /// Repairs of what was acknowledged before the repair can have been answered.
+    pub(crate) needless: u64,
     pub(crate) overtaken: u64,
     pub(super) last_data_ns: u64,
 }
 
 impl LossStats {
     fn note(&mut self, at: At) {
-        self.first_ns.get_or_insert(at.now);
-        self.last_ns = at.now;
-        self.packets.push(at.packet);
+        if self.span.packets.count() > 0 && at.now > self.span.last_ns + APART_NS {
+            self.longest = self.longest_span().unwrap_or_default();
+            self.span = Span::default();
+        }
+        if self.span.packets.count() == 0 {
+            self.span.first_ns = at.now;
+        }
+        self.span.last_ns = at.now;
+        self.span.packets.push(at.packet);
+    }
+
+    /// Returns the longest time in which losses followed each other.
+    pub(crate) fn longest_span(&self) -> Option<Span> {
+        let spans = [self.longest, self.span];
+        let longest = spans.into_iter().max_by_key(Span::length_ns)?;
+        (longest.packets.count() > 0).then_some(longest)
     }
 
     /// Notes a hole of `bytes` that was reported when `delivered` bytes had arrived.
@@ -149,10 +184,11 @@ impl LossStats {
         let episode = std::mem::take(&mut self.episode);
         if episode.is_open {
             self.episodes += 1;
-            self.last_ns = at.now;
+            self.span.episodes += 1;
+            self.span.last_ns = at.now;
         }
         let duration = episode.last_hole_ns - episode.first_hole_ns;
-        if episode.holes >= 3 && duration > 0 {
+        if episode.holes >= 3 && duration >= PASSED_LEAST_NS {
             let passed = episode
                 .delivered_last
                 .saturating_sub(episode.delivered_first);

@@ -3,8 +3,10 @@
 
 mod ack;
 pub(crate) mod at;
+mod clocked;
 mod data;
 pub(crate) mod facts;
+pub(crate) mod ip_ids;
 pub(crate) mod loss_stats;
 mod pauses;
 mod queue;
@@ -22,7 +24,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use at::At;
+use capture::segment::Segment;
+use clocked::Clocked;
 use facts::{Facts, Gap};
+use ip_ids::IpIds;
 use loss_stats::LossStats;
 use round_trip::{EchoTimer, Smoothed};
 use rounds::Rounds;
@@ -30,6 +35,7 @@ use scoreboard::Scoreboard;
 use sender_clock::SenderClock;
 use sender_view::SenderView;
 use sequence::{ORIGIN, Sequence};
+use units::time::NS_PER_MS;
 
 use crate::analysis::{Flow as Summary, Retransmissions};
 use crate::history::{RetransmissionKind, What};
@@ -41,6 +47,9 @@ const RECENT_RETRANSMISSIONS: usize = 64;
 const MSS_GUESS: u64 = 1448;
 /// Bytes that the timestamps option takes of each segment.
 const TIMESTAMPS_BYTES: u64 = 12;
+
+/// A handshake that shows the sender so far away is held against when data comes.
+const CLOCKED_NS: u64 = 100 * NS_PER_MS;
 
 /// Hardly a flow has more bytes under way, and two connections by chance are seldom as near.
 const USUAL_FLIGHT: u64 = 1 << 24;
@@ -131,8 +140,15 @@ pub(crate) struct Flow {
     /// The segment captured last: start, end and IP identification.
     pub(super) last_sent: (u64, u64, u16),
     pub(super) last_sent_ns: u64,
-    /// IP identification of the acknowledgement captured last.
-    pub(super) last_ack_id: u16,
+    /// Timestamp of the segment that acknowledged most so far, and whether it lay below the
+    /// sender's window.
+    pub(super) acked_by: (Option<u32>, bool),
+    /// An acknowledgement of far more than the capture shows, not believed yet; 0: none.
+    pub(super) unheard_of: u64,
+    /// The IP identifications of the sender's packets.
+    pub(crate) ip_ids: IpIds,
+    /// A bound of the sender's round trip, where the handshake alone gives a long one.
+    pub(super) clocked: Option<Box<Clocked>>,
     /// When the other side sent data last, and in which packet; 0: never.
     pub(super) peer_data: (u64, u64),
     /// When everything that was sent had last been acknowledged; and the same of the other
@@ -178,6 +194,10 @@ pub(crate) struct Counts {
     pub(crate) ecn_echoes: u64,
     pub(crate) acks: u64,
     pub(crate) duplicate_acks: u64,
+    /// Acknowledgements without data; and answers that came later than any receiver holds one
+    /// back, without a repair.
+    pub(crate) pure_acks: u64,
+    pub(crate) late_answers: u64,
     pub(crate) zero_windows: u64,
     pub(crate) options_cut: u64,
     pub(crate) window: Option<(u64, u64)>,
@@ -240,7 +260,10 @@ impl Flow {
             recent: VecDeque::new(),
             last_sent: (0, 0, 0),
             last_sent_ns: 0,
-            last_ack_id: 0,
+            acked_by: (None, false),
+            unheard_of: 0,
+            ip_ids: IpIds::default(),
+            clocked: None,
             peer_data: (0, 0),
             settled_ns: 0,
             peer_settled_ns: 0,
@@ -287,6 +310,9 @@ impl Flow {
     pub(crate) fn set_handshake(&mut self, sender_ns: Option<u64>, receiver_ns: Option<u64>) {
         self.handshake_sender_ns = sender_ns.or(self.handshake_sender_ns);
         self.handshake_receiver_ns = receiver_ns.or(self.handshake_receiver_ns);
+        if self.handshake_sender_ns.is_some_and(|ns| ns >= CLOCKED_NS) && !self.has_timestamps {
+            self.clocked.get_or_insert_default();
+        }
         self.renew_threshold();
     }
 
@@ -325,12 +351,22 @@ impl Flow {
         self.nxt.abs_diff(start) <= USUAL_FLIGHT
     }
 
+    /// Returns whether a segment of this sender ends below what was captured of it before. The
+    /// other side drops it if it has that already, with whatever it acknowledges (RFC 9293,
+    /// 3.10.7.4).
+    pub(crate) fn is_passed_by(&mut self, segment: &Segment) -> bool {
+        let near = self.nxt;
+        self.has_data
+            && self.sequence.offset(segment.seq, near) + u64::from(segment.sequence_length()) < near
+    }
+
     /// Returns the shortest round trip from the capture to the sender and back.
     pub(crate) fn sender_rtt_ns(&self) -> Option<u64> {
         let measured = [
             self.sender_side.min(),
             self.handshake_sender_ns,
             self.peer_rtt_ns,
+            self.clocked.as_ref().and_then(|clocked| clocked.min()),
         ];
         measured.into_iter().flatten().min()
     }

@@ -79,6 +79,11 @@ impl Flow {
             unanswered_segments: self.unanswered_segments,
             delivered_by_close: 0,
             holes_by_close: 0,
+            largest_by_close: 0,
+            reported_twice: false,
+            answers_sent: None,
+            outstanding_packets: self.board.len() as u64,
+            is_hole_filled: false,
             delivered_max_bytes: self.delivered_max,
             ticks_apart: None,
             rate_before: self.rounds.rate(),
@@ -88,7 +93,8 @@ impl Flow {
     /// Notes that progress was made. If that ended a pause, its facts are kept.
     pub(super) fn close_pause(&mut self, at: At, pause: Option<Facts>, closed: Closed) {
         if let Some(mut facts) = pause {
-            facts.gap.holes = self.gap.holes;
+            (facts.gap.holes, facts.gap.hole) = (self.gap.holes, self.gap.hole);
+            facts.gap.known = self.gap.known;
             facts.gap.spurious = self.gap.spurious;
             facts.gap.overtaken = self.gap.overtaken;
             // A FIN alone is no sign that there was more to send.

@@ -22,15 +22,21 @@ pub(crate) struct Delivered {
     /// Delivered segments that had been skipped by earlier reports and were sent only once:
     /// they were overtaken.
     pub(crate) overtaken: u64,
+    /// Delivered segments whose repair can not have been answered yet: it was needless.
+    pub(crate) needless: u64,
+    /// What was sent after this time is not answered yet.
+    unanswered_since_ns: u64,
     /// End of the highest report before: what was not reported below it had been skipped.
     passed_over: u64,
 }
 
 impl Delivered {
-    /// Creates an empty record; what is not reported below `passed_over` had been skipped.
-    pub(crate) fn beyond(passed_over: u64) -> Self {
+    /// Creates an empty record; what is not reported below `passed_over` had been skipped, and
+    /// what was sent after `unanswered_since_ns` is not answered yet.
+    pub(crate) fn beyond(passed_over: u64, unanswered_since_ns: u64) -> Self {
         Self {
             passed_over,
+            unanswered_since_ns,
             ..Self::default()
         }
     }
@@ -48,6 +54,7 @@ impl Delivered {
                 self.sent_once_ns = self.sent_once_ns.max(Some(sent.last_ns));
                 self.overtaken += u64::from(sent.end <= self.passed_over);
             }
+            2.. if sent.last_ns > self.unanswered_since_ns => self.needless += 1,
             _ => {}
         }
     }

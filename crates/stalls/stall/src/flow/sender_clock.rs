@@ -2,6 +2,8 @@
 //! Estimates the length of a tick of the sender's timestamp clock (RFC 7323, 5.4: 1 ms to 1 s)
 //! from its segments.
 
+use units::time::{NS_PER_MS, NS_PER_S};
+
 /// Ticks that must have passed for each tick that may be miscounted.
 const TICKS_FOR_EACH_UNSURE: u64 = 8;
 
@@ -51,10 +53,12 @@ impl SenderClock {
     /// judged by it. `None`: too few ticks have passed.
     pub(crate) fn tick(&self, pause_ns: u64) -> Option<Tick> {
         let of = |ticks: u64, ns: u64, unsure: u64| {
-            (ticks > TICKS_FOR_EACH_UNSURE * unsure).then(|| Tick {
-                least_ns: ns / (ticks + unsure),
-                most_ns: ns / (ticks - unsure) + 1,
-            })
+            (ticks > TICKS_FOR_EACH_UNSURE * unsure)
+                .then(|| Tick {
+                    least_ns: ns / (ticks + unsure),
+                    most_ns: ns / (ticks - unsure) + 1,
+                })
+                .filter(|tick| tick.is_a_clocks())
         };
         // The count of each stretch between two pauses is off by one at most.
         let running = of(self.running_ticks, self.running_ns, self.pauses + 1);
@@ -65,6 +69,15 @@ impl SenderClock {
 }
 
 impl Tick {
+    /// Returns whether a clock of timestamps ticks so: each millisecond to each second (RFC 7323,
+    /// 5.4), or each microsecond, which Linux can do between hosts of one site.
+    fn is_a_clocks(self) -> bool {
+        let fits = |ticks: std::ops::RangeInclusive<u64>| {
+            self.least_ns <= *ticks.end() && self.most_ns >= *ticks.start()
+        };
+        fits(NS_PER_MS / 10 * 9..=NS_PER_S / 10 * 11) || fits(900..=1100)
+    }
+
     /// Returns the longest time between the sending of two segments so many ticks apart.
     pub(crate) fn apart_most_ns(self, ticks: u32) -> u64 {
         (u64::from(ticks) + 1).saturating_mul(self.most_ns)

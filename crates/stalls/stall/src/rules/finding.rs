@@ -34,6 +34,8 @@ pub(crate) struct Context<'a> {
     pub(crate) start_ns: u64,
     /// Whether the capture lacks packets of this flow.
     pub(crate) is_patchy: bool,
+    /// Whether the capture lacks the receiver's acknowledgements without data.
+    pub(crate) is_filtered: bool,
 }
 
 impl Context<'_> {

@@ -54,23 +54,22 @@ fn who_acts(facts: &Facts, context: &Context<'_>) -> Finding {
         if !context.is_client {
             return response(facts, context);
         }
-        // The client decides when to send the next request; between parts of an upload it
-        // waits.
-        if !is_full(facts.burst_before_bytes) || !is_full(facts.after.burst_bytes) {
+        // The client decides when to send the next request; between parts of an upload it may
+        // wait for a word of the server, and goes on as soon as that has come.
+        let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
+        let is_upload = is_full(facts.burst_before_bytes) && is_full(facts.after.burst_bytes);
+        if !is_upload || since_ns > answer_ns {
             return Finding::idle();
         }
-        let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
-        if since_ns <= answer_ns {
-            let text = format!(
-                "all that was sent had arrived; the sender went on {} after the other side sent \
-                 data",
-                ms(since_ns)
-            );
-            // Or nobody had anything to do until then.
-            let finding = Finding::new(Cause::WaitingForPeer, Confidence::Low, text);
-            return finding.shown_by(facts.gap.receiver_data.iter());
-        }
-    } else if !is_full(facts.burst_before_bytes) && !is_full(facts.after.burst_bytes) {
+        let text = format!(
+            "all that was sent had arrived; the sender went on {} after the other side sent data",
+            ms(since_ns)
+        );
+        // Or nobody had anything to do until then.
+        let finding = Finding::new(Cause::WaitingForPeer, Confidence::Low, text);
+        return finding.shown_by(facts.gap.receiver_data.iter());
+    }
+    if !is_full(facts.burst_before_bytes) && !is_full(facts.after.burst_bytes) {
         return Finding::idle(); // one small message, and later another
     }
     paused(facts, context)
@@ -209,7 +208,8 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         );
         return Some(Finding::new(Cause::DelaySpike, Confidence::Medium, text));
     }
-    let left_hole = facts.gap.holes > 0;
+    // A hole that no repair filled is the capture's own.
+    let left_hole = facts.gap.holes > 0 && facts.is_hole_filled;
     if left_hole {
         let text = format!(
             "after {} the sender went on behind a hole: what came before was lost on its way to \

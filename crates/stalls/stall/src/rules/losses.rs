@@ -40,18 +40,19 @@ fn marked(flow: &Flow) -> Option<Origin> {
 fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     // Near the receiver, overtaken data is acknowledged before its repair comes. So is what a
     // sender repeats that goes back to the first loss and sends everything again, or whose
-    // acknowledgements were lost: only data that was seen to come late was overtaken.
+    // acknowledgements were lost: only data that was seen to come late was overtaken. And data
+    // that came late costs nothing unless its sender repaired it for nothing.
     let late = flow.counts().retransmitted_acked;
     let fast = flow.retransmissions().fast + late;
     let reported = loss_stats.spurious_fast + late.min(loss_stats.overtaken);
     let mostly = reported >= 3 && reported * 2 >= fast;
-    // Holes may be filled before a repair comes, by packets that were captured late: what was
-    // repaired for these is needless as well. Reports of holes may be cut off; data that filled
-    // a hole before it came here is captured all the same.
+    // Reports of needless repairs may be cut off, or not be in use: what is acknowledged sooner
+    // than its repair can be answered needed none.
     let filled = loss_stats.overtaken + flow.counts().lost_before;
+    let needless = reported.max(loss_stats.needless);
     let seen = loss_stats.overtaken >= 3
         && loss_stats.overtaken * 2 >= loss_stats.holes.max(filled)
-        && fast >= 3;
+        && needless >= 3;
     if !mostly && !seen {
         return None;
     }
@@ -179,23 +180,23 @@ fn path_loss(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
 pub(super) fn stall(flow: &Flow, context: &Context<'_>) -> Option<Stall> {
     let origin = context.origin?;
     let loss_stats = flow.loss_stats();
-    let first_ns = loss_stats.first_ns?;
-    let is_short = loss_stats.last_ns < first_ns + super::phases::LEAST_NS;
+    let span = loss_stats.longest_span()?;
+    let is_short = span.last_ns < span.first_ns + super::phases::LEAST_NS;
     if origin.cause == Cause::Congestion || is_short {
         return None; // sharing a path is normal, and a moment is no stall
     }
     Some(Stall {
         direction: context.direction,
-        start_ns: first_ns.saturating_sub(context.start_ns),
-        duration_ns: loss_stats.last_ns - first_ns,
+        start_ns: span.first_ns.saturating_sub(context.start_ns),
+        duration_ns: span.last_ns - span.first_ns,
         kind: StallKind::Slow,
         bytes_cost: None,
         cause: origin.cause,
         root: None,
         side: origin.cause.side(),
         confidence: origin.confidence,
-        evidence: in_order(loss_stats.packets.iter().collect()),
-        count: loss_stats.episodes.max(1),
+        evidence: in_order(span.packets.iter().collect()),
+        count: span.episodes.max(1),
         explanation: origin.explanation.clone(),
         advice: origin.cause.advice().to_owned(),
     })

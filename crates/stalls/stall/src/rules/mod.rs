@@ -51,8 +51,10 @@ const RULES: [Rule; 15] = [
 /// Returns all stalls of one flow, in order, and its idle times.
 pub(crate) fn stalls(flow: &Flow, context: &Context<'_>) -> (Vec<Stall>, Idle) {
     let (mut all, idle) = pauses(flow.stalls(), context);
-    all.extend(phases::stalls(flow, context));
-    all.extend(losses::stall(flow, context));
+    if !context.is_filtered {
+        all.extend(phases::stalls(flow, context));
+        all.extend(losses::stall(flow, context));
+    }
     all.sort_by_key(|stall| (stall.start_ns, stall.duration_ns, stall.cause));
     (all, idle)
 }
@@ -92,6 +94,10 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
         .unwrap_or_else(|| unknown(facts));
     if facts.is_only_late && finding.cause != Cause::DelayedAck {
         return Judged::Nothing; // an answer was late, and nothing waited for it
+    }
+    let needs_acks = !matches!(finding.cause, Cause::ResponseTime | Cause::ConnectionSetup);
+    if context.is_filtered && needs_acks && facts.gap.retransmitted.count() == 0 {
+        return Judged::Nothing; // what the sender waited for may not be in the capture
     }
     let rtt_ns = context.flow.rtt_ns().filter(|_| facts.rtt_ns.is_none());
     if rtt_ns.is_some_and(|rtt_ns| facts.duration_ns() < 2 * rtt_ns) {
@@ -138,6 +144,8 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
 fn doubt(confidence: Confidence, facts: &Facts, context: &Context<'_>) -> Confidence {
     match confidence {
         _ if facts.holes_by_close > 0 && context.is_patchy => Confidence::Low,
+        _ if facts.gap.holes > 0 && !facts.is_hole_filled => Confidence::Low,
+        _ if context.is_filtered => Confidence::Low,
         Confidence::High if context.is_patchy => Confidence::Medium,
         as_it_is => as_it_is,
     }

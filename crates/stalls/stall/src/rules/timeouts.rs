@@ -63,10 +63,36 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
         // A sender that goes back to a loss sends copies for as long as its flight lasts.
         return Some(Finding::idle());
     }
+    let packets = gap.retransmitted_acked.iter();
+    let known = &gap.known;
+    if known.at_repeat {
+        let text = "the sender sent again what it knew to be acknowledged: its repeat echoes the \
+                    acknowledgement, or what came later";
+        let finding = Finding::new(Cause::Unknown, Confidence::Low, text.to_owned());
+        return Some(finding.on(Side::Sender).shown_by(packets));
+    }
+    if known.late {
+        let text = format!(
+            "the sender sent {} segments again, and then went on with the acknowledgements of the \
+             first copies: these were late, not lost",
+            gap.retransmitted_acked.count()
+        );
+        let finding = Finding::new(Cause::DelaySpike, Confidence::Medium, text);
+        return Some(finding.shown_by(packets));
+    }
     let room = gap.room_least_bytes.unwrap_or(u64::MAX);
     let is_open = gap.window_probes.count() == 0 && room >= facts.mss_bytes;
+    if known.below_window {
+        let text = format!(
+            "{text}; it has a number below what the sender had of the other direction, for which a \
+             host drops it"
+        );
+        let finding = Finding::new(Cause::AckLoss, Confidence::Low, text);
+        return Some(finding.on(Side::Unknown).shown_by(packets));
+    }
+    // Only what the sender echoes afterwards tells that the acknowledgements never came.
     let confidence = match context.view {
-        View::Receiver | View::Middle if is_open && !is_late => Confidence::High,
+        View::Receiver | View::Middle if is_open && !is_late && known.never => Confidence::High,
         _ => Confidence::Medium,
     };
     let finding = Finding::new(Cause::AckLoss, confidence, text);
@@ -127,30 +153,56 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     } else {
         Confidence::Low
     };
+    let was_captured = gap
+        .first_timeout
+        .or(gap.first_probe)
+        .is_some_and(|retransmitted| retransmitted.copies_before > 0);
+    if context.view == View::Receiver && was_captured && covers_all {
+        // What leaves the receiver is captured: it sent no acknowledgement before.
+        return Some(arrived_unanswered(facts));
+    }
     let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-    // The answer to the last copy comes a round trip after it. If it nevertheless echoes an
-    // older copy, that one had arrived, and its own acknowledgement was lost.
-    let since_ns = facts.end_ns.saturating_sub(gap.last_resent_ns);
-    let answers_last = facts.answered == Answered::Older
-        && since_ns >= facts.receiver_rtt_ns / 4 * 3
-        && !are_answers_of_before(facts);
-    let (cause, text) = if answers_last {
-        let text = "the answer echoes the timestamp of an earlier copy: that had arrived, and \
-                    its acknowledgement was lost";
-        (Cause::AckLoss, text.to_owned())
-    } else if !covers_all {
-        let text = format!(
-            "what was retransmitted had arrived: its acknowledgement came {} after the last data, \
-             and those of the rest came behind it",
+    let late = || {
+        format!(
+            "what was retransmitted had arrived: its acknowledgement came {} after the last data",
             ms(wait_ns)
-        );
-        (Cause::DelaySpike, text)
-    } else {
-        let text = "the data had arrived; no acknowledgement of it came before the repair";
-        (Cause::AckLoss, text.to_owned())
+        )
+    };
+    let (cause, confidence, text) = match was_it_lost(facts) {
+        Some(true) => {
+            let text = "the answer reports the repair as received twice: the data had arrived, and \
+                        its own acknowledgement did not come";
+            (Cause::AckLoss, confidence, text.to_owned())
+        }
+        Some(false) => (Cause::DelaySpike, confidence, late()),
+        None if !covers_all => {
+            let text = format!("{}, and those of the rest came behind it", late());
+            (Cause::DelaySpike, confidence, text)
+        }
+        None => {
+            let text = "the data had arrived; no acknowledgement of it came before the repair: it \
+                        was lost, or late by as much";
+            (Cause::AckLoss, Confidence::Low, text.to_owned())
+        }
     };
     let finding = Finding::new(cause, confidence, text);
     Some(finding.shown_by(gap.retransmitted.iter()))
+}
+
+/// Returns whether the acknowledgement of data that had arrived was lost, as far as the answer
+/// that ended the pause tells: one that reports the repair as received twice is the repair's own,
+/// one that comes sooner than that can, or next after the one before, is the first copy's.
+fn was_it_lost(facts: &Facts) -> Option<bool> {
+    if facts.reported_twice {
+        return Some(facts.answers_sent != Some(1));
+    }
+    let since_ns = facts.end_ns.saturating_sub(facts.gap.last_resent_ns);
+    let is_too_soon = since_ns < facts.receiver_rtt_ns / 4 * 3;
+    let is_late = is_too_soon
+        || are_answers_of_before(facts)
+        || facts.answered == Answered::Older
+        || facts.answers_sent == Some(1);
+    is_late.then_some(false)
 }
 
 /// Returns whether the first answer was followed by answers for more than had been
@@ -168,6 +220,9 @@ pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Findi
     let size = gap.retransmitted_bytes_max.min(facts.mss_bytes);
     let passed = facts.delivered_max_bytes;
     let reports = facts.sacked_bytes > 0 || gap.duplicate_acks.count() > 0;
+    if facts.largest_by_close * 10 >= size * 9 {
+        return None; // one of them did come through, and ended the stop
+    }
     if gap.timeouts < 2 || size < 1000 || passed * 10 > size * 9 || (passed == 0 && !reports) {
         return None;
     }
@@ -379,6 +434,8 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let retransmitted = gap.first_timeout?;
     let behind = segments_behind(facts, &retransmitted);
     let under_way = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
+    // A packet that the sender's device cuts up, or the receiver's put together, is lost as one.
+    let at_once = under_way.min(facts.outstanding_packets);
     let packets = gap.retransmitted.iter();
     // SACK shows the hole; without it only the answer shows which copy arrived.
     let sure = match context.view {
@@ -392,7 +449,7 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         _ => proof(facts, context),
     };
     let timer = ms(retransmitted.at_ns.saturating_sub(facts.start_ns));
-    if behind == 0 && under_way >= WHOLE_FLIGHT && facts.from_receiver == 0 && has_lost_all(facts) {
+    if behind == 0 && at_once >= WHOLE_FLIGHT && facts.from_receiver == 0 && has_lost_all(facts) {
         let text = format!(
             "all {under_way} segments under way were lost at once; the timer repaired it \
              after {timer}"
@@ -532,6 +589,10 @@ pub(super) fn fast_only(facts: &Facts, context: &Context<'_>) -> Option<Finding>
         gap.retransmitted.count(),
         ms(facts.duration_ns())
     );
-    let cause = context.origin.map_or(Cause::Unknown, |origin| origin.cause);
+    // What lost the data is the root; what then held up the repair is not known.
+    let cause = match context.origin.map(|origin| origin.cause) {
+        Some(Cause::Congestion) | None => Cause::Unknown,
+        Some(cause) => cause,
+    };
     Some(Finding::new(cause, Confidence::Low, text).shown_by(packets))
 }

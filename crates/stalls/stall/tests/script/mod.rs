@@ -12,11 +12,12 @@
 //! 99    R 0..100                 data of the other side
 //! 99    R RST
 //! ```
+//! `ts 40 20` sets timestamps, value and echo; `id 7` the IP identification.
 //! `FIN` after data ends the stream there.
 
 #![allow(dead_code)]
 
-use capture::segment::{Endpoint, Flags, HostDirection, Segment};
+use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 use stall::{Analyser, Analysis, Options};
 
 pub const SCALE: u8 = 7;
@@ -102,6 +103,12 @@ fn segment(line: &str, number: u64, base: Base, acked: &mut [u32; 2]) -> Segment
                     words.next();
                 }
             }
+            "ts" => {
+                let mut next = || words.next().and_then(|word| word.parse().ok());
+                let (value, echo) = (next().unwrap(), next());
+                out.timestamps = Some(Timestamps { value, echo });
+            }
+            "id" => out.ip_id = words.next().and_then(|word| word.parse().ok()).unwrap(),
             "win" => out.window = words.next().and_then(|word| word.parse().ok()).unwrap(),
             "sack" => {
                 while let Some((start, end)) = words.peek().and_then(|word| range(word)) {

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tells what an end's IP identifications are worth: some hosts count the packets of each
+//! connection with them, some count all their packets, some always send the same number.
+
+use capture::segment::Segment;
+
+/// So many steps of one show a counter of the connection.
+const ONES_LEAST: u32 = 8;
+/// Of so many steps one may be another: a packet that the capture lacks.
+const ONES_FOR_OTHER: u32 = 8;
+
+/// The identifications of one end's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IpIds {
+    /// Number and fingerprint of the packet before.
+    last: Option<(u16, u32)>,
+    ones: u32,
+    others: u32,
+    /// Whether two packets that differ had the same number.
+    is_constant: bool,
+}
+
+/// What a packet's identification tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Identified {
+    /// Packets that the end has sent since the one captured before, this one included, if its
+    /// numbers count the packets of the connection.
+    pub(crate) sent: Option<u16>,
+    /// Whether this is the packet captured before once more.
+    pub(crate) is_copy: bool,
+}
+
+impl IpIds {
+    /// Notes the next packet of the end.
+    pub(crate) fn next(&mut self, segment: &Segment) -> Identified {
+        let id = segment.ip_id;
+        let content = fingerprint(segment);
+        let Some((last, before)) = self.last.replace((id, content)) else {
+            return Identified::default();
+        };
+        let step = id.wrapping_sub(last);
+        let counts = self.ones >= ONES_LEAST && self.ones >= self.others * ONES_FOR_OTHER;
+        match step {
+            0 => self.is_constant |= content != before,
+            1 => self.ones += 1,
+            _ => self.others += 1,
+        }
+        Identified {
+            sent: Some(step).filter(|step| counts && (1..1 << 15).contains(step)),
+            is_copy: step == 0 && self.tells(id),
+        }
+    }
+
+    /// Returns whether two packets with this number are one packet.
+    pub(super) fn tells(&self, id: u16) -> bool {
+        id != 0 && !self.is_constant
+    }
+}
+
+/// Returns a number that tells one packet of an end from others, of what it carries.
+fn fingerprint(segment: &Segment) -> u32 {
+    let parts = [segment.ack, segment.payload_bytes, segment.window.into()];
+    let mix = |sum: u32, part: u32| (sum ^ part).wrapping_mul(0x9e37_79b1).rotate_left(13);
+    parts.into_iter().fold(segment.seq, mix)
+}
