@@ -133,14 +133,19 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
     let mut found = analyse(args, None)?;
     found.most = args.top;
     if let Some(path) = &args.other_end {
-        let far = Choice {
+        let other = std::slice::from_ref(path);
+        // Its clock is its own: --from and --to are the first capture's.
+        let choice = || Choice {
             filter: args.filter.clone(),
             ..Choice::default()
         };
         let mut ends = files::read(&args.files, args.choice(), |near| {
-            files::read(std::slice::from_ref(path), far, |far| two_ends(near, far))
+            files::read(other, choice(), |far| two_ends(near, far))
         })?;
-        ends.prove(&mut found.analysis);
+        let far = files::read(other, choice(), |segments| {
+            Ok(read(segments, Vec::new(), args.min_duration, None))
+        })?;
+        ends.prove(&mut found.analysis, &far.analysis);
         found.two_ends = Some(ends);
     }
     found.shown = worst_first(&found.analysis, &args.flow);

@@ -10,6 +10,8 @@ use crate::analysis::Analysis;
 use crate::clock::{Clock, EPOCH_NS};
 use crate::conclude::conclude;
 use crate::connection::{Connection, HALVES_MOST};
+use crate::flow::at::At;
+use crate::opening::Opening;
 use crate::options::Options;
 use crate::recorder::Recorder;
 
@@ -29,11 +31,44 @@ pub struct Analyser {
     /// For two ends: their last connections inside VLANs or tunnels. The other direction of
     /// such a connection may be in other VLANs or tunnels.
     halves: FxHashMap<(Endpoint, Endpoint), Vec<usize>>,
-    /// Each connection is boxed: a vector that grows would otherwise move them all, and need
-    /// twice their memory meanwhile.
-    connections: Vec<Box<Connection>>,
+    connections: Vec<Entry>,
     /// The connection of the last segment: most often the next segment belongs to it too.
     last: Option<(Key, usize)>,
+}
+
+/// A connection, boxed: a vector that grows would otherwise move them all, and need twice their
+/// memory meanwhile.
+#[derive(Debug)]
+enum Entry {
+    /// Next to nothing was captured of it.
+    Opening(Box<Opening>),
+    Open(Box<Connection>),
+}
+
+impl Entry {
+    /// Returns the connection, which is opened if it was not yet.
+    fn open(&mut self, options: &Arc<Options>) -> &mut Connection {
+        if let Self::Opening(opening) = self {
+            *self = Self::Open(Box::new(opening.open(options)));
+        }
+        match self {
+            Self::Open(connection) => connection,
+            Self::Opening(_) => unreachable!("it was opened"),
+        }
+    }
+
+    fn is_replaced_by(&self, from: usize, segment: &Segment) -> bool {
+        match self {
+            Self::Opening(opening) => opening.is_replaced_by(from, segment),
+            Self::Open(connection) => connection.is_replaced_by(from, segment),
+        }
+    }
+
+    fn close(&mut self) {
+        if let Self::Open(connection) = self {
+            connection.close();
+        }
+    }
 }
 
 impl Analyser {
@@ -71,8 +106,15 @@ impl Analyser {
             _ => self.open(key, ends, segment, now),
         };
         self.last = Some((key, index));
-        if let Some(connection) = self.connections.get_mut(index) {
-            connection.segment(from, segment, now);
+        let Some(entry) = self.connections.get_mut(index) else {
+            return;
+        };
+        let is_kept = match entry {
+            Entry::Opening(opening) => opening.keep(from, segment, now),
+            Entry::Open(_) => false,
+        };
+        if !is_kept {
+            entry.open(&self.options).segment(from, segment, now);
         }
     }
 
@@ -89,10 +131,18 @@ impl Analyser {
 
     fn open(&mut self, key: Key, ends: [Endpoint; 2], segment: &Segment, now: u64) -> usize {
         let index = self.connections.len();
-        let wanted = self.options.history_of == Some(index);
-        let recorder = wanted.then(|| Recorder::new(self.options.history_most));
-        let connection = Connection::new(&self.options, ends, segment, now, recorder);
-        self.connections.push(Box::new(connection));
+        let at = At {
+            now,
+            packet: segment.number,
+        };
+        self.connections
+            .push(if self.options.history_of == Some(index) {
+                let recorder = Some(Recorder::new(self.options.history_most));
+                let connection = Connection::new(&self.options, ends, key.2, at, recorder);
+                Entry::Open(Box::new(connection))
+            } else {
+                Entry::Opening(Box::new(Opening::new(ends, key.2)))
+            });
         self.by_key.insert(key, index);
         if key.2 != 0 {
             let halves = self.halves.entry((key.0, key.1)).or_default();
@@ -110,10 +160,10 @@ impl Analyser {
     /// fit it.
     fn other_half(&mut self, key: Key, from: usize, segment: &Segment) -> Option<usize> {
         let ends = (key.0, key.1);
-        let connections = &mut self.connections;
+        let (connections, options) = (&mut self.connections, &self.options);
         let mut is_answered = |&index: &usize| {
-            let connection = connections.get_mut(index);
-            connection.is_some_and(|c| c.is_answered_by(from, segment))
+            let entry = connections.get_mut(index);
+            entry.is_some_and(|entry| entry.open(options).is_answered_by(from, segment))
         };
         let plain = self.by_key.get(&(key.0, key.1, 0)).copied();
         let mut found = plain.filter(|index| key.2 != 0 && is_answered(index));
@@ -131,7 +181,11 @@ impl Analyser {
     /// looked at or moved. Only these can take more than constant time.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        let flows = self.connections.iter().flat_map(|c| &c.flows);
+        let opened = self.connections.iter().filter_map(|entry| match entry {
+            Entry::Open(connection) => Some(connection),
+            Entry::Opening(_) => None,
+        });
+        let flows = opened.flat_map(|connection| &connection.flows);
         flows.map(crate::flow::Flow::steps).sum()
     }
 
@@ -140,8 +194,12 @@ impl Analyser {
     pub fn finish(self) -> Analysis {
         let start_ns = self.clock.start_ns();
         let connections = self.connections.into_iter();
+        let options = &self.options;
         let connections: Vec<_> = connections
-            .map(|connection| conclude(*connection, EPOCH_NS))
+            .map(|entry| match entry {
+                Entry::Open(connection) => conclude(*connection, EPOCH_NS),
+                Entry::Opening(opening) => conclude(opening.open(options), EPOCH_NS),
+            })
             .collect();
         let mut notes = Vec::new();
         if connections.is_empty() {

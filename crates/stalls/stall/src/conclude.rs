@@ -81,6 +81,9 @@ fn contexts<'a>(
     start_ns: u64,
 ) -> [Context<'a>; 2] {
     let knows_roles = rules::knows_roles(connection);
+    let first_ns = |flow: &Flow| flow.first_data().map_or(u64::MAX, |(at, _)| at.now);
+    let has_client_begun =
+        connection.handshake.syn.is_some() && first_ns(flows[0]) < first_ns(flows[1]);
     std::array::from_fn(|index| Context {
         flow: flows[index],
         direction: DIRECTIONS[index],
@@ -88,6 +91,7 @@ fn contexts<'a>(
         origin: origins[index].as_ref(),
         is_client: index == 0,
         knows_roles,
+        has_client_begun,
         start_ns,
         is_patchy: is_patchy(flows[index]),
         is_filtered: is_filtered(flows[index]),

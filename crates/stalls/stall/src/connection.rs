@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use capture::segment::{Endpoint, Flags, HostDirection, Segment};
+use capture::segment::{EncapsulationId, Endpoint, Flags, HostDirection, Segment};
 use units::time::NS_PER_S;
 
 use crate::direction::Direction;
@@ -32,6 +32,7 @@ pub(crate) struct Handshake {
     pub(crate) ack: Option<At>,
     pub(crate) reset: Option<At>,
     scale: [Option<u8>; 2],
+    sack_permitted: [bool; 2],
     syn_seen: [bool; 2],
     options_cut: bool,
 }
@@ -40,7 +41,7 @@ pub(crate) struct Handshake {
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) ends: [Endpoint; 2],
-    pub(crate) encapsulation: u32,
+    pub(crate) encapsulation: EncapsulationId,
     pub(crate) first_ns: u64,
     pub(crate) last: At,
     pub(crate) packets: u64,
@@ -65,20 +66,16 @@ impl Connection {
     pub(crate) fn new(
         options: &Arc<Options>,
         ends: [Endpoint; 2],
-        first: &Segment,
-        now: u64,
+        encapsulation: EncapsulationId,
+        first: At,
         recorder: Option<Recorder>,
     ) -> Self {
         let shown = recorder.is_some();
-        let at = At {
-            now,
-            packet: first.number,
-        };
         Self {
             ends,
-            encapsulation: first.encapsulation,
-            first_ns: now,
-            last: at,
+            encapsulation,
+            first_ns: first.now,
+            last: first,
             packets: 0,
             backwards: 0,
             handshake: Handshake::default(),
@@ -232,6 +229,7 @@ impl Connection {
             handshake.last_syn = Some(at);
         }
         handshake.scale[from] = segment.window_scale;
+        handshake.sack_permitted[from] = segment.sack_permitted;
         handshake.syn_seen[from] = true;
         handshake.options_cut |= segment.options_cut;
         self.flows[from].begin_at(segment.seq.wrapping_add(1));
@@ -239,6 +237,9 @@ impl Connection {
             for flow in &mut self.flows {
                 flow.set_mss(mss);
             }
+        }
+        if self.handshake.sack_permitted == [true; 2] {
+            self.flows.iter_mut().for_each(Flow::permit_sack);
         }
         self.settle_scale();
         self.settle_handshake();

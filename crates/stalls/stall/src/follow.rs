@@ -15,6 +15,7 @@ use crate::analysis::{self, Stall};
 use crate::clock::{Clock, EPOCH_NS};
 use crate::conclude::{conclude, settled};
 use crate::connection::{Connection, HALVES_MOST};
+use crate::flow::at::At;
 use crate::options::Options;
 
 /// How long a connection that is over is kept, ns: copies of its last segments still belong to
@@ -192,11 +193,15 @@ impl Follower {
             None => self.note_half(key),
         }
         let (options, opened) = (&self.options, &mut self.opened);
+        let at = At {
+            now: now_ns,
+            packet: segment.number,
+        };
         let followed = self.connections.entry(key).or_insert_with(|| {
             *opened += 1;
             Box::new(Followed {
                 number: *opened,
-                connection: Connection::new(options, ends, segment, now_ns, None),
+                connection: Connection::new(options, ends, own.2, at, None),
                 other_key: None,
                 stalls: 0,
                 time_lost_ns: 0,

@@ -23,6 +23,7 @@ pub mod files;
 mod flow;
 pub mod follow;
 mod history;
+mod opening;
 mod options;
 mod recorder;
 pub mod report;

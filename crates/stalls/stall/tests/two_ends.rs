@@ -4,7 +4,7 @@
 use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
 use proptest::prelude::*;
 use stall::two_ends::{Trace, TwoEnds, Unpaired};
-use stall::{Analysis, Cause, Confidence, Side};
+use stall::{Analysis, Cause, Confidence, Direction, Side};
 
 use crate::script;
 use crate::script::{HANDSHAKE, TEN, analyse};
@@ -373,7 +373,8 @@ fn proved(script: &str) -> [(Cause, Side, Confidence, String); 2] {
     let both = scripted(&format!("{HANDSHAKE}{TEN}{script}"));
     let longest = |analysis: &Analysis| {
         let stalls = &analysis.connections[0].stalls;
-        let stall = stalls.iter().max_by_key(|s| s.duration_ns).unwrap();
+        let of_data = stalls.iter().filter(|s| s.direction == Direction::ToServer);
+        let stall = of_data.max_by_key(|s| s.duration_ns).unwrap();
         (
             stall.cause,
             stall.side,
@@ -381,16 +382,23 @@ fn proved(script: &str) -> [(Cause, Side, Confidence, String); 2] {
             stall.explanation.clone(),
         )
     };
-    let mut analysis = analyse(&both[0]);
-    let alone = longest(&analysis);
-    let mut ends = two_ends(&both).unwrap();
-    ends.prove(&mut analysis);
-    assert!(
-        !ends.proofs.is_empty(),
-        "{:#?}",
-        analysis.connections[0].stalls
-    );
-    [alone, longest(&analysis)]
+    let alone = longest(&analyse(&both[0]));
+    let [there, back] = [[0, 1], [1, 0]].map(|[near, far]| {
+        let mut analysis = analyse(&both[near]);
+        let mut ends = two_ends(&[both[near].clone(), both[far].clone()]).unwrap();
+        ends.prove(&mut analysis, &analyse(&both[far]));
+        assert!(
+            !ends.proofs.is_empty(),
+            "{:#?}",
+            analysis.connections[0].stalls
+        );
+        longest(&analysis)
+    });
+    // Whichever capture is given first.
+    assert_eq!((there.0, there.1, there.2), (back.0, back.1, back.2));
+    let plain = |text: &str| text.replace("in the other capture, at the sender: ", "");
+    assert_eq!(plain(&there.3), plain(&back.3));
+    [alone, there]
 }
 
 #[test]
@@ -460,6 +468,29 @@ fn a_receiver_that_held_its_acknowledgement_is_distinguished_from_a_slow_path() 
         (Cause::DelaySpike, Side::Network, Confidence::High)
     );
     assert!(slow.3.contains("the answer's way back took"), "{}", slow.3);
+}
+
+/// Nothing of it reaches the receiver: its capture alone shows a sender that pauses.
+#[test]
+fn what_the_receiver_never_saw_is_no_pause_of_the_application() {
+    let [_, both] = proved(
+        "
+        60   S 14480..15928 lost
+        310  S 14480..15928 lost
+        810  S 14480..15928
+        830  R ack 15928
+        830  S 15928..17376
+        850  R ack 17376
+    ",
+    );
+    assert_eq!(
+        (both.0, both.1, both.2),
+        (
+            Cause::RtoLostRetransmission,
+            Side::Network,
+            Confidence::High
+        )
+    );
 }
 
 #[test]

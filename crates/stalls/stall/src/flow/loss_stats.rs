@@ -72,14 +72,14 @@ impl Span {
 }
 
 /// The losses of a flow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LossStats {
     episode: Episode,
     pub(crate) episodes: u64,
     pub(crate) fast_episodes: u64,
     /// The losses that follow each other now, and the longest such time before.
     span: Span,
-    longest: Span,
+    longest: Option<Box<Span>>,
     pub(crate) holes: u64,
     pub(crate) hole_bytes: u64,
     /// Rate at which data passed between the first and the last hole of an episode, in bytes/s.
@@ -107,7 +107,7 @@ pub(crate) struct LossStats {
 impl LossStats {
     fn note(&mut self, at: At) {
         if self.span.packets.count() > 0 && at.now > self.span.last_ns + APART_NS {
-            self.longest = self.longest_span().unwrap_or_default();
+            self.longest = self.longest_span().map(Box::new);
             self.span = Span::default();
         }
         if self.span.packets.count() == 0 {
@@ -119,9 +119,9 @@ impl LossStats {
 
     /// Returns the longest time in which losses followed each other.
     pub(crate) fn longest_span(&self) -> Option<Span> {
-        let spans = [self.longest, self.span];
-        let longest = spans.into_iter().max_by_key(Span::length_ns)?;
-        (longest.packets.count() > 0).then_some(longest)
+        let now = Some(self.span).filter(|span| span.packets.count() > 0);
+        let before = self.longest.as_deref().copied();
+        before.into_iter().chain(now).max_by_key(Span::length_ns)
     }
 
     /// Notes a hole of `bytes` that was reported when `delivered` bytes had arrived.

@@ -99,6 +99,8 @@ pub(crate) struct Flow {
     pub(super) scale_most: Option<u8>,
     pub(super) sender_view: SenderView,
     pub(super) mss_option: Option<u16>,
+    /// Whether both SYNs permit SACK.
+    pub(super) is_sack_permitted: bool,
     pub(super) mss_seen: u64,
     pub(super) payload_max: u64,
     pub(super) delivered_max: u64,
@@ -231,6 +233,7 @@ impl Flow {
             scale_most: None,
             sender_view: SenderView::default(),
             mss_option: None,
+            is_sack_permitted: false,
             mss_seen: 0,
             payload_max: 0,
             delivered_max: 0,
@@ -299,6 +302,16 @@ impl Flow {
     /// Sets the receiver's window scale, at most 14 (RFC 7323, 2.3).
     pub(crate) fn set_scale(&mut self, scale: u8) {
         self.scale = Some(scale.min(14));
+    }
+
+    /// Notes that both ends permit SACK (RFC 2018).
+    pub(crate) fn permit_sack(&mut self) {
+        self.is_sack_permitted = true;
+    }
+
+    /// Returns whether the receiver reports with SACK what it has.
+    pub(crate) fn uses_sack(&self) -> bool {
+        self.is_sack_permitted || self.counts.sack_seen
     }
 
     pub(crate) fn set_mss(&mut self, mss: u16) {

@@ -30,6 +30,8 @@ pub(crate) struct Context<'a> {
     pub(crate) is_client: bool,
     /// Whether the handshake or a port tells who is the client.
     pub(crate) knows_roles: bool,
+    /// Whether the client sent the connection's first data, as far as the handshake shows.
+    pub(crate) has_client_begun: bool,
     /// Beginning of the capture: reported times count from here.
     pub(crate) start_ns: u64,
     /// Whether the capture lacks packets of this flow.

@@ -96,7 +96,9 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
         ms(took_ns)
     );
     let confidence = match context.view {
-        View::Sender => Confidence::High,
+        // Where the server spoke first, what the client says may be no request.
+        View::Sender if context.has_client_begun => Confidence::High,
+        View::Sender => Confidence::Medium,
         // An answer that was lost before the capture looks the same.
         _ if had_it => Confidence::Medium,
         _ => Confidence::Low,

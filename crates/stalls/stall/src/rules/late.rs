@@ -113,8 +113,9 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
         return Some(finding);
     }
     let room = facts.gap.room_least_bytes.unwrap_or(u64::MAX);
-    let enough = facts.mss_bytes.min(facts.after.burst_bytes);
-    let has_room = facts.is_room_known && room >= enough;
+    // What then fills the room to its edge may have waited for it.
+    let is_enough = room >= facts.mss_bytes || room > facts.after.burst_bytes;
+    let has_room = facts.is_room_known && is_enough;
     // Where segments are lost before the capture, the sender may have sent more.
     let may_lack = context.view != View::Sender && context.flow.counts().lost_before > 0;
     let confidence = if held_ns < facts.receiver_rtt_ns {

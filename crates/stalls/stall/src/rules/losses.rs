@@ -58,7 +58,7 @@ fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     }
     Some(Origin {
         cause: Cause::Reordering,
-        confidence: if mostly {
+        confidence: if mostly && loss_stats.overtaken >= 3 && has_few_timeouts(flow) {
             Confidence::High
         } else {
             Confidence::Medium
@@ -69,6 +69,13 @@ fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
         ),
         rate_bps: None,
     })
+}
+
+/// Returns whether timeouts are next to nothing beside the repairs on acknowledgements: behind a
+/// timeout a sender goes back and repeats what had arrived.
+fn has_few_timeouts(flow: &Flow) -> bool {
+    let again = flow.retransmissions();
+    (again.timeout + again.after_timeout) * 4 <= again.fast
 }
 
 /// Returns whether most round trips at losses are those of an empty path (Flach et al., SIGCOMM

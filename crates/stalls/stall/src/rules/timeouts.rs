@@ -328,10 +328,12 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
 }
 
 /// Returns the confidence that copies were lost, and not their acknowledgements. The proof is
-/// an answer to the last copy, at a capture that saw all copies.
+/// an answer to the last copy, at a capture that saw all copies, of a receiver that would report
+/// a copy of what it had (RFC 2883): without such a report, it answers both alike.
 fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
+    let would_report = context.flow.uses_sack() && !facts.reported_twice;
     match (facts.answered, context.view) {
-        (Answered::Last, View::Sender) => Confidence::High,
+        (Answered::Last, View::Sender) if would_report => Confidence::High,
         _ => Confidence::Medium,
     }
 }

@@ -17,7 +17,9 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
         return None;
     }
     let probe_ns = gap.last_window_probe_ns;
-    let answer_ns = facts.receiver_rtt_ns.saturating_mul(3) / 2 + NS_PER_MS;
+    // The answer comes after a round trip as it is now, which may have a queue in it.
+    let now_ns = facts.rtt_ns.unwrap_or(0).max(facts.receiver_rtt_ns);
+    let answer_ns = now_ns.saturating_mul(3) / 2 + NS_PER_MS;
     let packets = gap
         .closed_window
         .iter()

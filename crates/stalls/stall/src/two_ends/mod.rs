@@ -6,7 +6,7 @@
 //! near.push(&segment)?;  // of the capture at one end
 //! far.push(&segment)?;   // of the one at the other
 //! let ends = TwoEnds::of(&near, &far)?;
-//! ends.prove(&mut analysis_of_near);
+//! ends.prove(&mut analysis_of_near, &analysis_of_far);
 //! ```
 //!
 //! Times are those of the near capture's clock. A packet may be cut up or joined on its way by
@@ -23,9 +23,10 @@ mod unpaired;
 use std::collections::BTreeMap;
 
 use capture::segment::Endpoint;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Connection, Stall};
 use crate::direction::Direction;
 use crate::units::seconds;
 use crate::verdict::verdict;
@@ -122,40 +123,77 @@ impl TwoEnds {
     }
 
     /// Raises the confidence of stalls, and corrects their causes, where both captures together
-    /// leave no other. `analysis` is of the near capture.
-    pub fn prove(&mut self, analysis: &mut Analysis) {
-        let start_ns = self.clocks.near(analysis.start_ns);
-        for (index, connection) in analysis.connections.iter_mut().enumerate() {
-            let (client, server) = (connection.client, connection.server);
-            let is_patchy = connection.flows.iter().any(|flow| flow.unseen_bytes > 0);
-            for (place, stall) in connection.stalls.iter_mut().enumerate() {
-                let (from, to) = match stall.direction {
-                    Direction::ToServer => (client, server),
-                    Direction::ToClient => (server, client),
+    /// leave no other. What a sender waited for shows where it sends: the stalls of data that the
+    /// far end sends are taken from its capture, so either order of the captures gives the same.
+    /// `near` and `far` are the analyses of the two; `near` has the results.
+    pub fn prove(&mut self, near: &mut Analysis, far: &Analysis) {
+        let [near_ns, far_ns] = [
+            self.clocks.near(near.start_ns),
+            self.clocks.as_near(far.start_ns),
+        ];
+        for (index, connection) in near.connections.iter_mut().enumerate() {
+            let other = counterpart(connection, near_ns, far, far_ns);
+            let was_patchy = connection.flows.iter().any(|flow| flow.unseen_bytes > 0);
+            let mut all = Vec::new();
+            for direction in [Direction::ToServer, Direction::ToClient] {
+                let (from, to) = match direction {
+                    Direction::ToServer => (connection.client, connection.server),
+                    Direction::ToClient => (connection.server, connection.client),
                 };
-                let (Some(data), Some(back)) = (self.path(from, to), self.path(to, from)) else {
+                let own = connection
+                    .stalls
+                    .iter()
+                    .filter(|s| s.direction == direction);
+                let paths = self.path(from, to).zip(self.path(to, from));
+                let Some((data, back)) = paths else {
+                    all.extend(own.map(|stall| (stall.clone(), None)));
                     continue;
                 };
-                if let Some(found) = proof::prove(stall, start_ns, data, back) {
-                    let before = (stall.cause, stall.side);
-                    let shows = found.shows.clone();
-                    found.apply(stall, is_patchy);
-                    let proof = Proof {
-                        connection: index + 1,
-                        stall: place + 1,
-                        changed: before != (stall.cause, stall.side),
-                        shows,
-                    };
-                    self.proofs.push(proof);
+                let judged = |stall: &Stall, start_ns, at_sender, is_patchy| {
+                    let mut stall = stall.clone();
+                    let found = proof::prove(&stall, start_ns, (data, back), at_sender);
+                    let shows = found.map(|found| {
+                        let before = (stall.cause, stall.side);
+                        let shows = found.shows.clone();
+                        found.apply(&mut stall, is_patchy);
+                        (before != (stall.cause, stall.side), shows)
+                    });
+                    (stall, shows)
+                };
+                match other.filter(|_| !data.from_near) {
+                    None => {
+                        let judged = own.map(|s| judged(s, near_ns, data.from_near, was_patchy));
+                        all.extend(judged);
+                    }
+                    Some(other) => {
+                        let is_patchy = other.flows.iter().any(|flow| flow.unseen_bytes > 0);
+                        let sender = other.stalls.iter().filter(|stall| {
+                            let of_server = stall.direction == Direction::ToClient;
+                            (from == other.server) == of_server
+                        });
+                        let judged = sender.map(|s| judged(s, far_ns, true, is_patchy));
+                        let here = numbers_here(data, back);
+                        all.extend(judged.map(|(mut stall, shows)| {
+                            move_here(&mut stall, far_ns - near_ns, direction, &here);
+                            (stall, shows)
+                        }));
+                    }
                 }
             }
-            if self
-                .proofs
-                .last()
-                .is_some_and(|proof| proof.connection == index + 1)
-            {
-                connection.verdict = verdict(connection);
+            all.sort_by_key(|(stall, _)| (stall.start_ns, stall.direction, stall.duration_ns));
+            for (place, (_, shows)) in all.iter_mut().enumerate() {
+                let Some((changed, shows)) = shows.take() else {
+                    continue;
+                };
+                self.proofs.push(Proof {
+                    connection: index + 1,
+                    stall: place + 1,
+                    changed,
+                    shows,
+                });
             }
+            connection.stalls = all.into_iter().map(|(stall, _)| stall).collect();
+            connection.verdict = verdict(connection);
         }
     }
 
@@ -164,4 +202,64 @@ impl TwoEnds {
         let place = self.paths.binary_search_by(ends).ok()?; // they are in order
         self.paths.get(place)
     }
+}
+
+/// Returns the far capture's connection of the same two ends that was there at the same time.
+fn counterpart<'a>(
+    near: &Connection,
+    near_ns: i64,
+    far: &'a Analysis,
+    far_ns: i64,
+) -> Option<&'a Connection> {
+    let span = |connection: &Connection, start_ns: i64| {
+        let begin_ns = start_ns.saturating_add_unsigned(connection.start_ns);
+        (
+            begin_ns,
+            begin_ns.saturating_add_unsigned(connection.duration_ns),
+        )
+    };
+    let (begin_ns, end_ns) = span(near, near_ns);
+    let shared_ns = |other: &&Connection| {
+        let (from_ns, to_ns) = span(other, far_ns);
+        to_ns.min(end_ns) - from_ns.max(begin_ns)
+    };
+    let ends = (near.client.min(near.server), near.client.max(near.server));
+    let same = far.connections.iter().filter(|other| {
+        (
+            other.client.min(other.server),
+            other.client.max(other.server),
+        ) == ends
+    });
+    same.max_by_key(shared_ns)
+}
+
+/// Returns the numbers in the near capture of the packets of the far one.
+fn numbers_here(data: &Path, back: &Path) -> FxHashMap<u64, u64> {
+    let here = data
+        .fates
+        .sent
+        .iter()
+        .map(|sent| (sent.packet.number, sent.number_there));
+    let there = back
+        .fates
+        .sent
+        .iter()
+        .map(|sent| (sent.number_there, sent.packet.number));
+    here.chain(there)
+        .filter(|&(far, near)| far > 0 && near > 0)
+        .collect()
+}
+
+/// Puts a stall of the far capture into the near one: its times, and of its evidence the packets
+/// that the near capture has.
+fn move_here(stall: &mut Stall, behind_ns: i64, direction: Direction, here: &FxHashMap<u64, u64>) {
+    stall.start_ns = stall.start_ns.saturating_add_signed(behind_ns);
+    stall.direction = direction;
+    stall.evidence = stall
+        .evidence
+        .iter()
+        .filter_map(|number| here.get(number).copied())
+        .collect();
+    stall.evidence.sort_unstable();
+    stall.explanation = format!("in the other capture, at the sender: {}", stall.explanation);
 }

@@ -44,6 +44,8 @@ pub(super) struct Sent {
     pub(super) packet: Packet,
     pub(super) sent_ns: i64,
     pub(super) fate: Fate,
+    /// Its number in the capture where it arrived; 0: it is not there, or in parts.
+    pub(super) number_there: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,13 +103,17 @@ pub(super) fn fates(
         received_ns: &received_ns,
         slack_ns,
         arrival: vec![None; sent.len()],
+        number_there: vec![0; sent.len()],
         is_found: vec![false; received.len()],
     };
     pairing.by_identity(true);
     pairing.by_identity(false);
     pairing.by_bytes();
     let Pairing {
-        arrival, is_found, ..
+        arrival,
+        number_there,
+        is_found,
+        ..
     } = pairing;
     // What was on its way when the capture ended need not be in it.
     let known = || {
@@ -118,11 +124,12 @@ pub(super) fn fates(
     };
     let longest_ns = known().max().unwrap_or(0).max(0);
     let covered = span_ns[0]..=span_ns[1].saturating_sub(longest_ns);
-    let all = sent.iter().zip(&sent_ns).zip(&arrival);
+    let all = sent.iter().zip(&sent_ns).zip(&arrival).zip(number_there);
     let sent: Vec<_> = all
-        .map(|((packet, &sent_ns), arrival)| Sent {
+        .map(|(((packet, &sent_ns), arrival), number_there)| Sent {
             packet: *packet,
             sent_ns,
+            number_there,
             fate: match arrival {
                 Some(ns) => Fate::Arrived(*ns),
                 None if covered.contains(&sent_ns) => Fate::Lost,
@@ -147,6 +154,7 @@ struct Pairing<'a> {
     slack_ns: i64,
     /// By packet sent: when it arrived.
     arrival: Vec<Option<i64>>,
+    number_there: Vec<u64>,
     /// By packet received: whether it was sent.
     is_found: Vec<bool>,
 }
@@ -184,6 +192,7 @@ impl Pairing<'_> {
             });
             if let Some(copy) = place.and_then(|place| copies.remove(place)) {
                 self.arrival[copy] = Some(at_ns);
+                self.number_there[copy] = packet.number;
                 self.is_found[i] = true;
             }
         }

@@ -51,8 +51,14 @@ impl Proof {
 
 /// Returns what both captures show of a stall; `None` if that is no more than one shows. `data`
 /// is the path of the data that stalled, `back` the other one's, `start_ns` the time that the
-/// stall's times count from.
-pub(super) fn prove(stall: &Stall, start_ns: i64, data: &Path, back: &Path) -> Option<Proof> {
+/// stall's times count from, and `at_sender` whether the capture that it was found in is the
+/// sender's.
+pub(super) fn prove(
+    stall: &Stall,
+    start_ns: i64,
+    (data, back): (&Path, &Path),
+    at_sender: bool,
+) -> Option<Proof> {
     let begin_ns = start_ns + i64::try_from(stall.start_ns).ok()?;
     let end_ns = begin_ns + i64::try_from(stall.duration_ns).ok()?;
     let of = Stalled {
@@ -62,12 +68,14 @@ pub(super) fn prove(stall: &Stall, start_ns: i64, data: &Path, back: &Path) -> O
         back: &back.fates,
         data_least_ns: least_ns(&data.fates),
         back_least_ns: least_ns(&back.fates),
-        near_sends: data.from_near,
+        at_sender,
     };
     match stall.kind {
         StallKind::Slow => None,
         _ if stall.cause == Cause::ConnectionSetup => of.setup(stall),
         StallKind::Wait => of.answer(stall),
+        // What is lost before the receiver's capture looks like nothing to send.
+        StallKind::Silence if of.has_lost_data() => of.head(stall),
         StallKind::Silence => match stall.cause {
             Cause::ReceiverWindowClosed | Cause::ZeroWindowProbe => of.window(),
             Cause::Application | Cause::WaitingForPeer => of.answer(stall),
@@ -87,8 +95,8 @@ struct Stalled<'a> {
     back: &'a Fates,
     data_least_ns: i64,
     back_least_ns: i64,
-    /// Whether the near capture is at the sender.
-    near_sends: bool,
+    /// Whether the stall was found in the sender's capture.
+    at_sender: bool,
 }
 
 fn numbers(packets: &[&Sent]) -> String {
@@ -127,11 +135,19 @@ fn arrived_ns(sent: &Sent) -> Option<i64> {
 }
 
 impl Stalled<'_> {
+    /// Returns whether data that was sent in the stall never arrived.
+    fn has_lost_data(&self) -> bool {
+        let within = self.begin_ns - self.close_ns()..self.end_ns;
+        let is_lost = |sent: &Sent| sent.packet.payload_bytes > 0 && sent.fate == Fate::Lost;
+        let sent = self.data.sent.iter();
+        !self.at_sender && sent.filter(|s| within.contains(&s.sent_ns)).any(is_lost)
+    }
+
     /// Returns the first byte that the sender had not seen acknowledged when the stall began.
     fn first_unacknowledged(&self) -> Option<u32> {
         // Seen at the receiver the stall begins with the acknowledgement that it sent.
         let known = self.back.sent.iter().filter(|sent| {
-            let seen_ns = if self.near_sends {
+            let seen_ns = if self.at_sender {
                 arrived_ns(sent)
             } else {
                 arrived_ns(sent).map(|_| sent.sent_ns)
