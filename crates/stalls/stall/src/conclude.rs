@@ -14,6 +14,8 @@ use crate::verdict::verdict;
 
 /// Ports below this belong to servers.
 const WELL_KNOWN: u16 = 1024;
+/// A client that sends so many times what it receives sends a file.
+const UPLOAD_SHARE: u64 = 4;
 /// Segments that no receiver leaves without an acknowledgement of their own.
 const FILTERED_LEAST: u64 = 6;
 
@@ -81,6 +83,7 @@ fn contexts<'a>(
     start_ns: u64,
 ) -> [Context<'a>; 2] {
     let knows_roles = rules::knows_roles(connection);
+    let bytes = |flow: &Flow| flow.counts().bytes;
     let first_ns = |flow: &Flow| flow.first_data().map_or(u64::MAX, |(at, _)| at.now);
     let has_client_begun =
         connection.handshake.syn.is_some() && first_ns(flows[0]) < first_ns(flows[1]);
@@ -90,6 +93,7 @@ fn contexts<'a>(
         view: views[index],
         origin: origins[index].as_ref(),
         is_client: index == 0,
+        is_upload: index == 0 && bytes(flows[0]) >= UPLOAD_SHARE * bytes(flows[1]),
         knows_roles,
         has_client_begun,
         start_ns,

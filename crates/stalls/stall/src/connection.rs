@@ -143,10 +143,11 @@ impl Connection {
                     flow.on_ack(at, segment, identified, is_below_window);
                 }
             }
+            let has_ended = self.fins[other];
             let peer = &self.flows[other];
             let (settled_ns, rtt_ns) = (peer.settled_ns, peer.measured_receiver_rtt_ns());
             if let Some(flow) = self.flows.get_mut(from) {
-                flow.note_peer(settled_ns, rtt_ns);
+                flow.note_peer(settled_ns, rtt_ns, has_ended);
                 flow.on_data(at, segment);
             }
             if flags.any(Flags::FIN) {
@@ -215,6 +216,10 @@ impl Connection {
     fn on_syn(&mut self, at: At, from: usize, segment: &Segment) {
         let is_answer = segment.flags.any(Flags::ACK);
         let handshake = &mut self.handshake;
+        let asked = handshake.client.map(|(_, number)| number.wrapping_add(1));
+        if is_answer && asked.is_some_and(|asked| asked != segment.ack) {
+            return; // it answers the SYN of another connection, which was not captured
+        }
         if is_answer {
             handshake.syn_acks.push(at.packet);
             handshake.syn_ack.get_or_insert(at);

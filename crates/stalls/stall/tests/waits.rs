@@ -57,7 +57,7 @@ fn waits_before_the_first_data_are_reported() {
                 Direction::ToServer,
                 Cause::Application,
                 1350,
-                Confidence::High
+                Confidence::Low
             ),
             // Without the way of 20 ms that the acknowledgement shows.
             (

@@ -130,15 +130,18 @@ impl Flow {
         before == 0 || !(before..=before + BEYOND_BYTES).contains(&ack)
     }
 
-    /// Returns whether the first SACK block reports a duplicate of something that was repaired in
-    /// this pause.
+    /// Returns whether the first SACK block reports a duplicate of the first byte under way, of
+    /// something that was repaired in this pause.
     fn reports_repair(&mut self, segment: &Segment, ack: u64) -> bool {
         let blocks = segment.sack.as_slice();
         let Some(&(low, high)) = blocks.first() else {
             return false;
         };
         let range = [low, high].map(|wire| self.sequence.offset(wire, ack));
-        self.gap.retransmitted.count() > 0 && self.is_duplicate_report(blocks, range.into(), ack)
+        self.gap.retransmitted.count() > 0
+            && range[0] <= self.una
+            && range[1] > self.una
+            && self.is_duplicate_report(blocks, range.into(), ack)
     }
 
     fn note_receiver(&mut self, at: At, segment: &Segment) {

@@ -246,6 +246,9 @@ impl Flow {
         let idle = self.una >= self.nxt
             && at.now.saturating_sub(self.last_ack_ns)
                 > self.sender_rtt_ns().unwrap_or(0) + NS_PER_MS;
+        if idle {
+            self.loss_stats.interrupt();
+        }
         self.board.push(start, end, at.now, at.packet, 1);
         self.describe_last(segment);
         self.nxt = end;

@@ -261,6 +261,8 @@ pub(crate) struct Facts {
     pub(crate) peer_data: (u64, u64),
     /// When all data of the other side had last been acknowledged.
     pub(crate) peer_settled_ns: u64,
+    /// Whether the other side had ended its stream.
+    pub(crate) has_peer_ended: bool,
     /// Bytes of new data from the pause before to this one.
     pub(crate) burst_before_bytes: u64,
     /// Whether the data that ended the pause reaches exactly to the window's edge.
@@ -341,7 +343,12 @@ impl Facts {
     /// Returns whether the pause was longer than any timer leaves data unacknowledged without
     /// retransmitting it.
     pub(crate) fn outlasts_timers(&self) -> bool {
-        let waited_ns = self.end_ns.saturating_sub(self.last_data_ns);
+        // What was under way when the pause began waited for all of it.
+        let since_ns = match self.gap.new_segments {
+            0 => self.last_data_ns,
+            _ => self.start_ns,
+        };
+        let waited_ns = self.end_ns.saturating_sub(since_ns);
         waited_ns > self.rto_ns.saturating_mul(4).max(LONGEST_FIRST_TIMER_NS)
     }
 }

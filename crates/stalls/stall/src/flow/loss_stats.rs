@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the losses of a flow, by what may show where they come from.
 
-use units::time::{NS_PER_MS, NS_PER_S};
+use units::time::NS_PER_MS;
 
 use super::at::At;
 use super::facts::Packets;
 use super::rounds::per_second;
 
-/// Losses further apart than this are two stories: the flow was not held down in between.
-const APART_NS: u64 = 2 * NS_PER_S;
 /// In less time than this, what passed between two losses gives no rate.
 const PASSED_LEAST_NS: u64 = NS_PER_MS;
 
@@ -80,6 +78,7 @@ pub(crate) struct LossStats {
     /// The losses that follow each other now, and the longest such time before.
     span: Span,
     longest: Option<Box<Span>>,
+    is_interrupted: bool,
     pub(crate) holes: u64,
     pub(crate) hole_bytes: u64,
     /// Rate at which data passed between the first and the last hole of an episode, in bytes/s.
@@ -106,15 +105,21 @@ pub(crate) struct LossStats {
 
 impl LossStats {
     fn note(&mut self, at: At) {
-        if self.span.packets.count() > 0 && at.now > self.span.last_ns + APART_NS {
+        if self.span.packets.count() > 0 && self.is_interrupted {
             self.longest = self.longest_span().map(Box::new);
             self.span = Span::default();
         }
+        self.is_interrupted = false;
         if self.span.packets.count() == 0 {
             self.span.first_ns = at.now;
         }
         self.span.last_ns = at.now;
         self.span.packets.push(at.packet);
+    }
+
+    /// Notes that the sender had nothing to send: losses after that are another story.
+    pub(super) fn interrupt(&mut self) {
+        self.is_interrupted = true;
     }
 
     /// Returns the longest time in which losses followed each other.

@@ -157,6 +157,8 @@ pub(crate) struct Flow {
     /// direction, as of this direction's last segment.
     pub(crate) settled_ns: u64,
     pub(super) peer_settled_ns: u64,
+    /// Whether the other side has ended its stream.
+    pub(super) has_peer_ended: bool,
     /// Shortest time in which the sender acknowledged data of the other direction.
     pub(super) peer_rtt_ns: Option<u64>,
     /// The first data, and the other side's last data before it.
@@ -270,6 +272,7 @@ impl Flow {
             peer_data: (0, 0),
             settled_ns: 0,
             peer_settled_ns: 0,
+            has_peer_ended: false,
             peer_rtt_ns: None,
             first_data: None,
             burst_bytes: 0,
@@ -385,8 +388,8 @@ impl Flow {
     }
 
     /// Notes what is known of the other direction when a segment of this one is captured.
-    pub(crate) fn note_peer(&mut self, settled_ns: u64, rtt_ns: Option<u64>) {
-        self.peer_settled_ns = settled_ns;
+    pub(crate) fn note_peer(&mut self, settled_ns: u64, rtt_ns: Option<u64>, has_ended: bool) {
+        (self.peer_settled_ns, self.has_peer_ended) = (settled_ns, has_ended);
         if rtt_ns != self.peer_rtt_ns {
             self.peer_rtt_ns = rtt_ns;
             self.renew_threshold();

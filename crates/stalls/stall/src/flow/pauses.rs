@@ -53,6 +53,7 @@ impl Flow {
             answered: Answered::Unknown,
             peer_data: self.peer_data,
             peer_settled_ns: self.peer_settled_ns,
+            has_peer_ended: self.has_peer_ended,
             burst_before_bytes: self.burst_bytes,
             fills_window: false,
             sender_rtt_ns: self.sender_rtt_ns().unwrap_or(0),

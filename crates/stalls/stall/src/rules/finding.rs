@@ -28,6 +28,8 @@ pub(crate) struct Context<'a> {
     pub(crate) origin: Option<&'a Origin>,
     /// Whether the data is the client's.
     pub(crate) is_client: bool,
+    /// Whether the data is by far the most of the connection's, and the client's.
+    pub(crate) is_upload: bool,
     /// Whether the handshake or a port tells who is the client.
     pub(crate) knows_roles: bool,
     /// Whether the client sent the connection's first data, as far as the handshake shows.

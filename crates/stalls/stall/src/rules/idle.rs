@@ -32,6 +32,10 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         return None;
     }
     let before = window::no_room(facts).or_else(|| lost_before_the_capture(facts, context));
+    if facts.has_peer_ended {
+        // What is said after the other side's end says good-bye.
+        return before.or_else(|| Some(Finding::idle()));
+    }
     if facts.ended_by_fin {
         // The end of the stream alone answers nothing, and is nothing that was to be sent.
         return before.or_else(|| Some(Finding::idle()));
@@ -71,6 +75,9 @@ fn who_acts(facts: &Facts, context: &Context<'_>) -> Finding {
     }
     if !is_full(facts.burst_before_bytes) && !is_full(facts.after.burst_bytes) {
         return Finding::idle(); // one small message, and later another
+    }
+    if context.is_client && !context.is_upload {
+        return Finding::idle(); // a person or a program at its client decides when to go on
     }
     paused(facts, context)
 }
@@ -229,7 +236,7 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         return None; // the data answers the other side's, at whatever time
     }
     let alone = is_alone(facts);
-    let is_full = facts.last_data_bytes >= facts.mss_bytes;
+    let is_full = facts.last_data_bytes >= facts.mss_bytes.max(MSS_LEAST_BYTES);
     // Timeouts double: two, three, four, five of them take so many times the first.
     let several = [3, 7, 15, 31].into_iter().any(|times| {
         let due_ns = facts.rto_ns.saturating_mul(times);

@@ -56,9 +56,15 @@ fn reordering(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     if !mostly && !seen {
         return None;
     }
+    // A capture that lacks packets, or has them in another order than the path, shows the same.
+    let is_proved = loss_stats.spurious_fast >= 3
+        && loss_stats.spurious_fast * 2 >= fast
+        && loss_stats.overtaken * 2 >= loss_stats.holes
+        && flow.counts().unseen_bytes == 0
+        && has_few_timeouts(flow);
     Some(Origin {
         cause: Cause::Reordering,
-        confidence: if mostly && loss_stats.overtaken >= 3 && has_few_timeouts(flow) {
+        confidence: if is_proved {
             Confidence::High
         } else {
             Confidence::Medium

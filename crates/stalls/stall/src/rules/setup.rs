@@ -40,7 +40,7 @@ pub(crate) fn waits(
         .or_else(|| slow_handshake(connection, flows, views, start_ns))
         .into_iter()
         .collect();
-    waits.extend(first_request(connection, flows, views, start_ns));
+    waits.extend(first_request(connection, flows, start_ns));
     waits.extend(first_response(connection, flows, views, start_ns));
     waits
 }
@@ -107,22 +107,18 @@ fn slow_handshake(
         from: syn.packet,
         to: answer,
     };
-    // At the server, only the server lies between the two packets.
-    let (side, confidence) = match views[1] {
-        View::Sender => (Side::Sender, Confidence::Medium),
-        _ => (Side::Unknown, Confidence::High),
+    // At the server only the server lies between the two packets, or what answers for it: a
+    // tunnel's end answers when the far end has.
+    let confidence = match views[1] {
+        View::Sender => Confidence::Medium,
+        _ => Confidence::High,
     };
-    let cause = (Cause::ConnectionSetup, side, confidence);
+    let cause = (Cause::ConnectionSetup, Side::Unknown, confidence);
     Some(wait(&span, Direction::ToClient, cause, text, start_ns))
 }
 
 /// Finds a client that sent its first request late after the connection was set up.
-fn first_request(
-    connection: &Connection,
-    flows: [&Flow; 2],
-    views: [View; 2],
-    start_ns: u64,
-) -> Option<Stall> {
+fn first_request(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option<Stall> {
     let ready = connection.handshake.ack?;
     let (first, (peer_ns, _)) = flows[0].first_data()?;
     let way_ns = flows[0].sender_rtt_ns().unwrap_or(0);
@@ -130,10 +126,8 @@ fn first_request(
     if peer_ns > 0 || took_ns < idle::wait_least_ns(Some(way_ns)) {
         return None;
     }
-    let confidence = match views[0] {
-        View::Sender => Confidence::High,
-        _ => Confidence::Medium,
-    };
+    // Browsers and pools of connections set one up before they need it.
+    let confidence = Confidence::Low;
     let text = format!(
         "the client sent its first data {} after the connection was set up",
         ms(took_ns)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules for pauses in which something was retransmitted.
 
-use units::time::NS_PER_S;
+use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::finding::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts, Retransmitted};
+use crate::flow::round_trip::is_delayed_ack;
 use crate::history::RetransmissionKind;
 use crate::vantage::{View, ms};
 
@@ -15,6 +16,8 @@ const LONGEST_FIRST_NS: u64 = 3500 * NS_PER_S / 1000;
 const DUPACK_THRESHOLD: u64 = 3;
 /// Least timeout of stacks that follow RFC 6298, 2.4.
 const RTO_LEAST_NS: u64 = NS_PER_S;
+/// Most stacks hold an acknowledgement back no longer than this; RFC 1122 allows half a second.
+const LONGEST_HELD_NS: u64 = 200 * NS_PER_MS;
 /// From so many segments on, a loss of all at once is no loss of single ones.
 const WHOLE_FLIGHT: u64 = 8;
 
@@ -162,6 +165,15 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         return Some(arrived_unanswered(facts));
     }
     let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
+    if let Some(held_ns) = held_back(facts, wait_ns) {
+        let text = format!(
+            "the data had arrived, and the repair was needless: a receiver may hold back the \
+             acknowledgement of so little for the {} that it took",
+            ms(held_ns)
+        );
+        let finding = Finding::new(Cause::DelayedAck, Confidence::Medium, text);
+        return Some(finding.shown_by(gap.retransmitted.iter()));
+    }
     let late = || {
         format!(
             "what was retransmitted had arrived: its acknowledgement came {} after the last data",
@@ -187,6 +199,19 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     };
     let finding = Finding::new(cause, confidence, text);
     Some(finding.shown_by(gap.retransmitted.iter()))
+}
+
+/// Returns for how long a receiver may have held back the acknowledgement of one or two segments,
+/// until its timer, or the repair, made it answer.
+fn held_back(facts: &Facts, wait_ns: u64) -> Option<u64> {
+    if facts.unanswered_segments > 2 {
+        return None;
+    }
+    let held_ns = wait_ns.saturating_sub(facts.receiver_rtt_ns);
+    // The repair came before the longest timer in use, and was answered at once.
+    let repaired_ns = facts.gap.last_resent_ns.saturating_sub(facts.last_data_ns);
+    let by_repair = facts.reported_twice && repaired_ns < LONGEST_HELD_NS;
+    (by_repair || is_delayed_ack(held_ns)).then_some(held_ns)
 }
 
 /// Returns whether the acknowledgement of data that had arrived was lost, as far as the answer
@@ -220,6 +245,9 @@ pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Findi
     let size = gap.retransmitted_bytes_max.min(facts.mss_bytes);
     let passed = facts.delivered_max_bytes;
     let reports = facts.sacked_bytes > 0 || gap.duplicate_acks.count() > 0;
+    if facts.from_receiver == 0 && facts.closed != Closed::Delivery {
+        return None; // nothing small was answered either
+    }
     if facts.largest_by_close * 10 >= size * 9 {
         return None; // one of them did come through, and ended the stop
     }
@@ -304,7 +332,7 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     let is_silent = facts.from_receiver == 0 && facts.sacked_bytes == 0;
     let packets = gap.retransmitted.iter();
     let took = ms(facts.duration_ns());
-    if is_silent && segments >= DUPACK_THRESHOLD {
+    if is_silent && (segments >= DUPACK_THRESHOLD || gap.timeouts >= 3) {
         let text = format!(
             "for {took} nothing came back of {segments} segments under way; {}",
             copies(facts)
@@ -571,9 +599,14 @@ pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<
         ms(facts.last_data_ns.saturating_sub(facts.start_ns)),
         facts.last_data_bytes
     );
+    // A probe comes after two round trips (RFC 8985, 7.2); what comes at another time is new data
+    // by chance.
+    let waited_ns = facts.last_data_ns.saturating_sub(facts.start_ns);
+    let due_ns = facts.rtt_ns.unwrap_or(0);
+    let is_due = waited_ns >= due_ns / 4 * 5 && waited_ns <= 4 * due_ns + 10 * NS_PER_MS;
     let confidence = match context.view {
-        View::Sender => Confidence::High,
-        _ => Confidence::Medium,
+        View::Sender if is_due => Confidence::Medium,
+        _ => Confidence::Low,
     };
     Some(Finding::new(Cause::TailLossProbe, confidence, text))
 }
@@ -593,8 +626,8 @@ pub(super) fn fast_only(facts: &Facts, context: &Context<'_>) -> Option<Finding>
     );
     // What lost the data is the root; what then held up the repair is not known.
     let cause = match context.origin.map(|origin| origin.cause) {
-        Some(Cause::Congestion) | None => Cause::Unknown,
-        Some(cause) => cause,
+        Some(cause @ (Cause::Policer | Cause::PathLoss)) => cause,
+        _ => Cause::Unknown,
     };
     Some(Finding::new(cause, Confidence::Low, text).shown_by(packets))
 }

@@ -134,8 +134,7 @@ pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
     let text = |what: &str| format!("the receiver's window had room for {room} bytes: {what}");
     let found = |confidence, text| Finding::new(Cause::ReceiverWindowClosed, confidence, text);
     if facts.closed != Closed::NewData {
-        let what = "what had been sent filled it";
-        return (room == 0).then(|| found(Confidence::Medium, text(what)));
+        return None; // nothing shows that there was more to send
     }
     let had = facts.after.prompt_bytes;
     let enough = had.min(facts.mss_bytes).min(facts.window_max_bytes / 2);
