@@ -310,6 +310,8 @@ pub(crate) struct Facts {
     /// Packets under way, of whatever size; below, whether the hole that ended the pause was
     /// filled later.
     pub(crate) outstanding_packets: u64,
+    /// Whether a repair on acknowledgements was not over.
+    pub(crate) is_recovering: bool,
     pub(crate) is_hole_filled: bool,
     /// Largest payload that was delivered so far.
     pub(crate) delivered_max_bytes: u64,

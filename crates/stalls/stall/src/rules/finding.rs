@@ -108,6 +108,11 @@ impl Finding {
         self
     }
 
+    pub(crate) fn at_most(mut self, confidence: Confidence) -> Self {
+        self.confidence = self.confidence.min(confidence);
+        self
+    }
+
     pub(crate) fn on(mut self, side: Side) -> Self {
         self.side = side;
         self

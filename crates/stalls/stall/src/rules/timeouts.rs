@@ -338,7 +338,8 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
             copies(facts)
         );
         // A host that slept for the time would look the same.
-        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
+        let finding = Finding::new(Cause::SilentPath, proof(facts, context), text);
+        let finding = finding.at_most(Confidence::Medium);
         return Some(finding.shown_by(packets));
     }
     let answered = match facts.answered {
@@ -362,7 +363,9 @@ fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
     let would_report = context.flow.uses_sack() && !facts.reported_twice;
     match (facts.answered, context.view) {
         (Answered::Last, View::Sender) if would_report => Confidence::High,
-        _ => Confidence::Medium,
+        (_, View::Receiver) => Confidence::Medium,
+        _ if would_report => Confidence::Medium,
+        _ => Confidence::Low,
     }
 }
 
@@ -397,7 +400,7 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         return Some(finding.shown_by(packets));
     }
     // Three timeouts, each twice as long as the one before, take seven times the first.
-    if facts.sacked_bytes > 0 && waited_ns >= facts.rto_ns.saturating_mul(6) {
+    if facts.sacked_bytes > 0 && waited_ns >= facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(6) {
         let text = format!(
             "a hole was filled only after {}, when three timeouts or more had passed: their \
              repairs were lost before the capture",
@@ -475,10 +478,20 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         {
             Confidence::High
         }
-        _ if facts.delivered_by_close > retransmitted.bytes => Confidence::Medium,
+        _ if facts.delivered_by_close > retransmitted.bytes => {
+            proof(facts, context).min(Confidence::Medium)
+        }
         _ => proof(facts, context),
     };
     let timer = ms(retransmitted.at_ns.saturating_sub(facts.start_ns));
+    if behind == 0 && facts.is_recovering {
+        let text = format!(
+            "the sender was repairing a flight of which more was lost, and went on with the next \
+             loss only by its timer, after {timer}: its recovery repairs one loss in a flight"
+        );
+        let finding = Finding::new(Cause::RtoOther, Confidence::Low, text);
+        return Some(finding.on(Side::Unknown).shown_by(packets));
+    }
     if behind == 0 && at_once >= WHOLE_FLIGHT && facts.from_receiver == 0 && has_lost_all(facts) {
         let text = format!(
             "all {under_way} segments under way were lost at once; the timer repaired it \
@@ -611,9 +624,8 @@ pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<
     Some(Finding::new(Cause::TailLossProbe, confidence, text))
 }
 
-/// Finds a pause in spite of retransmissions on acknowledgements. Only the origin of the flow's
-/// losses shows the cause.
-pub(super) fn fast_only(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+/// Finds a pause in spite of retransmissions on acknowledgements.
+pub(super) fn fast_only(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     if gap.fast == 0 {
         return None;
@@ -624,10 +636,6 @@ pub(super) fn fast_only(facts: &Facts, context: &Context<'_>) -> Option<Finding>
         gap.retransmitted.count(),
         ms(facts.duration_ns())
     );
-    // What lost the data is the root; what then held up the repair is not known.
-    let cause = match context.origin.map(|origin| origin.cause) {
-        Some(cause @ (Cause::Policer | Cause::PathLoss)) => cause,
-        _ => Cause::Unknown,
-    };
-    Some(Finding::new(cause, Confidence::Low, text).shown_by(packets))
+    // Whatever lost the data, what then held up the repair is not known.
+    Some(Finding::new(Cause::Unknown, Confidence::Low, text).shown_by(packets))
 }

@@ -112,7 +112,8 @@ pub(super) fn filled(facts: &Facts, is_timer: bool) -> Option<Finding> {
     let had = facts.after.burst_bytes;
     let enough = had.min(facts.mss_bytes).min(facts.window_max_bytes / 2);
     let untold = is_timer && facts.is_whole;
-    if facts.closed != Closed::Delivery || room >= enough || !facts.has_grown || untold {
+    let is_filled = room == 0 || facts.has_grown;
+    if facts.closed != Closed::Delivery || room >= enough || !is_filled || untold {
         return None;
     }
     let text = format!(
