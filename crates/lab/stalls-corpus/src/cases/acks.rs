@@ -112,7 +112,7 @@ fn lost(name: &str, place: &'static str, sack: bool, stamps: bool) -> Case {
 fn way_back_down(place: &'static str) -> Case {
     let name = format!("ack-way-back-down-{place}");
     let sim = Sim::new(seed(&name), 40)
-        .path(C, |n| n.outages = vec![(180 * MS, 900 * MS)])
+        .path(C, |n| n.outages = vec![(130 * MS, 900 * MS)])
         .download(&[(0, 90_000)]);
     let capture = sim.capture(at(S, place));
     let gaps = capture.gaps(150);
@@ -162,10 +162,10 @@ fn way_back_down(place: &'static str) -> Case {
             Stall::new(Towards::Client, span, causes)
                 .sides(NETWORK)
                 .not(not)
-                .why("From 180 to 900 ms nothing passes from the client to the server. Data arrives all the while, its acknowledgements do not."),
+                .why("From 130 to 900 ms nothing passes from the client to the server. Data arrives all the while, its acknowledgements do not."),
         )
         .readme(&[
-            "Only the way back is down for 0.7 s: the client receives everything, and the server hears nothing.",
+            "Only the way back is down for 0.8 s: the client receives everything, and the server hears nothing.",
             "At the receiver the proof is complete: each copy of the server's segments arrives there and was there before, and each is acknowledged.",
             "At the sender it cannot be told from an outage of both directions.",
         ])

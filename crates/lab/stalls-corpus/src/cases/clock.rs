@@ -166,7 +166,7 @@ fn jump_while_idle() -> Case {
 fn coarse(tick_ns: u64, text: &str) -> Case {
     let name = format!("clock-coarse-{text}");
     let mut sim = steady(&name);
-    sim.paths[1].rate_bps = 1_500_000;
+    sim.paths[1].rate_bps = 800_000;
     let sim = sim.download(&[(0, 120_000)]);
     let capture = sim
         .capture(Point::Client)
@@ -175,7 +175,7 @@ fn coarse(tick_ns: u64, text: &str) -> Case {
         .why("The times of the records are rounded; the transfer is even, at the rate of its path.")
         .readme(&[
             &format!(
-                "A steady transfer at 1.5 Mbit/s whose records have times rounded down to {text}."
+                "A steady transfer at 0.8 Mbit/s whose records have times rounded down to {text}."
             ),
             "Many records share a time, and then the clock ticks. The hosts' timestamps are even.",
             "A tick looks like a silence that ends with a burst.",

@@ -93,8 +93,11 @@ fn keep_alives(kind: &str, profile: Profile) -> Case {
     let name = format!("odd-keep-alives-{kind}");
     let sim = Sim::new(seed(&name), 20)
         .stacks(profile.clone(), profile)
-        .both(|p| p.keep_alive = Some((10 * SECOND, 10 * SECOND)))
-        .turns(&[(0, 300, 4, 5_000), (47_000, 300, 4, 5_000)]);
+        .both(|p| {
+            p.keep_alive = Some((10 * SECOND, 10 * SECOND));
+            p.initial_window = p.initial_window.max(4);
+        })
+        .turns(&[(0, 300, 4, 4_380), (47_000, 300, 4, 4_380)]);
     Case::new(&name, THEME, "client", sim.capture(Point::Client))
         .why("An idle connection with keep-alives each ten seconds; each is answered at once. A request ends the idle time.")
         .readme(&[

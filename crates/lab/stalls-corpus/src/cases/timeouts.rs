@@ -291,7 +291,7 @@ fn storm(place: &'static str) -> Case {
 
 fn outage(place: &'static str) -> Case {
     let name = format!("silent-path-{place}");
-    let down = vec![(190 * MS, 1_900 * MS)];
+    let down = vec![(125 * MS, 1_900 * MS)];
     let sim = Sim::new(seed(&name), 40)
         .path(S, |n| n.outages.clone_from(&down))
         .path(C, |n| n.outages.clone_from(&down))
@@ -321,10 +321,10 @@ fn outage(place: &'static str) -> Case {
         &["policer", "congestion", "rto-few-dupacks", "ack-loss"]
     };
     Case::new(&name, THEME, place, capture)
-        .stall(loss(span, causes, not, "Both directions were down for 1.7 s: nothing passed. The timeouts' copies in that time were lost too."))
+        .stall(loss(span, causes, not, "Both directions were down for 1.8 s: nothing passed. The timeouts' copies in that time were lost too."))
         .partial()
         .readme(&[
-            "A link is down for 1.7 s in the middle of a download, in both directions.",
+            "A link is down for 1.8 s in the middle of a download, in both directions.",
             "At the sender: copies after a probe's time and doubled timeouts, and no packet of the peer. At the receiver: nothing at all.",
             "One segment that is lost again and again has answers in between (SACK, acknowledgements of others).",
         ])
@@ -334,10 +334,10 @@ fn outage(place: &'static str) -> Case {
 fn quick_outage() -> Case {
     let name = "silent-path-look-alike-short-burst-of-loss";
     let sim = Sim::new(seed(name), 30)
-        .path(S, |n| n.outages = vec![(98 * MS, 100 * MS)])
+        .path(S, |n| n.drop_data = (24..30).collect())
         .download(&[(0, 90_000)]);
     Case::new(name, THEME, "sender", sim.capture(Point::Server))
-        .why("For 2 ms nothing passed from the server. What was lost was repaired by SACK within a round trip or two; there is no silence.")
+        .why("For 2 ms nothing passed from the server: six segments in a row were lost, and repaired by SACK within a round trip or two; there is no silence.")
         .readme(&[
             "A gap of 2 ms in a link in the middle of a download.",
             "Several segments in a row are missing; the ones behind them report it, and all are repaired at once.",
