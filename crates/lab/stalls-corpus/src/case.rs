@@ -238,6 +238,18 @@ impl Case {
         let _ = writeln!(text, "theme = \"{}\"", self.theme);
         let _ = writeln!(text, "point = \"{}\"", self.point);
         let _ = writeln!(text, "complete = {}", self.complete);
+        if let Some(ids) = self.capture.connections.first() {
+            let end = |index: usize| {
+                let [a, b, c, d] = ids.addresses[index];
+                if self.capture.is_v6() {
+                    format!("[2001:db8::{}]:{}", index + 1, ids.ports[index])
+                } else {
+                    format!("{a}.{b}.{c}.{d}:{}", ids.ports[index])
+                }
+            };
+            let _ = writeln!(text, "client = \"{}\"", end(0));
+            let _ = writeln!(text, "server = \"{}\"", end(1));
+        }
         if !self.why.is_empty() {
             let _ = writeln!(text, "why = \"{}\"", self.why);
         }

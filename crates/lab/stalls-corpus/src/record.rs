@@ -25,7 +25,7 @@ pub struct Record {
     pub connection: usize,
     /// VLAN identifier, if the frame has a tag.
     pub vlan: Option<u16>,
-    /// A frame that is no TCP segment: its bytes behind the Ethernet header.
+    /// The bytes behind the Ethernet header, where they are not those of `packet` in IPv4.
     pub other: Option<Vec<u8>>,
 }
 
@@ -63,7 +63,8 @@ impl Record {
             frame.extend([0x81, 0]);
             frame.extend(vlan.to_be_bytes());
         }
-        frame.extend([8, 0]);
+        let is_v6 = self.other.as_ref().is_some_and(|b| b[0] >> 4 == 6);
+        frame.extend(if is_v6 { [0x86, 0xdd] } else { [8, 0] });
         match (&self.other, connections.get(self.connection)) {
             (Some(bytes), _) => frame.extend(bytes),
             (None, Some(ids)) => frame.extend(self.packet.ipv4(ids, self.hop_limit)),
@@ -106,6 +107,13 @@ impl Capture {
         }
     }
 
+    /// Returns whether the segments are in IPv6.
+    #[must_use]
+    pub fn is_v6(&self) -> bool {
+        let first = self.records.first().and_then(|r| r.other.as_ref());
+        first.is_some_and(|bytes| bytes[0] >> 4 == 6)
+    }
+
     /// Keeps the records that the filter takes.
     #[must_use]
     pub fn keep(mut self, mut filter: impl FnMut(&Record) -> bool) -> Self {
@@ -129,6 +137,42 @@ impl Capture {
     pub fn edit(mut self, mut change: impl FnMut(usize, &mut Record)) -> Self {
         for (index, record) in self.records.iter_mut().enumerate() {
             change(index, record);
+        }
+        self
+    }
+
+    /// Carries the segments in IPv6, under addresses for documentation (RFC 3849).
+    #[must_use]
+    pub fn in_ipv6(mut self) -> Self {
+        self.snap_bytes += 20;
+        let address = |end: End| {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+            bytes[15] = 1 + end.index() as u8;
+            bytes
+        };
+        for record in &mut self.records {
+            let own = record.packet.from;
+            let mut tcp = record
+                .packet
+                .ipv4(&self.connections[record.connection], record.hop_limit)
+                .split_off(20);
+            tcp[16..18].copy_from_slice(&[0, 0]);
+            let mut bytes = vec![0x60, 0, 0, 0];
+            bytes.extend((tcp.len() as u16).to_be_bytes());
+            bytes.extend([6, record.hop_limit]);
+            bytes.extend(address(own));
+            bytes.extend(address(own.other()));
+            let mut sum: u64 = tcp.len() as u64 + 6;
+            for pair in bytes[8..].chunks(2).chain(tcp.chunks(2)) {
+                sum += (u64::from(pair[0]) << 8) + u64::from(pair.get(1).copied().unwrap_or(0));
+            }
+            while sum >> 16 != 0 {
+                sum = (sum & 0xffff) + (sum >> 16);
+            }
+            tcp[16..18].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            bytes.extend(tcp);
+            record.other = Some(bytes);
         }
         self
     }

@@ -23,6 +23,9 @@ pub struct Sim {
     pub steps: [Vec<Step>; 2],
     /// How they read.
     pub readers: [Reader; 2],
+    /// Whether small segments wait while something is under way (RFC 896); the applications of
+    /// most cases switch that off (TCP_NODELAY), as web servers and browsers do.
+    pub nagle: bool,
     /// How long the server takes to answer a SYN.
     pub accept_ns: u64,
     /// When a host vanishes.
@@ -59,6 +62,7 @@ impl Sim {
             paths: [path.clone(), path],
             steps: [Vec::new(), Vec::new()],
             readers: [Reader::default(), Reader::default()],
+            nagle: false,
             accept_ns: 0,
             dies_ns: [None; 2],
             until_ns: 200 * S,
@@ -197,7 +201,10 @@ impl Sim {
     #[must_use]
     pub fn run(&self) -> Run {
         let mut chance = Chance::new(self.seed, 2);
-        let [client, server] = self.stacks.clone().map(Kind::Scripted);
+        let [client, server] = self.stacks.clone().map(|mut profile| {
+            profile.nagle &= self.nagle;
+            Kind::Scripted(profile)
+        });
         let stacks = [
             client.stack(End::Client, &self.ids, 0, &mut chance),
             server.stack(End::Server, &self.ids, self.accept_ns, &mut chance),

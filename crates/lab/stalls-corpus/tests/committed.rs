@@ -9,7 +9,7 @@ use capture::segments::{Segments, Source};
 use stalls_corpus::{cases, folder};
 
 /// Returns the folder of the corpus.
-fn corpus() -> PathBuf {
+pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/stalls-corpus")
 }
 

@@ -9,3 +9,4 @@
 )]
 
 mod committed;
+mod verdicts;

@@ -54,6 +54,8 @@ pub(super) fn cases() -> Vec<Case> {
         answer_after(40.0, "40ms"),
         answer_after(200.0, "200ms"),
         video(),
+        flow_control("sender"),
+        flow_control("receiver"),
     ]);
     cases
 }
@@ -410,5 +412,35 @@ fn video() -> Case {
             "A video player asks for a piece of film every four seconds, as its buffer empties.",
             "Each silence begins behind a complete answer and ends with a request.",
             "The rate over the minute is far below the path's; nothing is wrong with the path.",
+        ])
+}
+
+/// A protocol with a flow control of its own, as HTTP/2: 64 kB, then wait for the peer's word.
+fn flow_control(place: &'static str) -> Case {
+    let name = format!("app-flow-control-of-its-own-{place}");
+    let mut s = Script::new(seed(&name), 40.0);
+    let t = s.open(0.0);
+    let t = s.burst(C, t + 0.2, 1, 420);
+    let mut t = s.bulk(S, t + 1.0, &[10, 20]);
+    for wait in [520.0, 610.0] {
+        // Thirteen bytes of the client: a frame that opens its window.
+        let said = t + wait;
+        s.data(C, said, 13);
+        t = s.bulk(S, said + 20.3, &[12, 18]);
+    }
+    s.close(S, t);
+    let capture = s.capture(at(S, place));
+    let gaps = capture.gaps(400);
+    Case::new(&name, THEME, place, capture)
+        .stalls(&gaps, |span| {
+            Stall::new(Towards::Client, span, &["waiting-for-peer"])
+                .sides(&["receiver"])
+                .not(NOT_NETWORK)
+                .why("The server had used up what the client's application had granted. Everything was acknowledged and TCP's window was open; 13 bytes of the client set it going again.")
+        })
+        .readme(&[
+            "A download with flow control above TCP (HTTP/2): the server sends what the client's application has granted, and waits for more.",
+            "Each silence begins with everything acknowledged and an open TCP window, and ends with 13 bytes of the client, at once followed by data.",
+            "A pause of the server's own looks the same but for the 13 bytes; a closed TCP window would be in the acknowledgements.",
         ])
 }

@@ -39,6 +39,8 @@ pub(super) fn cases() -> Vec<Case> {
         first_window(),
         no_delay(),
         last_odd(),
+        answers_tail("40ms", 40),
+        answers_tail("200ms", 200),
     ]);
     cases
 }
@@ -55,6 +57,7 @@ fn nagle(text: &str, ms: u64, place: &'static str) -> Case {
         // A timeout as long as the acknowledgements are late would fire first.
         .stack(C, |p| p.rto_min_ns = 700 * MS)
         .stack(C, |p| p.recovery = tcp_stacks::profile::Recovery::Sack);
+    sim.nagle = true;
     for _ in 0..6 {
         sim.steps[0].extend([Step::Write(190), Step::Write(330), Step::Await(900)]);
         sim.steps[1].extend([Step::Await(520), Step::Write(900)]);
@@ -93,7 +96,8 @@ fn one_segment(place: &'static str) -> Case {
     }
     s.close(S, t);
     let capture = s.capture(at(S, place));
-    let gaps = capture.gaps(150);
+    // Nothing waits for the acknowledgement of the last segment.
+    let gaps: Vec<_> = capture.gaps(150).into_iter().take(9).collect();
     Case::new(&name, THEME, place, capture)
         .stalls(&gaps, |span| {
             Stall::new(Towards::Client, span, &["delayed-ack", "receiver-window-small"])
@@ -137,6 +141,43 @@ fn first_window() -> Case {
             "A server whose first congestion window is one segment (RFC 2001) and a client that delays acknowledgements by 200 ms.",
             "After the first full segment nothing happens for 200 ms; then the acknowledgement comes, and all goes on quickly.",
             "A server's application that pauses behind its first segment would not wait for the acknowledgement.",
+        ])
+}
+
+/// The short last segment of an answer waits for the acknowledgement of the full ones.
+fn answers_tail(text: &str, ms: u64) -> Case {
+    let name = format!("delayed-ack-nagle-tail-of-an-answer-{text}");
+    let mut sim = Sim::new(seed(&name), 20)
+        .stack(C, |p| {
+            p.quick_acks = 0;
+            p.ack_delay_ns = ms * MS;
+        })
+        .stack(S, |p| {
+            p.rto_min_ns = 700 * MS;
+            p.recovery = tcp_stacks::profile::Recovery::Sack;
+        })
+        .turns(&[(0, 300, 4, 5 * 1448 + 400), (2_000, 300, 4, 7 * 1448 + 300)]);
+    sim.nagle = true;
+    let capture = sim.capture(Point::Server);
+    // The acknowledgement of the tail itself is late too, and nothing waits for that one.
+    let mut gaps = capture.gaps(ms);
+    gaps.retain(|gap| {
+        let tail = |time_ns: u64| (gap.1..gap.1 + MS).contains(&time_ns);
+        let mut data = capture.records.iter().filter(|r| r.is_of(S) && r.is_data());
+        gap.1 - gap.0 < 1000 * MS && data.any(|r| tail(r.time_ns))
+    });
+    Case::new(&name, THEME, "sender", capture)
+        .stalls(&gaps, |span| {
+            let stall = Stall::new(Towards::Client, span, &["delayed-ack"])
+                .sides(&["receiver", "sender"])
+                .not(NOT)
+                .why("An odd number of full segments is under way; Nagle's rule holds the short last one until they are acknowledged, and the client delays the acknowledgement of the odd one.");
+            if ms < 100 { stall.optional() } else { stall }
+        })
+        .readme(&[
+            &format!("A server with Nagle's rule writes answers of an odd number of full segments and a short one; the client delays acknowledgements by {text}."),
+            "The short segment leaves right behind the delayed acknowledgement. A person thinks for two seconds between the answers: that is no stall.",
+            "A server whose application pauses before the end of its answer would not wait for the acknowledgement.",
         ])
 }
 

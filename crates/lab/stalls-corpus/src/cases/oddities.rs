@@ -30,7 +30,7 @@ pub(super) fn cases() -> Vec<Case> {
         clock_wrap(true),
         challenge(),
     ];
-    cases.push(urgent());
+    cases.extend([urgent(), marks(), paws()]);
     cases
 }
 
@@ -353,5 +353,91 @@ fn urgent() -> Case {
             "A telnet session: a person interrupts with urgent data after 0.9 s.",
             "The urgent flag is set on three bytes; everything is acknowledged within a round trip.",
             "The silence before is a person's.",
+        ])
+}
+
+/// Marks of congestion (RFC 3168): the window is halved, nothing waits.
+fn marks() -> Case {
+    let name = "odd-ecn-marks";
+    let mut s = Script::new(seed(name), 30.0);
+    let mut t = s.warm() + 0.4;
+    let full = s.full();
+    for round in 0..5_u32 {
+        let segments = if round < 2 { 12 } else { 6 };
+        for n in 0..segments {
+            let sent = t + 0.12 * f64::from(n);
+            let data = s.data(S, sent, full);
+            if round == 2 && n == 0 {
+                data.flags(0x80);
+            }
+            if n % 2 == 1 {
+                let ack = s.ack(C, sent + 15.03);
+                if round == 1 {
+                    ack.flags(0x40);
+                }
+            }
+        }
+        t += 31.5;
+    }
+    s.close(S, t);
+    let mut capture = s.capture(Point::Client);
+    let ids = capture.connections[0].clone();
+    for record in capture
+        .records
+        .iter_mut()
+        .filter(|r| r.is_data() && r.is_of(S))
+    {
+        // ECT(0), and CE for the second flight; the checksum follows (RFC 1624).
+        let is_marked = (90_000_000..125_000_000).contains(&record.time_ns);
+        let mut bytes = record.packet.ipv4(&ids, record.hop_limit);
+        bytes[1] = if is_marked { 3 } else { 2 };
+        let sum = u32::from(!u16::from_be_bytes([bytes[10], bytes[11]])) + u32::from(bytes[1]);
+        let sum = !(((sum & 0xffff) + (sum >> 16)) as u16);
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        record.other = Some(bytes);
+    }
+    Case::new(name, THEME, "receiver", capture)
+        .why("A queue marks a flight instead of dropping it; the receiver echoes the marks, the sender halves its window. Nothing is lost and nothing waits.")
+        .readme(&[
+            "A router marks packets as \"congestion experienced\" (RFC 3168). The receiver echoes it (ECE), the sender answers (CWR).",
+            "The flights shrink from twelve segments to six; they follow each other without a pause.",
+            "The same happens after a loss, but here nothing is retransmitted.",
+        ])
+}
+
+/// The sender's timestamps go back: the receiver drops its segments (PAWS, RFC 7323, 5.3).
+fn paws() -> Case {
+    let name = "odd-timestamps-go-back-and-are-dropped";
+    let mut s = Script::new(seed(name), 30.0);
+    let t = s.warm() + 0.4;
+    let full = s.full();
+    let first = s.next(S);
+    let base = s.hosts[1].clock_base;
+    let back = base.wrapping_sub(900_000);
+    // The receiver answers each with an acknowledgement of what it has, and takes nothing.
+    for n in 0..4_u32 {
+        s.data(S, t + 0.12 * f64::from(n), full).value(back);
+        s.ack(C, t + 15.03 + 0.12 * f64::from(n))
+            .acks(first)
+            .sack(&[]);
+    }
+    for (after, value) in [(236.0, back + 236), (700.0, back + 700)] {
+        s.again(S, t + after, first, full).value(value);
+        s.ack(C, t + after + 15.03).acks(first).sack(&[]);
+    }
+    let capture = s.capture(Point::Client);
+    let start = capture.records[capture.data(S, 13)].time_ns;
+    let end = capture.records.last().map_or(0, |r| r.time_ns);
+    Case::new(name, THEME, "receiver", capture)
+        .stall(
+            Stall::new(Towards::Client, (start, end), &["unknown", "rto-other", "rto-storm"])
+                .sides(&["sender", "receiver", "unknown", "network"])
+                .not(&["rto-tail", "path-loss", "congestion", "policer", "silent-path", "ack-loss", "application", "response-time", "pmtu-black-hole", "receiver-window-closed", "delay-spike", "delayed-ack"])
+                .why("The segments arrive, as the receiver's capture shows, with timestamps 15 minutes older than before: the receiver must drop them (PAWS, RFC 7323, 5.3). No packet is lost."),
+        )
+        .readme(&[
+            "A device in front of two servers gives a connection to the other one: its timestamps are 15 minutes behind.",
+            "Each segment arrives and is answered by a duplicate acknowledgement without SACK: the receiver takes none of them.",
+            "It looks like a segment that is lost each time, but the receiver's own capture has it.",
         ])
 }

@@ -34,6 +34,8 @@ pub(super) fn cases() -> Vec<Case> {
         ports_again(),
         opened_again_after_reset(),
         ends_in_the_middle(),
+        version_six(true),
+        version_six(false),
     ]
 }
 
@@ -436,4 +438,50 @@ fn ends_in_the_middle() -> Case {
             "The last flight has no acknowledgement in the file.",
             "A file that ends is no silence.",
         ])
+}
+
+/// The same causes over IPv6.
+fn version_six(with_loss: bool) -> Case {
+    let name = if with_loss {
+        "partial-none-ipv6-lost-tail"
+    } else {
+        "partial-none-ipv6-pause"
+    };
+    let mut sim = Sim::new(seed(name), 30).both(|p| p.recovery = Recovery::Sack);
+    if with_loss {
+        sim = sim
+            .path(S, |n| n.drop_data = vec![18, 19])
+            .download(&[(0, 20 * 1428)]);
+    } else {
+        sim = sim.download(&[(0, 24_000), (1_250, 24_000)]);
+    }
+    let sim = sim.both(|p| p.mss = 1_440);
+    let capture = sim.capture(Point::Server).in_ipv6();
+    let span = capture.longest();
+    let case = Case::new(name, THEME, "sender", capture);
+    let case = if with_loss {
+        case.stall(
+            Stall::new(Towards::Client, span, &["rto-tail"])
+                .sides(NETWORK)
+                .not(&[
+                    "application",
+                    "response-time",
+                    "ack-loss",
+                    "receiver-window-closed",
+                    "pmtu-black-hole",
+                    "silent-path",
+                ])
+                .why("The last two segments were lost and the timeout repaired them."),
+        )
+    } else {
+        case.stall(application(
+            span,
+            "The server's application paused with everything acknowledged.",
+        ))
+    };
+    case.readme(&[
+        "A whole capture of a connection over IPv6.",
+        "TCP is the same; there are no IP identifications, and the MSS is 1440.",
+        "Tools that tell the order or the loss of packets by IP identifications have none here.",
+    ])
 }

@@ -318,7 +318,7 @@ fn outage(place: &'static str) -> Case {
     let not: &[&str] = if place == "sender" {
         &["policer", "congestion", "rto-few-dupacks", "delay-spike"]
     } else {
-        &["policer", "congestion", "rto-few-dupacks", "ack-loss"]
+        &["policer", "congestion", "rto-few-dupacks"]
     };
     Case::new(&name, THEME, place, capture)
         .stall(loss(span, causes, not, "Both directions were down for 1.8 s: nothing passed. The timeouts' copies in that time were lost too."))

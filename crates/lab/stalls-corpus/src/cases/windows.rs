@@ -49,6 +49,8 @@ pub(super) fn cases() -> Vec<Case> {
         slow_start(),
         shrinks_and_recovers(),
         scale_unseen(),
+        closed_for_long("sender"),
+        closed_for_long("receiver"),
         ample(),
     ]);
     cases
@@ -87,6 +89,30 @@ fn closed(kind: &str, place: &'static str, profile: &Profile) -> Case {
         ])
 }
 
+/// Long enough for the persist timer of BSD, and its probes of one byte.
+fn closed_for_long(place: &'static str) -> Case {
+    let name = format!("window-closed-freebsd-for-long-{place}");
+    let sim = Sim::new(seed(&name), 30)
+        .stack(S, |p| *p = Profile::freebsd())
+        .stack(C, |p| p.receive_bytes = 23_168)
+        .download(&[(0, 60_000)])
+        .not_reading(C, &[(16_000, 18_000)]);
+    let capture = sim.capture(at(S, place));
+    let gaps = capture.from_first_to_last(150);
+    Case::new(&name, THEME, place, capture)
+        .stall(
+            Stall::new(Towards::Client, gaps, &["receiver-window-closed"])
+                .sides(RECEIVER)
+                .not(NOT)
+                .why("The receiver's application did not read for 18 s. The sender's probes of one byte, after 5 s and doubled, are answered with a closed window; a window update ends it."),
+        )
+        .readme(&[
+            "The receiving application does not read for 18 s. FreeBSD probes after 5 s and 10 s with one byte of new data.",
+            "Each probe is answered by an acknowledgement with a closed window, which does not take the byte.",
+            "The same byte leaves again and again: it looks like timeouts of a lost segment, with doubled waits.",
+        ])
+}
+
 fn update_lost(place: &'static str) -> Case {
     let name = format!("window-update-lost-{place}");
     let sim = Sim::new(seed(&name), 30)
@@ -98,7 +124,13 @@ fn update_lost(place: &'static str) -> Case {
         .not_reading(C, &[(16_000, 300)])
         .lose_acks(C, 1, &[Why::WindowUpdate]);
     let capture = sim.capture(at(S, place));
-    let gaps = capture.from_first_to_last(150);
+    // The probe fills the last bytes of the old window; full segments come behind its answer.
+    let (start, probed) = capture.from_first_to_last(150);
+    let full = capture
+        .records
+        .iter()
+        .find(|r| r.is_of(S) && r.packet.payload_bytes > 1000 && r.time_ns > probed);
+    let gaps = (start, full.map_or(probed, |r| r.time_ns));
     let causes: &[&str] = if place == "receiver" {
         &["zero-window-probe", "receiver-window-closed", "ack-loss"]
     } else {
@@ -132,7 +164,10 @@ fn reads_slowly() -> Case {
     sim.readers[0].chunk_bytes = 8_192;
     sim.readers[0].every_ns = 350 * MS;
     let capture = sim.capture(Point::Server);
-    let gaps = capture.gaps(150);
+    // Behind the last data only the reader goes on.
+    let last = capture.whole(S).1;
+    let mut gaps = capture.gaps(150);
+    gaps.retain(|gap| gap.1 <= last);
     Case::new(name, THEME, "sender", capture)
         .stalls(&gaps, |span| {
             Stall::new(Towards::Client, span, &["receiver-window-closed", "receiver-window-small"])
