@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Cursor, Read};
+use std::path::Path;
 
 use capture::segments::{Segments, Source};
 use stall::{Confidence, Direction, Stall};
@@ -37,6 +38,19 @@ enum Mark {
     Stall,
     /// Nothing is known there.
     Open,
+}
+
+impl Mark {
+    const fn text(self) -> &'static str {
+        match self {
+            Mark::Right => "right",
+            Mark::Side => "wrong side",
+            Mark::Other => "another cause",
+            Mark::Cause => "wrong cause",
+            Mark::Stall => "wrong stall",
+            Mark::Open => "not judged",
+        }
+    }
 }
 
 /// Returns a list of strings of a table.
@@ -159,19 +173,21 @@ fn row(theme: &str, counts: &Counts) -> String {
     )
 }
 
-/// Judges every case; returns the table, a line for each report that is not right, and the cases
-/// that are wrong with high confidence with what is reported.
-fn judge() -> (String, String, BTreeMap<String, Vec<String>>) {
-    let mut themes: BTreeMap<String, Counts> = BTreeMap::new();
-    let mut lines = String::new();
-    let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut folders: Vec<_> = fs::read_dir(corpus())
-        .unwrap()
-        .map(|f| f.unwrap().path())
-        .collect();
-    folders.retain(|f| f.is_dir());
-    folders.sort();
-    for folder in folders {
+/// What the test prints, and what it fails by.
+#[derive(Default)]
+struct Judged {
+    themes: BTreeMap<String, Counts>,
+    /// A line for each case.
+    cases: String,
+    /// A line for each report that is not right, and for each stall that is not reported.
+    lines: String,
+    /// Cases that are wrong with high confidence, with the causes that are reported.
+    wrong: BTreeMap<String, Vec<String>>,
+}
+
+impl Judged {
+    /// Judges one case.
+    fn case(&mut self, folder: &Path) {
         let case = folder.file_name().unwrap().to_string_lossy().into_owned();
         let text = fs::read_to_string(folder.join("verdict.toml")).unwrap();
         let table: Table = text.parse().unwrap();
@@ -179,54 +195,84 @@ fn judge() -> (String, String, BTreeMap<String, Vec<String>>) {
         let complete = table["complete"].as_bool().unwrap();
         let bytes = fs::read(folder.join("capture.pcapng")).unwrap();
         let reports = reports(&bytes, table["client"].as_str().unwrap());
-        let counts = themes
-            .entry(table["theme"].as_str().unwrap().to_owned())
-            .or_default();
+        let theme = table["theme"].as_str().unwrap().to_owned();
+        let counts = self.themes.entry(theme).or_default();
         counts.cases += 1;
-        let mut marks = Vec::new();
+        let mut said: BTreeMap<String, u32> = BTreeMap::new();
         for report in &reports {
             let mark = mark(report, &truths, complete);
-            marks.push(mark);
             *counts.marks.entry((mark, report.confidence)).or_default() += 1;
             let confidence = name(report.confidence);
+            *said
+                .entry(format!("{} {confidence}", mark.text()))
+                .or_default() += 1;
             if !matches!(mark, Mark::Right | Mark::Open) {
                 let (start, end) = report.span;
                 let _ = writeln!(
-                    lines,
-                    "{case}: {mark:?} {confidence} {} ({}) {} {start:.3}-{end:.3} packets {:?}",
-                    report.cause, report.side, report.direction, report.evidence
+                    self.lines,
+                    "{case}: {} {confidence}: {} ({}) {} {start:.3}-{end:.3} packets {:?}",
+                    mark.text(),
+                    report.cause,
+                    report.side,
+                    report.direction,
+                    report.evidence
                 );
             }
             if matches!(mark, Mark::Cause | Mark::Stall) && report.confidence == Confidence::High {
-                wrong
-                    .entry(case.clone())
-                    .or_default()
-                    .push(report.cause.clone());
+                let causes = self.wrong.entry(case.clone()).or_default();
+                causes.push(report.cause.clone());
             }
         }
         for truth in truths.iter().filter(|t| t.required) {
             counts.stalls += 1;
-            let about = |r: &&Report| is_about(r, truth) && truth.causes.contains(&r.cause);
-            if reports.iter().any(|r| about(&r)) {
+            let is_it = |r: &Report| is_about(r, truth) && truth.causes.contains(&r.cause);
+            if reports.iter().any(is_it) {
                 counts.found += 1;
-            } else {
-                let (start, end) = truth.span;
-                let _ = writeln!(
-                    lines,
-                    "{case}: not reported: {} {} {start:.3}-{end:.3}",
-                    truth.causes[0], truth.direction
-                );
+                continue;
             }
+            *said.entry("not reported".to_owned()).or_default() += 1;
+            let ((start, end), cause) = (truth.span, &truth.causes[0]);
+            let _ = writeln!(
+                self.lines,
+                "{case}: not reported: {cause} {} {start:.3}-{end:.3}",
+                truth.direction
+            );
         }
+        let said: Vec<String> = said.iter().map(|(what, n)| format!("{what} {n}")).collect();
+        let said = if said.is_empty() {
+            "right: nothing to report".to_owned()
+        } else {
+            said.join(", ")
+        };
+        let _ = writeln!(self.cases, "{case:64} {said}");
     }
-    let mut text = format!(
-        "{:28} cases stalls  found      right     side    other    cause    stall\n{:50}(high/medium/low of what is reported)\n",
-        "theme", ""
-    );
-    for (theme, counts) in &themes {
-        text.push_str(&row(theme, counts));
+
+    /// Returns the table of themes.
+    fn table(&self) -> String {
+        let mut text = format!(
+            "{:28} cases stalls  found      right     side    other    cause    stall\n{:50}(high/medium/low of what is reported)\n",
+            "theme", ""
+        );
+        for (theme, counts) in &self.themes {
+            text.push_str(&row(theme, counts));
+        }
+        text
     }
-    (text, lines, wrong)
+}
+
+/// Judges every case of the folder.
+fn judge() -> Judged {
+    let entries = fs::read_dir(corpus()).unwrap();
+    let mut folders: Vec<_> = entries.map(|f| f.unwrap().path()).collect();
+    folders.retain(|f| f.is_dir());
+    folders.sort();
+    let mut judged = Judged::default();
+    folders.iter().for_each(|folder| judged.case(folder));
+    judged.wrong.values_mut().for_each(|causes| {
+        causes.sort();
+        causes.dedup();
+    });
+    judged
 }
 
 /// Returns the cases that are known to be wrong, with what is reported.
@@ -247,11 +293,11 @@ fn known() -> BTreeMap<String, Vec<String>> {
 
 #[test]
 fn the_analyser_agrees_with_the_truth() {
-    let (table, lines, mut wrong) = judge();
-    println!("{table}\n{lines}");
-    wrong.values_mut().for_each(|causes| {
-        causes.sort();
-        causes.dedup();
-    });
-    assert_eq!(wrong, known(), "wrong with high confidence, and known.toml");
+    let judged = judge();
+    println!("{}\n{}\n{}", judged.cases, judged.lines, judged.table());
+    assert_eq!(
+        judged.wrong,
+        known(),
+        "wrong with high confidence, and known.toml"
+    );
 }

@@ -24,13 +24,14 @@ const NOT: &[&str] = &[
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for place in ["sender", "receiver", "middle"] {
+    for place in ["sender", "receiver"] {
         cases.push(policer(place));
         cases.push(queue("short-buffer", 6_000, place));
     }
     cases.extend([
         queue("full-queue", 36_000, "sender"),
-        queue("full-queue", 36_000, "receiver"),
+        policer_timeout(),
+        queue_timeout(),
         random("linux", Profile::linux()),
         random("freebsd", Profile::freebsd()),
         random("reno", Profile::reno()),
@@ -71,6 +72,68 @@ fn policer(place: &'static str) -> Case {
             "A policer lets 18 KB pass at once and then 3 Mbit/s. It drops what is above, several segments in a row, repairs among them.",
             "The round trip of what passes stays at 40 ms right up to a loss: no queue fills.",
             "A full queue drops too, but its round trips grow before. Random loss does not depend on the rate.",
+        ])
+}
+
+/// A policer that drops a repair, too, before a stack that needs a timeout then.
+fn policer_timeout() -> Case {
+    let name = "loss-policer-drops-the-repair-sender";
+    let sim = Sim::new(seed(name), 40)
+        .stack(S, |p| *p = Profile::freebsd())
+        .path(S, |n| n.policer = Some((1_200_000, 9_000)))
+        .download(&[(0, 70_000)]);
+    let capture = sim.capture(Point::Server);
+    let gaps = capture.gaps(150);
+    Case::new(name, THEME, "sender", capture)
+        .stalls(&gaps, |span| {
+            slow(
+                span,
+                &["rto-lost-retransmission", "policer"],
+                &["rto-tail", "rto-few-dupacks", "silent-path", "delay-spike", "tail-loss-probe"],
+                "The policer dropped a segment and its fast retransmission; everything behind it was reported by SACK, and only the timeout sent it again.",
+            )
+        })
+        .partial()
+        .readme(&[
+            "A policer of 1.2 Mbit/s drops twelve segments of a burst, and the first repair as well.",
+            "SACK blocks cover all that was sent behind it; the acknowledgement number does not move for four round trips, then nothing until the timeout.",
+            "A sender with RACK would have found the second loss within a round trip.",
+        ])
+}
+
+/// Several losses in a window, and a sender that leaves fast recovery too early (RFC 2581).
+fn queue_timeout() -> Case {
+    let name = "loss-short-buffer-reno-needs-a-timeout-sender";
+    let sim = Sim::new(seed(name), 30)
+        .stack(S, |p| {
+            *p = Profile {
+                initial_window: 10,
+                receive_bytes: 65_535,
+                send_bytes: 65_535,
+                ..Profile::reno()
+            };
+        })
+        .path(S, |n| {
+            n.rate_bps = 4_000_000;
+            n.queue_bytes = 6_000;
+        })
+        .download(&[(0, 50_000)]);
+    let capture = sim.capture(Point::Server);
+    let gaps = capture.gaps(150);
+    Case::new(name, THEME, "sender", capture)
+        .stalls(&gaps, |span| {
+            slow(
+                span,
+                &["rto-few-dupacks", "rto-other", "congestion"],
+                &["rto-tail", "rto-lost-retransmission", "silent-path", "delay-spike", "tail-loss-probe"],
+                "A short queue dropped several segments of one window. Reno repairs the first and leaves its recovery; behind the second hole only one duplicate acknowledgement came.",
+            )
+        })
+        .partial()
+        .readme(&[
+            "Several segments of one window are lost at a full queue. The sender knows Reno's fast recovery alone: it repairs one loss of a window.",
+            "After the first repair the acknowledgement number moves to the next hole and is repeated once. The timeout of more than a second follows.",
+            "NewReno would have repaired the next hole at once (RFC 6582).",
         ])
 }
 
@@ -135,7 +198,21 @@ fn random(kind: &'static str, server: Profile) -> Case {
         .download(&[(0, 100_000)]);
     let capture = sim.capture(Point::Server);
     let whole = capture.whole(S);
+    // Two duplicate acknowledgements each: one too few.
+    let waits = if kind == "reno" {
+        capture.gaps(1000)
+    } else {
+        Vec::new()
+    };
     Case::new(&name, THEME, "sender", capture)
+        .stalls(&waits, |span| {
+            slow(
+                span,
+                &["rto-few-dupacks", "path-loss"],
+                &["rto-tail", "rto-lost-retransmission", "silent-path", "delay-spike", "congestion", "policer"],
+                "Two duplicate acknowledgements came behind the loss, one too few for a repair without SACK: the timeout of more than a second repaired it.",
+            )
+        })
         .stall(slow(
             whole,
             &["path-loss", "recovery-cwnd-pinned", "rto-tail", "tail-loss-probe", "rto-lost-retransmission", "rto-few-dupacks", "rto-other", "slow-growth"],
