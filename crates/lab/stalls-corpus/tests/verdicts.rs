@@ -125,20 +125,23 @@ fn is_about(report: &Report, truth: &Truth) -> bool {
     is_way && common > 0.0 && common >= shorter / 2.0
 }
 
+/// Judges a report by the shortest stall of the truth that it is about and that knows its cause.
 fn mark(report: &Report, truths: &[Truth], complete: bool) -> Mark {
-    let about = || truths.iter().filter(|t| is_about(report, t));
-    if let Some(right) = about().find(|t| t.causes.contains(&report.cause)) {
-        let is_side = right.sides.contains(&report.side);
-        return if is_side { Mark::Right } else { Mark::Side };
+    let mut about: Vec<&Truth> = truths.iter().filter(|t| is_about(report, t)).collect();
+    about.sort_by(|a, b| (a.span.1 - a.span.0).total_cmp(&(b.span.1 - b.span.0)));
+    for truth in &about {
+        if truth.causes.contains(&report.cause) {
+            let is_side = truth.sides.contains(&report.side);
+            return if is_side { Mark::Right } else { Mark::Side };
+        }
+        if truth.not.contains(&report.cause) {
+            return Mark::Cause;
+        }
     }
-    if about().any(|t| t.not.contains(&report.cause)) {
-        return Mark::Cause;
+    if !about.is_empty() {
+        return Mark::Other;
     }
-    match (about().next(), complete) {
-        (Some(_), _) => Mark::Other,
-        (None, true) => Mark::Stall,
-        (None, false) => Mark::Open,
-    }
+    if complete { Mark::Stall } else { Mark::Open }
 }
 
 /// Counts of a theme.
@@ -240,7 +243,7 @@ impl Judged {
         }
         let said: Vec<String> = said.iter().map(|(what, n)| format!("{what} {n}")).collect();
         let said = if said.is_empty() {
-            "right: nothing to report".to_owned()
+            "nothing reported, and nothing to report".to_owned()
         } else {
             said.join(", ")
         };
