@@ -54,6 +54,8 @@ pub(super) fn cases() -> Vec<Case> {
         answer_after(40.0, "40ms"),
         answer_after(200.0, "200ms"),
         video(),
+        not_told_to_go_on(),
+        upload_pause_at_the_receiver(),
         flow_control("sender"),
         flow_control("receiver"),
     ]);
@@ -442,5 +444,49 @@ fn flow_control(place: &'static str) -> Case {
             "A download with flow control above TCP (HTTP/2): the server sends what the client's application has granted, and waits for more.",
             "Each silence begins with everything acknowledged and an open TCP window, and ends with 13 bytes of the client, at once followed by data.",
             "A pause of the server's own looks the same but for the 13 bytes; a closed TCP window would be in the acknowledgements.",
+        ])
+}
+
+/// "Expect: 100-continue" that the server does not answer: the client waits a second.
+fn not_told_to_go_on() -> Case {
+    let name = "app-expect-100-continue-not-answered";
+    let mut s = Script::new(seed(name), 24.0);
+    let t = s.open(0.0);
+    let t = s.burst(C, t + 0.2, 1, 390);
+    let t = s.bulk(C, t + 1_000.0, &[10, 12]);
+    let t = s.burst(S, t + 6.0, 1, 160);
+    s.close(C, t + 2.0);
+    let capture = s.capture(Point::Client);
+    let span = capture.longest();
+    Case::new(name, THEME, "sender", capture)
+        .stall(
+            Stall::new(Towards::Server, span, &["application", "waiting-for-peer"])
+                .sides(&["sender", "receiver"])
+                .not(NOT_NETWORK)
+                .why("The client's header asks for the server's \"100 Continue\"; the server never sends one, and the client goes on after its own second. The header had been acknowledged at once."),
+        )
+        .readme(&[
+            "An HTTP client sends its header with \"Expect: 100-continue\" and waits a second for the word. The server does not know that header.",
+            "The header is acknowledged within a round trip. The body ends the silence; no data of the server comes before it.",
+            "A slow server would end the silence with its own data; a lost header would be retransmitted.",
+        ])
+}
+
+fn upload_pause_at_the_receiver() -> Case {
+    let name = "app-upload-pause-linux-receiver";
+    let sim = Sim::new(seed(name), 24).upload(&[(0, 21_000), (1_250, 21_000)]);
+    let capture = sim.capture(Point::Server);
+    let span = capture.longest();
+    Case::new(name, THEME, "receiver", capture)
+        .stall(
+            Stall::new(Towards::Server, span, &["application"])
+                .sides(&["sender", "unknown"])
+                .not(NOT_NETWORK)
+                .why("Everything that arrived was acknowledged, the window was open, and nothing is missing when the data goes on: the client's application paused for 1.25 s."),
+        )
+        .readme(&[
+            "As app-upload-pause-linux, captured at the server.",
+            "The next segment behind the pause continues the numbers, with a timestamp of its own time and the next IP identification: nothing was lost or late.",
+            "At the receiver a lost segment would show as a hole or as an old number, a late one by an old timestamp.",
         ])
 }

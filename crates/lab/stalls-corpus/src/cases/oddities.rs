@@ -2,7 +2,7 @@
 //! Odd packets: acknowledgements of what was never sent, keep-alives, resets, numbers that wrap.
 
 use tcp_stacks::packet::flag;
-use tcp_stacks::profile::{Profile, S as SECOND};
+use tcp_stacks::profile::{Profile, Recovery, S as SECOND};
 use tcp_stacks::world::Point;
 
 use super::{C, NETWORK, S, SENDER, seed};
@@ -30,7 +30,7 @@ pub(super) fn cases() -> Vec<Case> {
         clock_wrap(true),
         challenge(),
     ];
-    cases.extend([urgent(), marks(), paws()]);
+    cases.extend([urgent(), marks(), paws(), one_of_two()]);
     cases
 }
 
@@ -439,5 +439,39 @@ fn paws() -> Case {
             "A device in front of two servers gives a connection to the other one: its timestamps are 15 minutes behind.",
             "Each segment arrives and is answered by a duplicate acknowledgement without SACK: the receiver takes none of them.",
             "It looks like a segment that is lost each time, but the receiver's own capture has it.",
+        ])
+}
+
+/// Two connections of the same hosts: one waits for a timeout, the other goes on.
+fn one_of_two() -> Case {
+    let name = "odd-two-connections-one-stalls";
+    let sim = Sim::new(seed(name), 40)
+        .both(|p| p.recovery = Recovery::Sack)
+        .path(S, |n| n.drop_data = vec![18, 19])
+        .download(&[(0, 20 * 1448)]);
+    let first = sim.capture(Point::Server);
+    let span = first.longest();
+    let mut other = Sim::new(seed(name) + 1, 40).download(&[
+        (0, 4_000),
+        (60, 4_000),
+        (60, 4_000),
+        (60, 4_000),
+        (60, 4_000),
+        (60, 4_000),
+    ]);
+    other.ids.addresses = first.connections[0].addresses;
+    let capture = first.merge(other.capture(Point::Server));
+    Case::new(name, THEME, "sender", capture)
+        .stall(
+            Stall::new(Towards::Client, span, &["rto-tail"])
+                .sides(NETWORK)
+                .not(&["ack-loss", "application", "response-time", "delay-spike", "silent-path", "pmtu-black-hole", "receiver-window-closed"])
+                .why("The last two segments of the first connection's answer were lost and repaired by its timeout. Packets of the second connection arrived all the while."),
+        )
+        .partial()
+        .readme(&[
+            "Two connections between the same hosts. The tail of one is lost; the other sends a little every 60 ms.",
+            "In the silence of the first connection packets of the second pass in both directions: the path was not silent.",
+            "Taken together there is no silence at all.",
         ])
 }
