@@ -9,6 +9,7 @@
 
 pub mod case;
 pub mod cases;
+mod ends;
 pub mod folder;
 pub mod pcapng;
 pub mod record;

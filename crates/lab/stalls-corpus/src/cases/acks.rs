@@ -4,8 +4,8 @@
 use tcp_stacks::profile::{MS, Profile};
 use tcp_stacks::world::Point;
 
-use super::{C, NETWORK, S, at, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, NETWORK, S, at, seed};
 use crate::script::Script;
 use crate::sim::Sim;
 

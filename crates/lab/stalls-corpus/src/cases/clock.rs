@@ -4,8 +4,8 @@
 use tcp_stacks::profile::Profile;
 use tcp_stacks::world::Point;
 
-use super::{C, S, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, S, seed};
 use crate::record::Capture;
 use crate::script::Script;
 use crate::sim::Sim;

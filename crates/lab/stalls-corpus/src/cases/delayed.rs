@@ -5,8 +5,8 @@ use tcp_stacks::app::Step;
 use tcp_stacks::profile::{MS, Profile};
 use tcp_stacks::world::Point;
 
-use super::{C, RECEIVER, S, at, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, RECEIVER, S, at, seed};
 use crate::script::Script;
 use crate::sim::Sim;
 

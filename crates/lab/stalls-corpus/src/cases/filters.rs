@@ -4,8 +4,8 @@
 use tcp_stacks::ground_truth::Why;
 use tcp_stacks::world::Point;
 
-use super::{C, S, at, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, S, at, seed};
 use crate::record::Record;
 use crate::sim::Sim;
 

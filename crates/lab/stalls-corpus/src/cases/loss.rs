@@ -4,8 +4,8 @@
 use tcp_stacks::profile::{Profile, Recovery};
 use tcp_stacks::world::Point;
 
-use super::{C, S, at, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, S, at, seed};
 use crate::script::Script;
 use crate::sim::Sim;
 

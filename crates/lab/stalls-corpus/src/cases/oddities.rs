@@ -5,8 +5,8 @@ use tcp_stacks::packet::flag;
 use tcp_stacks::profile::{Profile, Recovery, S as SECOND};
 use tcp_stacks::world::Point;
 
-use super::{C, NETWORK, S, SENDER, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, NETWORK, S, SENDER, seed};
 use crate::script::{Script, nanos};
 use crate::sim::Sim;
 

@@ -3,8 +3,8 @@
 
 use tcp_stacks::world::Point;
 
-use super::{C, NETWORK, S, SENDER, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, NETWORK, S, SENDER, seed};
 use crate::record::Capture;
 use crate::script::Script;
 

@@ -6,8 +6,8 @@ use tcp_stacks::packet::{Ids, flag};
 use tcp_stacks::profile::{MS, Recovery};
 use tcp_stacks::world::Point;
 
-use super::{C, NETWORK, S, SENDER, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, NETWORK, S, SENDER, seed};
 use crate::record::Capture;
 use crate::script::Script;
 use crate::sim::Sim;

@@ -5,8 +5,8 @@ use tcp_stacks::packet::flag;
 use tcp_stacks::profile::{MS, Profile};
 use tcp_stacks::world::Point;
 
-use super::{C, S, SENDER, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, S, SENDER, seed};
 use crate::script::Script;
 use crate::sim::{Sim, names};
 

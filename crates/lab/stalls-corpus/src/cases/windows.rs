@@ -5,8 +5,8 @@ use tcp_stacks::ground_truth::Why;
 use tcp_stacks::profile::{MS, Profile};
 use tcp_stacks::world::Point;
 
-use super::{C, RECEIVER, S, SENDER, at, seed};
 use crate::case::{Case, Stall, Towards};
+use crate::ends::{C, RECEIVER, S, SENDER, at, seed};
 use crate::script::Script;
 use crate::sim::Sim;
 
