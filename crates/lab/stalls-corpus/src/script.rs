@@ -54,6 +54,7 @@ pub struct Send {
     fate: Fate,
     late_ns: u64,
     value: Option<u32>,
+    unseen: bool,
     sack: Option<Vec<(u64, u64)>>,
 }
 
@@ -73,6 +74,12 @@ impl Send {
     /// It arrives so many milliseconds later than others.
     pub fn late(&mut self, ms: f64) -> &mut Self {
         self.late_ns = nanos(ms);
+        self
+    }
+
+    /// No capture has it: a part of a packet that the card cuts into segments.
+    pub fn unseen(&mut self) -> &mut Self {
+        self.unseen = true;
         self
     }
 
@@ -257,6 +264,7 @@ impl Script {
             fate: Fate::Arrives,
             late_ns: 0,
             value: None,
+            unseen: false,
             sack: None,
         });
         &mut self.sends[index]
@@ -380,7 +388,7 @@ impl Script {
                 }
                 _ => ((send.fate == Fate::Arrives).then_some(arrives_ns), 7),
             };
-            if let Some(time_ns) = seen_ns {
+            if let Some(time_ns) = seen_ns.filter(|_| !send.unseen) {
                 let record = Record {
                     time_ns,
                     hop_limit: packet.hop_limit - hops,

@@ -112,6 +112,9 @@ fn half_lost(sack: bool) -> Case {
     let t = t + 18.0;
     let first = s.next(S);
     s.data(S, t, full * 13).lost();
+    for part in 0..6 {
+        s.again(S, t, first + full * part, full).unseen();
+    }
     for step in [2, 4, 6] {
         s.ack(C, t + 8.03 + 0.12 * step as f64)
             .acks(first + full * step);
