@@ -54,6 +54,7 @@ pub struct Send {
     fate: Fate,
     late_ns: u64,
     value: Option<u32>,
+    echo: Option<u32>,
     unseen: bool,
     sack: Option<Vec<(u64, u64)>>,
 }
@@ -107,6 +108,12 @@ impl Send {
         self
     }
 
+    /// It echoes this timestamp, whatever has arrived.
+    pub fn echo(&mut self, value: u32) -> &mut Self {
+        self.echo = Some(value);
+        self
+    }
+
     /// It has further flags.
     pub fn flags(&mut self, flags: u8) -> &mut Self {
         self.flags |= flags;
@@ -145,6 +152,11 @@ struct Received {
 impl Received {
     fn take(&mut self, packet: &Packet) {
         if let Some((value, _)) = packet.timestamps {
+            // PAWS: an older timestamp is of an old packet (RFC 7323, 5.3).
+            let is_old = self.value.wrapping_sub(value).wrapping_sub(1) < 1 << 31;
+            if is_old && self.has_heard {
+                return;
+            }
             if packet.seq <= self.next || !self.has_heard {
                 self.value = value;
             }
@@ -228,6 +240,14 @@ impl Script {
         self
     }
 
+    /// Returns the timestamp that an end gives at a time.
+    #[must_use]
+    pub fn stamp(&self, end: End, ms: f64) -> u32 {
+        let host = &self.hosts[end.index()];
+        let ticks = nanos(ms) / host.tick_ns.unwrap_or(1_000_000);
+        host.clock_base.wrapping_add(ticks as u32)
+    }
+
     /// Returns bytes of a full segment.
     #[must_use]
     pub fn full(&self) -> u64 {
@@ -264,6 +284,7 @@ impl Script {
             fate: Fate::Arrives,
             late_ns: 0,
             value: None,
+            echo: None,
             unseen: false,
             sack: None,
         });
@@ -446,7 +467,7 @@ impl Script {
             mss: is_syn.then_some(host.mss),
             window_scale: host.scale.filter(|_| is_syn && scales),
             sack_permitted: is_syn && sacks,
-            timestamps: value.map(|value| (value, received.value)),
+            timestamps: value.map(|value| (value, send.echo.unwrap_or(received.value))),
             sack: blocks,
             ip_id,
             hop_limit: host.hop_limit,

@@ -254,10 +254,13 @@ fn never_sent(stamps: bool) -> Case {
     s.again(S, t + 224.0, first, full);
     s.again(S, t + 664.0, first, full);
     let wake = t + 980.0;
-    s.ack(C, wake).acks(first + full);
-    s.ack(C, wake + 0.04).acks(first + 2 * full);
-    s.ack(C, wake + 0.08).sack(&[(first, first + full)]);
-    s.ack(C, wake + 0.12).sack(&[(first, first + full)]);
+    // Each acknowledgement echoes the packet that it answers.
+    let echoes = [t, t + 0.12, t + 224.0, t + 664.0].map(|ms| s.stamp(S, ms));
+    s.ack(C, wake).acks(first + full).echo(echoes[0]);
+    s.ack(C, wake + 0.04).acks(first + 2 * full).echo(echoes[1]);
+    for (n, echo) in [(0.08, echoes[2]), (0.12, echoes[3])] {
+        s.ack(C, wake + n).sack(&[(first, first + full)]).echo(echo);
+    }
     let t = s.bulk(S, wake + 11.0, &[4, 4]);
     s.close(S, t + 1.0);
     let capture = s.capture(Point::Client);

@@ -512,20 +512,24 @@ fn receiver_stopped(place: &'static str) -> Case {
     }
     let wake = t + 1210.0;
     let frozen = s.hosts[0].clock_base.wrapping_add(t as u32 + 10);
+    let echoes = [t, t + 43.0, t + 268.0, t + 700.0].map(|ms| s.stamp(S, ms));
     for n in 0..3_u32 {
         s.ack(C, wake + 0.03 * f64::from(n))
             .acks(first + 2 * full * u64::from(n + 1))
-            .value(frozen);
+            .value(frozen)
+            .echo(echoes[0]);
     }
-    s.ack(C, wake + 0.10)
-        .value(frozen)
-        .sack(&[(first + 5 * full, first + 6 * full)]);
-    s.ack(C, wake + 0.12)
-        .value(frozen)
-        .sack(&[(first, first + full)]);
-    s.ack(C, wake + 0.14)
-        .value(frozen)
-        .sack(&[(first, first + full)]);
+    let last = (first + 5 * full, first + 6 * full);
+    for (n, block) in [
+        (1, last),
+        (2, (first, first + full)),
+        (3, (first, first + full)),
+    ] {
+        s.ack(C, wake + 0.08 + 0.02 * n as f64)
+            .value(frozen)
+            .sack(&[block])
+            .echo(echoes[n]);
+    }
     let mut at_ms = wake + 10.3;
     for round in 0..2_u32 {
         for n in 0..6 {
