@@ -4,6 +4,7 @@
 mod bench_pages;
 mod bench_stalls;
 mod calibrate;
+mod corpus;
 mod guests;
 mod judgement;
 mod notes;
@@ -35,6 +36,8 @@ enum Command {
     Man,
     /// How often the verdicts of `pspacer stalls` are right, by confidence
     Calibrate(calibrate::Calibrate),
+    /// tests/stalls-corpus: writes the captures with their truth, or compares them
+    Corpus(corpus::Corpus),
     /// Parts of `make bench`
     #[command(subcommand)]
     Bench(bench_pages::Bench),
@@ -76,6 +79,7 @@ fn run(command: &Command) -> Result<()> {
             Ok(std::io::stdout().write_all(&page)?)
         }
         Command::Calibrate(args) => calibrate::main(args),
+        Command::Corpus(args) => corpus::main(args),
         Command::Bench(part) => bench_pages::main(part),
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! TCP endpoints of different behaviour on a simulated path, and the truth about every pause of
-//! their connections. Only tests, `cargo xtask calibrate` and `make bench-stalls` use this crate.
+//! their connections. Only tests, `cargo xtask calibrate`, `cargo xtask corpus` and `make bench-stalls`
+//! use this crate.
 //!
 //! ```text
 //! let run = scenario::Case::draw(seed, number).run();
