@@ -148,7 +148,7 @@ impl Connection {
             let (settled_ns, rtt_ns) = (peer.settled_ns, peer.measured_receiver_rtt_ns());
             if let Some(flow) = self.flows.get_mut(from) {
                 flow.note_peer(settled_ns, rtt_ns, has_ended);
-                flow.on_data(at, segment);
+                flow.on_data(at, segment, identified);
             }
             if flags.any(Flags::FIN) {
                 self.fins[from] = true;

@@ -39,7 +39,7 @@ impl Flow {
         }
         if let Some(timestamps) = segment.timestamps {
             self.sender_side.acknowledged(timestamps.value, at.now);
-            self.gap.known.replied(timestamps.value);
+            self.gap.known.replied(timestamps.value, at.now);
         }
         if !self.has_ack {
             self.has_ack = true;
@@ -402,6 +402,9 @@ impl Flow {
         self.infer_scale(field);
         let window = field << self.scale.unwrap_or(self.scale_least);
         let edge_before = std::mem::replace(&mut self.edge, ack + window);
+        if self.edge > edge_before && ack == una_before {
+            self.edge_untold = edge_before;
+        }
         if self.edge > edge_before {
             self.gap.update = Some((at.now, at.packet));
         }

@@ -6,6 +6,7 @@ use units::time::NS_PER_MS;
 
 use super::at::At;
 use super::facts::{Closed, LET_GO_NS, Retransmitted};
+use super::ip_ids::Identified;
 use super::sent::Sent;
 use super::sequence::{FAR, ORIGIN};
 use super::{Flow, RECENT_RETRANSMISSIONS, Recent};
@@ -27,14 +28,15 @@ const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
 impl Flow {
     /// Processes a segment of the sender that is neither SYN nor RST.
-    pub(crate) fn on_data(&mut self, at: At, segment: &Segment) {
+    pub(crate) fn on_data(&mut self, at: At, segment: &Segment, identified: Identified) {
         if let Some(timestamps) = segment.timestamps {
             self.has_timestamps = true;
             let pause_ns = self.threshold_ns;
             self.sender_clock.note(timestamps.value, at.now, pause_ns);
             let echo = timestamps.echo.filter(|_| segment.flags.any(Flags::ACK));
             if let Some(echo) = echo {
-                self.gap.known.echoed(echo);
+                let way_ns = self.sender_rtt_ns().unwrap_or(0);
+                self.gap.known.echoed(echo, at.now, way_ns);
                 if self.sender_side.echoed(echo, at.now) {
                     self.renew_threshold();
                 }
@@ -77,7 +79,7 @@ impl Flow {
                 // The receiver had no room for the data when it was sent as a probe.
                 self.on_first_in_window(at, segment, from, end.min(self.nxt));
                 is_new = true;
-            } else if !self.on_again(at, segment, start, end.min(self.nxt)) {
+            } else if !self.on_again(at, segment, identified, (start, end.min(self.nxt))) {
                 return;
             }
         }
@@ -312,7 +314,13 @@ impl Flow {
 
     /// Processes data below the highest byte sent. Returns `false` if the segment is a second
     /// capture of one packet: then nothing happened.
-    fn on_again(&mut self, at: At, segment: &Segment, start: u64, end: u64) -> bool {
+    fn on_again(
+        &mut self,
+        at: At,
+        segment: &Segment,
+        identified: Identified,
+        (start, end): (u64, u64),
+    ) -> bool {
         if end <= self.una {
             let last = self.last_sent;
             if last == (start, end, segment.ip_id) && self.is_too_soon(at.now - self.last_sent_ns) {
@@ -320,7 +328,7 @@ impl Flow {
                 return false;
             }
             if self.has_ack {
-                self.on_acknowledged_again(at, segment, (start, end));
+                self.on_acknowledged_again(at, segment, identified, (start, end));
             }
             return true;
         }
@@ -526,7 +534,13 @@ impl Flow {
 
     /// Processes a retransmission whose acknowledgement was captured before: the sender did not
     /// have it.
-    fn on_acknowledged_again(&mut self, at: At, segment: &Segment, (start, end): (u64, u64)) {
+    fn on_acknowledged_again(
+        &mut self,
+        at: At,
+        segment: &Segment,
+        identified: Identified,
+        (start, end): (u64, u64),
+    ) {
         let segments = (end - start).div_ceil(self.mss()).max(1);
         let since_ns = at.now.saturating_sub(self.last_ack_ns);
         let kind = if since_ns >= self.rto_ns() / 10 * 8 {
@@ -540,7 +554,7 @@ impl Flow {
         self.gap.first_acked_ns.get_or_insert(at.now);
         let (acked, is_below_window) = self.acked_by;
         let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
-        self.gap.known.repeated(echo, acked);
+        self.gap.known.repeated(echo, acked, identified.sent);
         self.gap.known.below_window |= is_below_window;
         let unknown_bytes = self.una.saturating_sub(start);
         self.gap.unknown_acked_bytes = self.gap.unknown_acked_bytes.max(unknown_bytes);
@@ -582,6 +596,10 @@ impl Flow {
         }
         gap.retransmitted.push(at.packet);
         gap.last_resent_ns = at.now;
+        gap.retransmitted_bytes_min = match gap.retransmitted.count() {
+            1 => retransmitted.bytes,
+            _ => gap.retransmitted_bytes_min.min(retransmitted.bytes),
+        };
         gap.retransmitted_bytes_max = gap.retransmitted_bytes_max.max(retransmitted.bytes);
         if end > gap.retransmitted_high {
             gap.retransmitted_high = end;

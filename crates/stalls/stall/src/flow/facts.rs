@@ -8,6 +8,8 @@ use crate::history::RetransmissionKind;
 
 /// A sender that waited for an acknowledgement goes on within this time.
 pub(crate) const LET_GO_NS: u64 = 2 * NS_PER_MS;
+/// A host may take so much longer than the way for its answer.
+const LATE_NS: u64 = 20 * NS_PER_MS;
 /// Longest timeout of any stack in use before it has measured a round trip.
 const LONGEST_FIRST_TIMER_NS: u64 = 3000 * NS_PER_MS;
 
@@ -80,6 +82,8 @@ pub(crate) struct Gap {
     pub(crate) probes: u32,
     pub(crate) fast: u32,
     pub(crate) retransmitted_bytes_max: u64,
+    /// The least of them.
+    pub(crate) retransmitted_bytes_min: u64,
     /// Byte after the highest one that was retransmitted; below, the number of different
     /// segments among the retransmissions.
     pub(crate) retransmitted_high: u64,
@@ -136,8 +140,8 @@ pub(crate) struct Gap {
 pub(crate) struct Known {
     /// The timestamp that the first such repeat echoes.
     echo: Option<u32>,
-    /// The first timestamp of the receiver after that.
-    reply: Option<u32>,
+    /// The first timestamp of the receiver after that, and when it was captured.
+    reply: Option<(u32, u64)>,
     /// The repeat echoes the acknowledgement, or a later segment: the sender had it.
     pub(crate) at_repeat: bool,
     /// The acknowledgements reached the sender after it had repeated: they were late.
@@ -147,11 +151,15 @@ pub(crate) struct Known {
     /// The acknowledgement had a number below the sender's window, which drops it (RFC 9293,
     /// 3.10.7.4).
     pub(crate) below_window: bool,
+    /// Packets of the sender that the capture lacks before the first repeat, as its IP
+    /// identifications count them.
+    pub(crate) missed: u64,
 }
 
 impl Known {
     /// Notes a repeat of data that the receiver had acknowledged with timestamp `acked`.
-    pub(super) fn repeated(&mut self, echo: Option<u32>, acked: Option<u32>) {
+    pub(super) fn repeated(&mut self, echo: Option<u32>, acked: Option<u32>, sent: Option<u16>) {
+        self.missed = self.missed.max(sent.map_or(0, |sent| u64::from(sent) - 1));
         if self.echo.is_some() {
             return;
         }
@@ -161,22 +169,25 @@ impl Known {
     }
 
     /// Notes the timestamp of a segment of the receiver.
-    pub(super) fn replied(&mut self, value: u32) {
+    pub(super) fn replied(&mut self, value: u32, now: u64) {
         if self.echo.is_some() {
-            self.reply.get_or_insert(value);
+            self.reply.get_or_insert((value, now));
         }
     }
 
-    /// Notes the timestamp that a segment of the sender echoes.
-    pub(super) fn echoed(&mut self, echo: u32) {
+    /// Notes the timestamp that a segment of the sender echoes. An answer to the repeat that comes
+    /// back in time was the first that came: what comes in a heap behind others comes later than
+    /// `way_ns`.
+    pub(super) fn echoed(&mut self, echo: u32, now: u64, way_ns: u64) {
         let Some(first) = self.echo else { return };
         if self.late || self.never || echo.wrapping_sub(first) as i32 <= 0 {
             return;
         }
-        match self.reply.map(|reply| echo.wrapping_sub(reply) as i32) {
-            Some(0..) => self.never = true,
-            Some(_) | None => self.late = true,
-        }
+        let in_time_ns = way_ns.saturating_mul(3) / 2 + LATE_NS;
+        let is_reply = self.reply.is_some_and(|(reply, at_ns)| {
+            echo.wrapping_sub(reply) as i32 >= 0 && now.saturating_sub(at_ns) <= in_time_ns
+        });
+        (self.never, self.late) = (is_reply, !is_reply);
     }
 }
 
@@ -267,6 +278,8 @@ pub(crate) struct Facts {
     pub(crate) burst_before_bytes: u64,
     /// Whether the data that ended the pause reaches exactly to the window's edge.
     pub(crate) fills_window: bool,
+    /// The same of the edge before the last update of the window.
+    pub(crate) fills_untold: bool,
     /// Bytes outstanding at the end, before what ended the pause.
     pub(crate) outstanding_bytes: u64,
     pub(crate) sacked_bytes: u64,

@@ -95,6 +95,8 @@ pub(crate) struct Flow {
     pub(super) window_field: Option<u16>,
     pub(super) window_field_max: u16,
     pub(super) edge: u64,
+    /// The window's edge before the update that last told of room.
+    pub(super) edge_untold: u64,
     /// The largest scale that fits what the windows say.
     pub(super) scale_most: Option<u8>,
     pub(super) sender_view: SenderView,
@@ -232,6 +234,7 @@ impl Flow {
             window_field: None,
             window_field_max: 0,
             edge: ORIGIN,
+            edge_untold: 0,
             scale_most: None,
             sender_view: SenderView::default(),
             mss_option: None,

@@ -56,6 +56,7 @@ impl Flow {
             has_peer_ended: self.has_peer_ended,
             burst_before_bytes: self.burst_bytes,
             fills_window: false,
+            fills_untold: false,
             sender_rtt_ns: self.sender_rtt_ns().unwrap_or(0),
             outstanding_bytes: self.sent_end() - self.una,
             sacked_bytes: self.board.sacked_bytes(),
@@ -112,6 +113,7 @@ impl Flow {
                 facts.after.soon_until_ns = at.now + facts.receiver_rtt_ns / 4 * 3;
                 if closed == Closed::NewData {
                     facts.fills_window = self.nxt == self.edge;
+                    facts.fills_untold = self.nxt == self.edge_untold;
                     facts.after.burst_bytes = self.last_data_bytes;
                     facts.after.prompt_bytes = self.last_data_bytes;
                     self.burst_bytes = self.last_data_bytes;

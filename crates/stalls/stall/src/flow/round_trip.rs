@@ -11,7 +11,7 @@ const RTO_MAX_NS: u64 = 120_000 * NS_PER_MS;
 const RTO_FIRST_NS: u64 = 1000 * NS_PER_MS;
 /// Timers, in ms, after which known systems acknowledge at the latest, with a margin for what a
 /// host adds: Linux's 40 ms are up to 50 where its clock ticks every 10 ms.
-const DELAYED_ACK_MS: [std::ops::Range<u64>; 3] = [38..52, 98..110, 195..215];
+const DELAYED_ACK_MS: [std::ops::Range<u64>; 4] = [38..52, 98..110, 195..215, 490..520];
 
 /// Returns whether an acknowledgement that was held back for so long, beside the round trip,
 /// fits a delayed-acknowledgement timer.

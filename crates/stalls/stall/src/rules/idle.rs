@@ -82,6 +82,32 @@ fn who_acts(facts: &Facts, context: &Context<'_>) -> Finding {
     paused(facts, context)
 }
 
+/// Judges a pause where the capture lacks the receiver's acknowledgements: by data alone.
+pub(super) fn without_acks(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+    let again = facts.gap.retransmitted.count();
+    if again > 0 {
+        let text = format!(
+            "{again} segments were sent again in {}; the acknowledgements are not in the capture",
+            ms(facts.duration_ns())
+        );
+        let finding = Finding::new(Cause::Unknown, Confidence::Low, text);
+        return Some(finding.shown_by(facts.gap.retransmitted.iter()));
+    }
+    let is_next = facts.closed == Closed::NewData && !facts.ended_by_fin && context.knows_roles;
+    let (peer_ns, _) = facts.peer_data;
+    if !is_next || context.is_client || facts.has_peer_ended {
+        return Some(Finding::idle());
+    }
+    if facts.peer_spoke() && peer_ns > facts.last_data_ns {
+        return Some(response(facts, context));
+    }
+    let text = format!(
+        "the sender sent nothing for {}; whether it waited for acknowledgements is not to be seen",
+        ms(facts.duration_ns())
+    );
+    Some(Finding::new(Cause::Application, Confidence::Low, text))
+}
+
 /// Judges the time that the server took to answer after the client's last data.
 fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let (asked_ns, packet) = facts.peer_data;

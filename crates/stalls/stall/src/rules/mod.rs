@@ -88,16 +88,14 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
     if facts.is_only_fin {
         return Judged::Nothing; // all data had been acknowledged
     }
-    let finding = RULES
-        .iter()
-        .find_map(|rule| rule(facts, context))
-        .unwrap_or_else(|| unknown(facts));
+    let finding = if context.is_filtered {
+        idle::without_acks(facts, context)
+    } else {
+        RULES.iter().find_map(|rule| rule(facts, context))
+    };
+    let finding = finding.unwrap_or_else(|| unknown(facts));
     if facts.is_only_late && finding.cause != Cause::DelayedAck {
         return Judged::Nothing; // an answer was late, and nothing waited for it
-    }
-    let needs_acks = !matches!(finding.cause, Cause::ResponseTime | Cause::ConnectionSetup);
-    if context.is_filtered && needs_acks && facts.gap.retransmitted.count() == 0 {
-        return Judged::Nothing; // what the sender waited for may not be in the capture
     }
     let rtt_ns = context.flow.rtt_ns().filter(|_| facts.rtt_ns.is_none());
     if rtt_ns.is_some_and(|rtt_ns| facts.duration_ns() < 2 * rtt_ns) {

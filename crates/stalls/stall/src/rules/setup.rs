@@ -201,6 +201,10 @@ fn setup_end(connection: &Connection, flows: [&Flow; 2]) -> Option<At> {
 fn repeated(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option<Stall> {
     let handshake = &connection.handshake;
     let begun = handshake.syn.or(handshake.syn_ack)?;
+    let second = handshake.syns.iter().nth(1).unwrap_or(u64::MAX);
+    if handshake.reset.is_some_and(|reset| reset.packet < second) && handshake.syn_ack.is_none() {
+        return None; // it was refused at once, and the client tries again by itself
+    }
     let (syns, answers) = (handshake.syns.count(), handshake.syn_acks.count());
     let ended = setup_end(connection, flows)?;
     // What was sent again after the end is of no account: its answer had been lost.

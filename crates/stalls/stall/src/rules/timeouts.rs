@@ -55,17 +55,6 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
          acknowledgements did not reach it in time{before}",
         gap.retransmitted_acked.count()
     );
-    // A retransmission that was sent before the acknowledgement can have reached the sender
-    // does not show that the acknowledgement was lost.
-    // It may have waited in a queue in front of the capture: one that has room for longer than
-    // a timer takes is not known to stand there.
-    let waited_ns = first_ns.saturating_sub(facts.start_ns);
-    let had_time = waited_ns > facts.sender_rtt_ns.saturating_mul(2);
-    let by_timer = had_time && waited_ns >= facts.rto_ns / 10 * 8;
-    if !by_timer {
-        // A sender that goes back to a loss sends copies for as long as its flight lasts.
-        return Some(Finding::idle());
-    }
     let packets = gap.retransmitted_acked.iter();
     let known = &gap.known;
     if known.at_repeat {
@@ -81,6 +70,27 @@ pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Opti
             gap.retransmitted_acked.count()
         );
         let finding = Finding::new(Cause::DelaySpike, Confidence::Medium, text);
+        return Some(finding.shown_by(packets));
+    }
+    // A retransmission that was sent before the acknowledgement can have reached the sender
+    // does not show that the acknowledgement was lost.
+    // It may have waited in a queue in front of the capture: one that has room for longer than
+    // a timer takes is not known to stand there.
+    let waited_ns = first_ns.saturating_sub(facts.start_ns);
+    let had_time = waited_ns > facts.sender_rtt_ns.saturating_mul(2);
+    let by_timer = had_time && waited_ns >= facts.rto_ns / 10 * 8;
+    if !by_timer && !known.never {
+        // A sender that goes back to a loss sends copies for as long as its flight lasts.
+        return Some(Finding::idle());
+    }
+    if known.missed >= DUPACK_THRESHOLD {
+        let text = format!(
+            "nothing passed for {}: by the numbers of its packets the sender sent {} more that are \
+             not in the capture, and it did not get what this side sent",
+            ms(first_ns - facts.start_ns),
+            known.missed
+        );
+        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
         return Some(finding.shown_by(packets));
     }
     let room = gap.room_least_bytes.unwrap_or(u64::MAX);
@@ -160,7 +170,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         .first_timeout
         .or(gap.first_probe)
         .is_some_and(|retransmitted| retransmitted.copies_before > 0);
-    if context.view == View::Receiver && was_captured && covers_all {
+    if context.view == View::Receiver && was_captured {
         // What leaves the receiver is captured: it sent no acknowledgement before.
         return Some(arrived_unanswered(facts));
     }
@@ -245,7 +255,8 @@ pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Findi
     let size = gap.retransmitted_bytes_max.min(facts.mss_bytes);
     let passed = facts.delivered_max_bytes;
     let reports = facts.sacked_bytes > 0 || gap.duplicate_acks.count() > 0;
-    if facts.from_receiver == 0 && facts.closed != Closed::Delivery {
+    let has_small = gap.retransmitted_bytes_min * 10 < size * 9;
+    if facts.from_receiver == 0 && facts.closed != Closed::Delivery && has_small {
         return None; // nothing small was answered either
     }
     if facts.largest_by_close * 10 >= size * 9 {
@@ -511,8 +522,13 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         return Some(Finding::new(Cause::RtoTail, sure, text).shown_by(packets));
     }
     // What the answer delivers beside the repair had arrived as well, and its reports were lost.
+    // Without SACK, duplicate acknowledgements told of some of the same segments.
     let unreported = facts.delivered_by_close.saturating_sub(retransmitted.bytes);
-    let arrived = behind + unreported / facts.mss_bytes.max(1);
+    let unreported = unreported / facts.mss_bytes.max(1);
+    let arrived = match facts.sacked_bytes {
+        0 => behind.max(unreported),
+        _ => behind + unreported,
+    };
     if behind < DUPACK_THRESHOLD && arrived < DUPACK_THRESHOLD {
         let text = format!(
             "a loss with {behind} segments behind it that arrived, where {DUPACK_THRESHOLD} are \

@@ -158,6 +158,16 @@ pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
         let what = format!("{had} bytes followed when it had more");
         return Some(found(Confidence::Medium, text(&what)).shown_by([packet]));
     }
+    // It fills the window as it was before the update: that never told the sender of room.
+    if let (true, Some((_, packet))) = (
+        facts.fills_untold && had < facts.mss_bytes,
+        facts.gap.update,
+    ) {
+        let text = "the sender waited, and then filled the window as it was before the update that \
+                    told of room: that was lost between the capture and the sender";
+        let finding = Finding::new(Cause::ZeroWindowProbe, Confidence::Medium, text.to_owned());
+        return Some(finding.on(Side::Network).shown_by([packet]));
+    }
     // A timer made the sender send into the room that there was, and no more than that.
     if facts.fills_window && room > 0 && room < facts.mss_bytes && had >= room {
         let what = "the sender waited, and then filled it to its edge";
