@@ -28,6 +28,7 @@ struct followed {
 	u64 peer_data_ns;
 	u32 lost;
 	u8 is_introduced;
+	u8 has_inode;
 };
 
 struct {
@@ -55,14 +56,19 @@ INLINE void *reserve(struct followed *followed, u32 kind, u32 size)
 }
 
 /*
- * Reports a connection's ends once. If there is no room, the next record
- * retries.
+ * Reports a connection's ends and whose it is, once, and again when the socket
+ * has got its file. If there is no room, the next record retries.
  */
 INLINE void introduce(struct sock *sk, struct followed *followed)
 {
 	struct connection_record *record;
+	struct opener *opener;
+	u64 inode;
 
-	if (followed->is_introduced)
+	if (followed->has_inode)
+		return;
+	inode = socket_inode(sk);
+	if (followed->is_introduced && !inode)
 		return;
 	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 	if (!record)
@@ -75,9 +81,16 @@ INLINE void introduce(struct sock *sk, struct followed *followed)
 	remote_address(sk, (u64 *)record->remote);
 	record->local_port = sk->__sk_common.skc_num;
 	record->remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);
-	record->reserved = 0;
+	record->cgroup = cgroup_id(sk);
+	record->inode = inode;
+	opener = bpf_sk_storage_get(&openers, sk, 0, 0);
+	record->pid = opener ? opener->pid : 0;
+	__builtin_memset(record->comm, 0, sizeof(record->comm));
+	if (opener)
+		__builtin_memcpy(record->comm, opener->comm, sizeof(record->comm));
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	followed->is_introduced = 1;
+	followed->has_inode = inode != 0;
 }
 
 /* Returns the state of a socket that is to be watched, else NULL. */
@@ -245,6 +258,7 @@ int on_state(u64 *args)
 
 	if (!bpf_skc_to_tcp_sock(sk))
 		return 0;
+	note_opener(sk, from, to);
 	note_owner(sk, from, to);
 	forget_listening(sk, from);
 	/*
@@ -271,5 +285,35 @@ int on_destroy(u64 *args)
 	record = read_followed(followed, sk, RECORD_END);
 	if (record)
 		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/*
+ * Runs when this host drops any packet. Few are dropped, but some hosts drop many
+ * that belong to no socket: those are left at once.
+ */
+SEC("tp_btf/kfree_skb")
+int on_drop(u64 *args)
+{
+	const struct sk_buff *skb = (void *)args[0];
+	const struct skb_shared_info *shared;
+	struct drop_record *record;
+	struct followed *followed;
+	struct sock *sk = skb->sk;
+	u16 segments;
+
+	if (!sk)
+		return 0;
+	followed = bpf_sk_storage_get(&sockets, sk, 0, 0);
+	if (!followed)
+		return 0;
+	record = reserve(followed, RECORD_DROP, sizeof(*record));
+	if (!record)
+		return 0;
+	shared = (void *)(skb->head + skb->end);
+	bpf_probe_read_kernel(&segments, sizeof(segments), &shared->gso_segs);
+	record->reason = args[2];
+	record->segments = segments ? segments : 1;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }

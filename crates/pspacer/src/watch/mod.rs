@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use capture::selector::Network;
 use clap::Args;
 use linux_io::clock::monotonic_ns;
@@ -18,9 +18,10 @@ use recording::Recording;
 use watch::counted::Counted;
 use watch::json::Stream;
 use watch::lines::Lines;
+use watch::names::{self, Names};
 use watch::screen::{Screen, asks_to_stop};
 use watch::session::Report;
-use watch::{Filter, Tracer};
+use watch::{Filter, Reasons, Tracer};
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
@@ -42,6 +43,12 @@ pub struct WatchArgs {
     /// ":80", "dst 10.1.0.5", "dst 2001:db8::/32 port 443"
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["port", "dst"], help_heading = FILTERS)]
     pub flow: Option<Filter>,
+    /// Only sockets made in this cgroup or below it, as in /system.slice/nginx.service
+    #[arg(long, value_name = "PATH", conflicts_with = "unit", help_heading = FILTERS)]
+    pub cgroup: Option<String>,
+    /// Only sockets made in the cgroup of this systemd unit or below it: nginx, user.slice
+    #[arg(long, value_name = "NAME", help_heading = FILTERS)]
+    pub unit: Option<String>,
     /// As in --flow "port N"
     #[arg(long, hide = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..),
         help_heading = FILTERS)]
@@ -76,13 +83,7 @@ pub struct WatchArgs {
 /// be written.
 pub fn main(args: &WatchArgs) -> Result<bool> {
     let signals = Signals::block().context("signals")?;
-    let flow = args.flow.unwrap_or_default();
-    let filter = Filter {
-        pid: args.pid,
-        port: flow.port.or(args.port),
-        destination: flow.destination.or(args.dst),
-    };
-    let mut tracer = Tracer::attach(&filter)?;
+    let mut tracer = Tracer::attach(&filter(args)?)?;
     if args.cost {
         tracer.count_costs()?;
     }
@@ -93,7 +94,17 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
         .json
         .then(|| Stream::start(output::out()))
         .transpose()?;
-    let mut session = Session::new(monotonic_ns()?, Outputs { recording, stream });
+    let reasons = match tracer.drop_reasons() {
+        Ok(reasons) => reasons,
+        Err(error) => {
+            output::note(&format!(
+                "pspacer: drops on this host are not seen: {error}"
+            ));
+            Reasons::default()
+        }
+    };
+    let session = Session::new(monotonic_ns()?, Outputs { recording, stream });
+    let mut session = session.with_names(Names::of_this_host(), reasons);
     let mut view = View::new(args)?;
     if !matches!(view, View::Screen(_)) {
         output::note("pspacer: watching; Ctrl-C ends it");
@@ -121,6 +132,21 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
         out.flush()?;
     }
     Ok(!args.exit_code || session.stalls == 0)
+}
+
+fn filter(args: &WatchArgs) -> Result<Filter> {
+    let flow = args.flow.unwrap_or_default();
+    let cgroup = match (&args.cgroup, &args.unit) {
+        (Some(path), _) => Some(names::cgroup_id(path).map_err(|why| anyhow!("--cgroup: {why}"))?),
+        (None, Some(unit)) => Some(names::unit_id(unit).map_err(|why| anyhow!("--unit: {why}"))?),
+        (None, None) => None,
+    };
+    Ok(Filter {
+        pid: args.pid,
+        cgroup,
+        port: flow.port.or(args.port),
+        destination: flow.destination.or(args.dst),
+    })
 }
 
 fn watch_until(

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use stall::{Cause, Direction, Stall, StallKind};
 
+use crate::drops::Drops;
 use crate::facts::{Closed, Evidence, Facts, IdleFacts, Resent, Timeout};
 use crate::judge::{Finding, judge, judge_idle};
+use crate::names::Owner;
 use crate::pause::{Over, Pause};
 use crate::phases::{Phase, Phases};
 use crate::rate::Rate;
-use crate::records::{CaState, Ends, Moment, Reading, TcpState};
+use crate::records::{CaState, Dropped, Ends, Moment, Reading, TcpState};
 use crate::sequence::Sequence;
 
 const MS: u64 = 1_000_000;
@@ -57,6 +59,8 @@ pub struct Connection {
     pub number: u64,
     /// The connection's ends, once the kernel reported them.
     pub ends: Option<Ends>,
+    /// Whose socket it is, as far as it is known. A [`crate::session::Session`] sets it.
+    pub owner: Owner,
     /// When the connection was first seen.
     pub first_ns: u64,
     /// The last reading.
@@ -87,6 +91,7 @@ pub struct Connection {
     idle_at: u64,
     phases: Phases,
     rate: Rate,
+    pub(crate) drops: Drops,
 }
 
 impl Connection {
@@ -96,6 +101,7 @@ impl Connection {
         let mut connection = Self {
             number: 0,
             ends,
+            owner: Owner::default(),
             first_ns: first.time_ns,
             last: *first,
             readings: 1,
@@ -115,6 +121,7 @@ impl Connection {
             idle_at: 0,
             phases: Phases::default(),
             rate: Rate::default(),
+            drops: Drops::default(),
         };
         connection.sequence.advance(first.una);
         connection.sequence.advance(first.ack);
@@ -150,6 +157,17 @@ impl Connection {
             found.extend(self.end(reading));
         }
         self.keep(found)
+    }
+
+    /// Notes segments that this host dropped.
+    pub fn dropped(&mut self, dropped: &Dropped) {
+        self.drops.note(dropped);
+    }
+
+    /// Returns the segments that this host dropped, by the reasons' names.
+    #[must_use]
+    pub fn dropped_segments(&self) -> Vec<(String, u64)> {
+        self.drops.all()
     }
 
     /// Returns the stalls that are known by `now_ns` without another reading.
@@ -487,6 +505,9 @@ impl Connection {
         finding: Finding,
         evidence: Vec<u64>,
     ) -> Stall {
+        // What is missing in a stall was sent at most a round trip before it.
+        let sent_ns = start_ns.saturating_sub(self.last.srtt_ns);
+        let drops = self.drops.sentence(sent_ns, end_ns);
         Stall {
             direction: self.direction(),
             start_ns: start_ns.saturating_sub(self.origin_ns),
@@ -499,7 +520,7 @@ impl Connection {
             confidence: finding.confidence,
             evidence,
             count: 1,
-            explanation: finding.explanation,
+            explanation: finding.explanation + &drops,
             advice: finding.cause.advice().to_owned(),
         }
     }

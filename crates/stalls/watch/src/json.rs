@@ -7,6 +7,7 @@ use serde::Serialize;
 use stall::Stall;
 
 use crate::counted::Counted;
+use crate::names::Owner;
 use crate::session::{Session, Sink, verdict};
 use crate::{Connection, Cost};
 
@@ -50,6 +51,8 @@ struct Watching<'a> {
     server: Option<String>,
     /// The end on this host.
     local: Option<String>,
+    #[serde(flatten)]
+    owner: &'a Owner,
     start_s: f64,
     duration_s: f64,
     verdict: String,
@@ -63,6 +66,15 @@ struct Watching<'a> {
     record: Option<String>,
     stalls: &'a [Stall],
     stalls_dropped: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drops: Vec<Drops>,
+}
+
+/// Segments that this host dropped for one reason.
+#[derive(Serialize)]
+struct Drops {
+    reason: String,
+    segments: u64,
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -84,6 +96,7 @@ fn watching(
         (None, _) => (None, None),
     };
     let last_ns = connection.last.time_ns;
+    let drops = connection.dropped_segments();
     Watching {
         kind: "connection",
         number: connection.number,
@@ -91,6 +104,7 @@ fn watching(
         client,
         server,
         local: ends.map(|[local, _]| local),
+        owner: &connection.owner,
         start_s: seconds(connection.first_ns.saturating_sub(start_ns)),
         duration_s: seconds(last_ns.saturating_sub(connection.first_ns)),
         verdict: verdict(connection),
@@ -103,6 +117,10 @@ fn watching(
         record,
         stalls: &connection.stalls,
         stalls_dropped: connection.stalls_dropped,
+        drops: drops
+            .into_iter()
+            .map(|(reason, segments)| Drops { reason, segments })
+            .collect(),
     }
 }
 

@@ -87,6 +87,7 @@ impl Lines {
             let ends = ends(report.cookie, session.connection(report.cookie));
             let head = format!("#{}  {ends}  {}", report.number, stall_line(&report.stall));
             writeln!(out, "{}", self.bold(&head))?;
+            writeln!(out, "    {}", report.owner.words())?;
             writeln!(out, "    {}", report.stall.explanation)?;
             if !report.stall.advice.is_empty() {
                 writeln!(out, "    → {}", report.stall.advice)?;

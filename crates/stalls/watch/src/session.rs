@@ -3,6 +3,8 @@
 
 use stall::Stall;
 
+use crate::names::{Names, Owner};
+use crate::reasons::Reasons;
 use crate::{Connection, Happening, Reading, Record, Status, Watcher};
 
 /// A stall to report.
@@ -12,6 +14,8 @@ pub struct Report {
     pub number: u64,
     /// Cookie of the connection's socket.
     pub cookie: u64,
+    /// Whose socket it is.
+    pub owner: Owner,
     /// The stall.
     pub stall: Stall,
 }
@@ -46,6 +50,7 @@ pub trait Sink {
 pub struct Session<S> {
     watcher: Watcher,
     unreported: Vec<Report>,
+    names: Names,
     /// Receives the readings and the ended connections.
     pub sink: S,
     /// Number of stalls of all connections, also of those no longer kept.
@@ -65,6 +70,7 @@ impl<S: Sink> Session<S> {
         Self {
             watcher: Watcher::new(start_ns),
             unreported: Vec::new(),
+            names: Names::default(),
             sink,
             stalls: 0,
             ended_process: None,
@@ -73,12 +79,24 @@ impl<S: Sink> Session<S> {
         }
     }
 
+    /// Makes the session find out whose sockets stall, and name the reasons of drops.
+    #[must_use]
+    pub fn with_names(mut self, names: Names, reasons: Reasons) -> Self {
+        self.names = names;
+        self.watcher.reasons = reasons;
+        self
+    }
+
     /// Processes a record. A connection that ends is written to the sink at once.
     ///
     /// # Errors
     /// When the connection cannot be written.
     pub fn take(&mut self, record: &Record) -> Result<(), S::Error> {
         let (cookie, happenings) = self.watcher.take(record);
+        let is_known = matches!(record, Record::Reading(_)) && happenings.is_empty();
+        if !is_known {
+            self.learn(cookie);
+        }
         if let Record::Reading(reading) = record {
             if let Some(connection) = self.watcher.connection(cookie) {
                 self.sink.reading(connection, reading, self.start_ns);
@@ -137,12 +155,31 @@ impl<S: Sink> Session<S> {
         std::mem::take(&mut self.unreported)
     }
 
+    /// Finds what is known of whose socket a connection has, when it was introduced or opened.
+    fn learn(&mut self, cookie: u64) {
+        let Some(connection) = self.watcher.connection_mut(cookie) else {
+            return;
+        };
+        if connection.owner == Owner::default() {
+            if let Some(ends) = &connection.ends {
+                connection.owner = self.names.learn(&ends.socket);
+            }
+        }
+    }
+
     fn note(&mut self, cookie: u64, stall: Stall) {
+        self.learn(cookie);
+        if let Some(connection) = self.watcher.connection_mut(cookie) {
+            if let Some(ends) = &connection.ends {
+                self.names.search(&mut connection.owner, &ends.socket);
+            }
+        }
         let connection = self.watcher.connection(cookie);
         self.stalls += 1;
         self.unreported.push(Report {
             number: connection.map_or(0, |connection| connection.number),
             cookie,
+            owner: connection.map(|c| c.owner.clone()).unwrap_or_default(),
             stall,
         });
     }
