@@ -2,6 +2,7 @@
 //! `pspacer watch`: tells why transfers stall while they run (docs/use/watch.md).
 
 mod outputs;
+mod packets;
 mod recording;
 
 use std::io::{self, IsTerminal, Write};
@@ -14,6 +15,7 @@ use clap::Args;
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use outputs::{Outputs, Session};
+use packets::SavedPackets;
 use recording::Recording;
 use watch::counted::Counted;
 use watch::json::Stream;
@@ -67,6 +69,14 @@ pub struct WatchArgs {
     /// new folder: tables of the simulator's form (flow-N.epool.csv), and plots
     #[arg(long, value_name = "DIR", alias = "record", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
+    /// Write the packets around each stall into this new folder: stall-N.pcapng, 128 bytes of each
+    /// packet, for pspacer stalls and other tools
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
+    pub packets: Option<PathBuf>,
+    /// Memory for the last packets of this host, of which those around stalls are written
+    #[arg(long, value_name = "SIZE", default_value = "16mb", requires = "packets",
+        value_parser = crate::values::size, help_heading = OUTPUT)]
+    pub packets_memory: u64,
     /// Let the kernel time the BPF program, and say what a record costs
     #[arg(long, help_heading = RUN)]
     pub cost: bool,
@@ -94,6 +104,11 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
         .json
         .then(|| Stream::start(output::out()))
         .transpose()?;
+    let mut packets = args
+        .packets
+        .as_deref()
+        .map(|folder| SavedPackets::new(folder, args.packets_memory))
+        .transpose()?;
     let reasons = match tracer.drop_reasons() {
         Ok(reasons) => reasons,
         Err(error) => {
@@ -109,10 +124,19 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     if !matches!(view, View::Screen(_)) {
         output::note("pspacer: watching; Ctrl-C ends it");
     }
-    let result = watch_until(args, &mut tracer, &mut session, &mut view, &signals);
+    let result = watch_until(
+        args,
+        &mut tracer,
+        &mut session,
+        (&mut view, &mut packets),
+        &signals,
+    );
     view.close()?;
     result?;
+    let mut found = session.finish(monotonic_ns()?)?;
+    save(&mut packets, &mut session, &mut found)?;
     let counted = Counted {
+        packets: packets.as_ref().map(SavedPackets::counts),
         lost: tracer.lost()?,
         lost_sockets: tracer.lost_sockets()?,
         costs: if args.cost {
@@ -121,7 +145,6 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
             Vec::new()
         },
     };
-    let found = session.finish(monotonic_ns()?)?;
     if let Some(mut stream) = session.sink.stream.take() {
         stream.summary(&session, &counted, session.sink.unrecorded())?;
     } else {
@@ -153,7 +176,7 @@ fn watch_until(
     args: &WatchArgs,
     tracer: &mut Tracer,
     session: &mut Session,
-    view: &mut View,
+    (view, packets): (&mut View, &mut Option<SavedPackets>),
     signals: &Signals,
 ) -> Result<()> {
     let start_ns = monotonic_ns()?;
@@ -178,7 +201,8 @@ fn watch_until(
         if now_ns >= look_ns || is_over {
             look_ns = now_ns + LOOK_EVERY_NS;
             session.tick(now_ns);
-            let reports = session.reports();
+            let mut reports = session.reports();
+            save(packets, session, &mut reports)?;
             view.show(session, &reports, &tracer.lost()?, now_ns)?;
         }
         if is_over || view.asks_to_stop()? {
@@ -186,6 +210,24 @@ fn watch_until(
         }
         std::thread::sleep(READ_EVERY);
     }
+}
+
+/// Saves the packets around stalls, if the user wants that.
+fn save(
+    packets: &mut Option<SavedPackets>,
+    session: &mut Session,
+    reports: &mut [Report],
+) -> Result<()> {
+    let Some(packets) = packets else {
+        return Ok(());
+    };
+    for report in reports {
+        packets.save(session, report);
+        if let Some(stream) = &mut session.sink.stream {
+            stream.packets(report)?;
+        }
+    }
+    Ok(())
 }
 
 /// How events are displayed as they happen.

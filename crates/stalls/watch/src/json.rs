@@ -8,7 +8,8 @@ use stall::Stall;
 
 use crate::counted::Counted;
 use crate::names::Owner;
-use crate::session::{Session, Sink, verdict};
+use crate::packets::PacketCounts;
+use crate::session::{Report, Session, Sink, verdict};
 use crate::{Connection, Cost};
 
 const FORMAT: &str = "pspacer-watch-2";
@@ -37,6 +38,8 @@ struct Summary<'a> {
     stalls: u64,
     /// Connections that `--out` had no room for.
     unrecorded_connections: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<&'a PacketCounts>,
     #[serde(skip_serializing_if = "<[Cost]>::is_empty")]
     costs: &'a [Cost],
 }
@@ -68,6 +71,18 @@ struct Watching<'a> {
     stalls_dropped: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drops: Vec<Drops>,
+}
+
+/// The file with the packets around a stall.
+#[derive(Serialize)]
+struct Packets<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Number of the connection.
+    connection: u64,
+    /// When the stall began.
+    start_s: f64,
+    file: &'a str,
 }
 
 /// Segments that this host dropped for one reason.
@@ -157,6 +172,22 @@ impl<W: Write> Stream<W> {
         self.line(&watching(start_ns, cookie, connection, record))
     }
 
+    /// Writes which file has the packets around a stall, if they were saved.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn packets(&mut self, report: &Report) -> Result<()> {
+        let Some(file) = &report.packets else {
+            return Ok(());
+        };
+        self.line(&Packets {
+            kind: "packets",
+            connection: report.number,
+            start_s: seconds(report.stall.start_ns),
+            file,
+        })
+    }
+
     /// Writes the last line.
     ///
     /// # Errors
@@ -177,6 +208,7 @@ impl<W: Write> Stream<W> {
             connections: session.opened(),
             stalls: session.stalls,
             unrecorded_connections: unrecorded,
+            packets: counted.packets.as_ref(),
             costs: &counted.costs,
         })
     }

@@ -24,6 +24,7 @@ mod judge;
 pub mod lines;
 pub mod names;
 mod owner;
+pub mod packets;
 mod pause;
 mod phases;
 mod rate;

@@ -18,6 +18,8 @@ pub struct Report {
     pub owner: Owner,
     /// The stall.
     pub stall: Stall,
+    /// The file with the packets around it, once they are saved.
+    pub packets: Option<String>,
 }
 
 /// Receives readings as they arrive, and connections when they end.
@@ -181,6 +183,7 @@ impl<S: Sink> Session<S> {
             cookie,
             owner: connection.map(|c| c.owner.clone()).unwrap_or_default(),
             stall,
+            packets: None,
         });
     }
 

@@ -12,18 +12,10 @@ use serde::Serialize;
 use self::cgroups::Cgroups;
 use crate::records::SocketIds;
 
+pub use self::processes::Process;
+
 /// Digits of a container's id that lines show.
 const ID_SHOWN: usize = 12;
-
-/// A process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Process {
-    /// Its number; `None` if it has none in this PID namespace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    /// Its name.
-    pub comm: String,
-}
 
 /// The owner of a socket, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

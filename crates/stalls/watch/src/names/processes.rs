@@ -5,7 +5,17 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Process;
+use serde::Serialize;
+
+/// A process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Process {
+    /// Its number; `None` if it has none in this PID namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Its name.
+    pub comm: String,
+}
 
 /// Longest time for one search. The ring buffer holds what comes in meanwhile.
 const SEARCH_MOST: Duration = Duration::from_millis(50);
