@@ -127,6 +127,10 @@ struct tcp_sack_block {
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	u32 rcv_nxt;
+	u32 copied_seq;
+	u32 rcv_wnd;
+	u32 rcv_wup;
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 high_seq;

@@ -16,6 +16,7 @@ enum record_kind {
 	RECORD_STATE,		/* TCP's state changes */
 	RECORD_END,		/* the socket is destroyed */
 	RECORD_DROP,		/* struct drop_record */
+	RECORD_RECEIVE,		/* a segment arrived; this host's window is or was closed */
 };
 
 /* The kinds of losses that are counted. */
@@ -63,8 +64,8 @@ struct state_record {
 	u32 nxt;
 	u32 high_seq;
 	u32 ack;		/* of RECORD_ACK: the segment's ACK number */
-	u32 seq;		/* of RECORD_RETRANSMIT: first byte, after the last */
-	u32 end_seq;
+	u32 seq;		/* of RECORD_RETRANSMIT: first byte, after the last ... */
+	u32 end_seq;		/* ... of RECORD_RECEIVE: bytes not read, this host's window */
 	u32 window_bytes;	/* the peer's, from una */
 	u32 cwnd;		/* in segments, as all down to reordering */
 	u32 ssthresh;

@@ -29,6 +29,7 @@ struct followed {
 	u32 lost;
 	u8 is_introduced;
 	u8 has_inode;
+	u8 is_closed;
 };
 
 struct {
@@ -186,6 +187,29 @@ INLINE struct state_record *read_followed(struct followed *followed, struct sock
 	bpf_probe_read_kernel(&(to), sizeof(to),				\
 			      &((const struct tcp_skb_cb *)&(skb)->cb)->field)
 
+/*
+ * Reports that a segment meets a closed window because the application has not
+ * read, and the first segment after that. It runs before the time of the peer's
+ * last data changes: data that meets a closed window is not taken.
+ */
+INLINE void report_receiver(struct followed *followed, struct sock *sk, struct tcp_sock *tp)
+{
+	u32 unread = tp->rcv_nxt - tp->copied_seq;
+	s32 window = tp->rcv_wup + tp->rcv_wnd - tp->rcv_nxt;
+	u8 is_closed = window <= 0 && unread;
+	struct state_record *record;
+
+	if (!is_closed && !followed->is_closed)
+		return;
+	record = read_state(followed, sk, tp, RECORD_RECEIVE);
+	if (!record)
+		return;
+	followed->is_closed = is_closed;
+	record->seq = unread;
+	record->end_seq = window > 0 ? window : 0;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
 /* Runs when a segment arrives on an established connection. */
 SEC("tp_btf/tcp_probe")
 int on_segment(u64 *args)
@@ -203,6 +227,7 @@ int on_segment(u64 *args)
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
 		return 0;
+	report_receiver(followed, sk, tp);
 	READ_SEGMENT(seq, skb, seq);
 	READ_SEGMENT(end_seq, skb, end_seq);
 	if (end_seq != seq) {

@@ -209,6 +209,22 @@ fn a_sender_that_pauses_and_a_receiver_that_does_not_read() {
     assert!(causes.contains(&"receiver-window-closed"), "{connection:#}");
     let verdict = connection["verdict"].as_str().unwrap();
     assert!(verdict.contains("stopped"), "{verdict}");
+    // The other end is this process's, too: the kernel says that it does not read.
+    let connections = watched["connections"].as_array().unwrap();
+    let receiving = connections
+        .iter()
+        .find(|c| c["local"] == connection["server"]);
+    let stalls = receiving.unwrap()["stalls"].as_array().unwrap();
+    let not_read = |stall: &&Value| {
+        let explanation = stall["explanation"].as_str().unwrap_or_default();
+        explanation.contains("on this host did not read")
+    };
+    let stall = stalls.iter().find(not_read);
+    let stall = stall.unwrap_or_else(|| panic!("{receiving:#?}"));
+    assert_eq!(stall["side"], "receiver");
+    assert_eq!(stall["direction"], "to-server");
+    assert!(stall["duration_s"].as_f64() > Some(0.3), "{stall:#}");
+    assert_eq!(receiving.unwrap()["process"]["pid"], std::process::id());
 }
 
 /// The listening end sends and pauses. Nobody saw its process open the socket.

@@ -39,9 +39,9 @@ watcher=$!
 /watch/ld.so --library-path /watch /watch/pspacer watch --json \
 	--cgroup /system.slice/other.service >/tmp/other.json 2>/tmp/other.err &
 other=$!
-# Packets are those of the network name space that the command is in.
+# Packets are those of the network name space that the command is in. It watches both ends.
 ip netns exec tx /watch/ld.so --library-path /watch /watch/pspacer watch --port 5001 \
-	--dst 10.1.1.2 --packets /tmp/packets >/tmp/saved.txt 2>/tmp/saved.err &
+	--packets /tmp/packets >/tmp/saved.txt 2>/tmp/saved.err &
 saver=$!
 # With --pid the program is another one: this kernel's verifier has to accept it too.
 pspacer watch --json --pid "$receiver" --duration 100ms >/dev/null

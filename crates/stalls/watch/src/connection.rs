@@ -12,6 +12,7 @@ use crate::names::Owner;
 use crate::pause::{Over, Pause};
 use crate::phases::{Phase, Phases};
 use crate::rate::Rate;
+use crate::receiving::{NotRead, Receiving};
 use crate::records::{CaState, Dropped, Ends, Moment, Reading, TcpState};
 use crate::sequence::Sequence;
 
@@ -91,6 +92,7 @@ pub struct Connection {
     idle_at: u64,
     phases: Phases,
     rate: Rate,
+    receiving: Receiving,
     pub(crate) drops: Drops,
 }
 
@@ -121,6 +123,7 @@ impl Connection {
             idle_at: 0,
             phases: Phases::default(),
             rate: Rate::default(),
+            receiving: Receiving::default(),
             drops: Drops::default(),
         };
         connection.sequence.advance(first.una);
@@ -129,6 +132,7 @@ impl Connection {
             .rate
             .note(first.time_ns, connection.acked_bytes());
         connection.note(first);
+        connection.receiving.note(first);
         connection
     }
 
@@ -150,6 +154,8 @@ impl Connection {
         found.extend(self.idle(&before, reading));
         found.extend(self.connected(reading));
         self.note(reading);
+        let not_read = self.receiving.note(reading);
+        found.extend(not_read.map(|stall| self.not_read(stall, reading.time_ns)));
         if reading.moment == Moment::Ack {
             found.extend(self.acknowledged(reading));
         }
@@ -180,6 +186,8 @@ impl Connection {
     /// lasts.
     pub fn finish(&mut self, now_ns: u64) -> Vec<Stall> {
         let mut found: Vec<Stall> = self.settle(u64::MAX).into_iter().collect();
+        let not_read = self.receiving.end(now_ns, "and still does not");
+        found.extend(not_read.map(|stall| self.not_read(stall, now_ns)));
         if !self.is_ended {
             found.extend(self.phases.interrupt().map(|phase| self.slow(phase)));
             found.extend(self.standing(now_ns).map(|facts| self.silence(facts)));
@@ -207,6 +215,10 @@ impl Connection {
                 for_ns: facts.duration_ns(),
                 cause: judge(&facts).cause,
             };
+        }
+        if let Some(for_ns) = self.receiving.stalled_ns(now_ns) {
+            let cause = Cause::ReceiverWindowClosed;
+            return Status::Stalled { for_ns, cause };
         }
         match self.last.ca_state {
             state @ (CaState::Recovery | CaState::Loss) => Status::Repairing(state),
@@ -491,6 +503,17 @@ impl Connection {
         self.stall(StallKind::Silence, span, cost, judge(&facts), evidence)
     }
 
+    /// Returns the stall of data that this host receives.
+    fn not_read(&self, not_read: NotRead, end_ns: u64) -> Stall {
+        let span = (not_read.start_ns, end_ns);
+        let evidence = vec![self.readings];
+        let stall = self.stall(StallKind::Silence, span, None, not_read.finding, evidence);
+        Stall {
+            direction: self.direction().opposite(),
+            ..stall
+        }
+    }
+
     fn slow(&self, phase: Phase) -> Stall {
         let span = (phase.start_ns, phase.end_ns);
         let evidence = vec![phase.records.0, phase.records.1];
@@ -567,6 +590,7 @@ fn is_more(last: &Stall, stall: &Stall, near_ns: u64) -> bool {
     let end_ns = last.start_ns + last.duration_ns;
     merges
         && last.kind == stall.kind
+        && last.direction == stall.direction
         && last.cause == stall.cause
         && stall.start_ns >= last.start_ns
         && stall.start_ns.saturating_sub(end_ns) <= near_ns

@@ -29,6 +29,7 @@ mod pause;
 mod phases;
 mod rate;
 mod reasons;
+mod receiving;
 pub mod recorder;
 mod records;
 pub mod screen;

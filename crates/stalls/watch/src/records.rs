@@ -84,6 +84,8 @@ pub enum Moment {
     State,
     /// The socket is destroyed.
     End,
+    /// A segment arrived while this host's window was closed, or the first one after that.
+    Receive,
 }
 
 /// States of congestion control and loss recovery (the kernel's `tcp_ca_state`).
@@ -160,6 +162,8 @@ pub struct Reading {
     /// With [`Moment::Ack`], the acknowledgement number of the segment. Else `una`.
     pub ack: u32,
     /// With [`Moment::Retransmit`], the first byte of the segment and the byte after the last.
+    /// With [`Moment::Receive`], the bytes that the application has not read, and this host's
+    /// window.
     pub segment: (u32, u32),
     /// The peer's window in bytes, counted from `una`.
     pub window_bytes: u32,
@@ -296,6 +300,7 @@ impl Record {
             (4, STATE_BYTES) => Moment::CaState,
             (5, STATE_BYTES) => Moment::State,
             (6, STATE_BYTES) => Moment::End,
+            (8, STATE_BYTES) => Moment::Receive,
             _ => return Err(malformed),
         };
         let head = (time_ns, cookie, lost, moment);
