@@ -96,11 +96,13 @@ mod tests {
         }
     }
 
+    /// The start of the stall, in ms, and a part of its explanation.
+    type Expected<'a> = Option<(u64, &'a str)>;
+
     #[test]
     fn windows_that_close() {
         let full = 80_000;
-        // Readings, and start and words of the stall.
-        let cases: [(&[Reading], Option<(u64, &str)>); 6] = [
+        let cases: [(&[Reading], Expected<'_>); 6] = [
             (
                 // The second probe carries a byte.
                 &[

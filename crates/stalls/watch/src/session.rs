@@ -248,3 +248,66 @@ pub fn verdict(connection: &Connection) -> String {
     let stalls = stall::sum_up(connection.stalls.iter());
     format!("{} sent{rate}{stalls}.", units::terse::size(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::connection::tests::{ack, later};
+    use crate::{Ends, Moment, SocketIds};
+
+    /// Keeps the names of connections that end.
+    struct Processes(Vec<Owner>);
+
+    impl Sink for Processes {
+        type Error = Infallible;
+
+        fn reading(&mut self, _: &Connection, _: &Reading, _: u64) {}
+
+        fn ended(&mut self, _: u64, _: u64, connection: &Connection) -> Result<(), Self::Error> {
+            self.0.push(connection.owner.clone());
+            Ok(())
+        }
+
+        fn finish(&mut self) -> Result<(), Self::Error> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_report_names_the_process() {
+        let end = "10.1.0.1:1".parse().unwrap();
+        let ends = Ends {
+            time_ns: 0,
+            cookie: 1,
+            local: end,
+            remote: end,
+            socket: SocketIds {
+                pid: 7,
+                comm: *b"sender\0\0\0\0\0\0\0\0\0\0",
+                ..SocketIds::default()
+            },
+        };
+        // The ends may come before the first reading, or behind it if they were lost at first.
+        for ends_first in [true, false] {
+            let mut session = Session::new(0, Processes(Vec::new()));
+            let first = ack(0);
+            let end = later(&first, 3000, Moment::End);
+            let mut records = vec![Record::Connection(ends), Record::Reading(first)];
+            if !ends_first {
+                records.reverse();
+            }
+            records.push(Record::Reading(end));
+            for record in &records {
+                let Ok(()) = session.take(record);
+            }
+            let reports = session.reports();
+            let [report] = &reports[..] else {
+                panic!("{reports:?}");
+            };
+            assert_eq!(report.owner.words(), "sender[7]");
+            assert_eq!(session.sink.0, [report.owner.clone()]);
+        }
+    }
+}

@@ -6,6 +6,7 @@ mod cgroups;
 mod processes;
 
 use std::path::Path;
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub use self::processes::Process;
 
 /// Digits of a container's id that lines show.
 const ID_SHOWN: usize = 12;
+/// Time without a search after one, in times that it took.
+const REST_TIMES: u32 = 9;
 
 /// The owner of a socket, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -78,6 +81,9 @@ impl Owner {
 pub struct Names {
     cgroups: Cgroups,
     searches: bool,
+    /// Not searched before: a host where a thousand connections stall at once must go on reading
+    /// records.
+    rest_until: Option<Instant>,
 }
 
 impl Names {
@@ -87,6 +93,7 @@ impl Names {
         Self {
             cgroups: Cgroups::find(),
             searches: true,
+            rest_until: None,
         }
     }
 
@@ -110,9 +117,12 @@ impl Names {
         }
     }
 
-    /// Searches for the process of a socket that nobody was seen connecting.
-    pub fn search(&self, owner: &mut Owner, ids: &SocketIds) {
-        if owner.process.is_some() || ids.inode == 0 || !self.searches {
+    /// Searches for the process of a socket that nobody was seen connecting, if the searches before
+    /// have not taken too long.
+    pub fn search(&mut self, owner: &mut Owner, ids: &SocketIds) {
+        let start = Instant::now();
+        let rests = self.rest_until.is_some_and(|until| start < until);
+        if owner.process.is_some() || ids.inode == 0 || !self.searches || rests {
             return;
         }
         let of_cgroup = match owner.cgroup.as_deref() {
@@ -121,6 +131,7 @@ impl Names {
             Some(path) => self.cgroups.processes(path),
         };
         owner.process = processes::find(Path::new("/proc"), ids.inode, &of_cgroup);
+        self.rest_until = Some(Instant::now() + start.elapsed() * REST_TIMES);
     }
 }
 
@@ -199,6 +210,26 @@ mod tests {
             "process": {"comm": "x"}, "cgroup": "/a.service", "unit": "a.service",
         });
         assert_eq!(json(&known), expected);
+    }
+
+    #[test]
+    fn searches_take_a_part_of_the_time() {
+        let ids = SocketIds {
+            inode: u64::MAX,
+            ..SocketIds::default()
+        };
+        let mut names = Names::of_this_host();
+        let mut owner = Owner::default();
+        names.search(&mut owner, &ids);
+        assert_eq!(owner.process, None, "no socket has this inode");
+        let rest = names.rest_until.expect("it rests");
+        names.search(&mut owner, &ids);
+        let again = names.rest_until.expect("it rests");
+        // Nothing was searched, unless the rest was over already.
+        assert!(again == rest || Instant::now() > rest);
+        names.rest_until = None;
+        names.search(&mut Owner::default(), &SocketIds::default());
+        assert_eq!(names.rest_until, None, "there is nothing to search for");
     }
 
     #[test]
