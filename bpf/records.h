@@ -31,7 +31,7 @@ struct record_head {
 	u64 time_ns;		/* CLOCK_MONOTONIC */
 	u64 cookie;		/* the socket's SO_COOKIE */
 	u32 kind;
-	u32 lost;		/* records of this socket lost just before, for lack of room */
+	u32 lost;		/* of a reading: readings of this socket lost just before it */
 };
 
 /*

@@ -39,20 +39,19 @@ struct {
 	MAP_TYPE(value, struct followed);
 } sockets SEC(".maps");
 
+/* Reserves a record. The next reading reports how many readings were lost. */
 INLINE void *reserve(struct followed *followed, u32 kind, u32 size)
 {
 	struct record_head *head = bpf_ringbuf_reserve(&records, size, 0);
 
 	if (!head) {
 		count_lost(LOST_RECORDS);
-		__sync_fetch_and_add(&followed->lost, 1);
 		return 0;
 	}
 	head->time_ns = bpf_ktime_get_ns();
 	head->cookie = followed->cookie;
 	head->kind = kind;
-	head->lost = followed->lost;
-	followed->lost = 0;
+	head->lost = 0;
 	return head;
 }
 
@@ -137,8 +136,12 @@ INLINE struct state_record *read_state(struct followed *followed, struct sock *s
 	struct inet_connection_sock *icsk = &tp->inet_conn;
 	struct state_record *record = reserve(followed, kind, sizeof(*record));
 
-	if (!record)
+	if (!record) {
+		__sync_fetch_and_add(&followed->lost, 1);
 		return 0;
+	}
+	record->head.lost = followed->lost;
+	followed->lost = 0;
 	record->peer_data_ns = followed->peer_data_ns;
 	record->una = tp->snd_una;
 	record->nxt = tp->snd_nxt;
