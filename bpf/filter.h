@@ -4,7 +4,7 @@
  * data before it loads the program, so filters that are not used
  * cost nothing.
  *
- * Ports and addresses are compared. A socket does not name its process, and
+ * Ports, addresses and the cgroup are compared. A socket does not name its process, and
  * most of its events occur in whatever task the softirq interrupts. So the
  * cookies of a process's sockets are collected. The reader of the records adds
  * those open at the start. A connecting socket is added in its process's
@@ -18,10 +18,10 @@
 #include "helpers.h"
 #include "kernel.h"
 #include "lost.h"
+#include "owner.h"
 
 const volatile u32 want_pid;		/* thread group; 0: any */
-const volatile u64 want_pid_dev;	/* device of its PID name space */
-const volatile u64 want_pid_ino;
+const volatile u64 want_cgroup;		/* id; 0: any */
 const volatile u16 want_port;		/* of either end; 0: any */
 const volatile u64 want_net[2];		/* remote address, in memory order ... */
 const volatile u64 want_mask[2];	/* ... compared in these bits */
@@ -135,6 +135,8 @@ INLINE int is_wanted(struct sock *sk)
 		    (remote[1] & want_mask[1]) != want_net[1])
 			return 0;
 	}
+	if (want_cgroup && !is_in_cgroup(sk, want_cgroup))
+		return 0;
 	return !want_pid || is_owned(sk);
 }
 
@@ -170,12 +172,9 @@ INLINE void note_listening(struct sock *sk)
  */
 INLINE void note_owner(struct sock *sk, int from, int to)
 {
-	struct bpf_pidns_info who = {};
-
 	if (!want_pid || from != TCP_CLOSE || (to != TCP_SYN_SENT && to != TCP_LISTEN))
 		return;
-	if (bpf_get_ns_current_pid_tgid(want_pid_dev, want_pid_ino, &who, sizeof(who)) ||
-	    who.tgid != want_pid)
+	if (current_pid() != want_pid)
 		return;
 	if (has_process_ended())
 		return;

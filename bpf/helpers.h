@@ -63,12 +63,14 @@ static long (*bpf_get_ns_current_pid_tgid)(u64 dev, u64 ino, struct bpf_pidns_in
 static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*bpf_ringbuf_submit)(void *record, u64 flags) = (void *)132;
 static struct tcp_sock *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
+static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static long (*bpf_loop)(u32 count, void *call, void *context, u64 flags) = (void *)181;
 
-/* Properties of a bit field in the kernel's BTF: a bit field has no address. */
+/* Properties of a field in the kernel's BTF. A bit field has no address. */
 enum {
 	FIELD_BYTE_OFFSET = 0,
 	FIELD_BYTE_SIZE = 1,
+	FIELD_EXISTS = 2,
 	FIELD_LSHIFT = 4,
 	FIELD_RSHIFT = 5,
 };

@@ -65,8 +65,47 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
+struct inode {
+	unsigned long i_ino;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct socket {
+	struct file *file;
+};
+
+struct task_struct {
+	struct task_struct *group_leader;
+	char comm[16];
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct socket *sk_socket;
+	struct sock_cgroup_data sk_cgrp_data;	/* CONFIG_SOCK_CGROUP_DATA */
 };
 
 struct inet_sock {
@@ -88,6 +127,10 @@ struct tcp_sack_block {
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	u32 rcv_nxt;
+	u32 copied_seq;
+	u32 rcv_wnd;
+	u32 rcv_wup;
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 high_seq;
@@ -123,6 +166,7 @@ struct skb_shared_info {
 };
 
 struct sk_buff {
+	struct sock *sk;
 	unsigned int len;
 	u8 encapsulation : 1;
 	u32 priority;

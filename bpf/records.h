@@ -15,6 +15,8 @@ enum record_kind {
 	RECORD_CA_STATE,	/* the congestion state changes */
 	RECORD_STATE,		/* TCP's state changes */
 	RECORD_END,		/* the socket is destroyed */
+	RECORD_DROP,		/* struct drop_record */
+	RECORD_RECEIVE,		/* a segment arrived; this host's window is or was closed */
 };
 
 /* The kinds of losses that are counted. */
@@ -29,17 +31,30 @@ struct record_head {
 	u64 time_ns;		/* CLOCK_MONOTONIC */
 	u64 cookie;		/* the socket's SO_COOKIE */
 	u32 kind;
-	u32 lost;		/* records of this socket lost just before, for lack of room */
+	u32 lost;		/* of a reading: readings of this socket lost just before it */
 };
 
-/* Precedes all other records of a connection. */
+/*
+ * Precedes all other records of a connection. An accepted socket gets its inode
+ * later than its first records; then there is a second one.
+ */
 struct connection_record {
 	struct record_head head;
 	u8 local[16];		/* IPv4 as ::ffff:a.b.c.d */
 	u8 remote[16];
 	u16 local_port;
 	u16 remote_port;
-	u32 reserved;
+	u32 pid;		/* of the process that connected it; 0: not known */
+	u64 cgroup;		/* id; 0: not known */
+	u64 inode;		/* of the socket's file; 0: it has none yet */
+	char comm[16];		/* of the process; empty: not known */
+};
+
+/* Segments of a followed socket that this host drops. */
+struct drop_record {
+	struct record_head head;
+	u32 reason;		/* the kernel's enum skb_drop_reason */
+	u32 segments;
 };
 
 struct state_record {
@@ -49,8 +64,8 @@ struct state_record {
 	u32 nxt;
 	u32 high_seq;
 	u32 ack;		/* of RECORD_ACK: the segment's ACK number */
-	u32 seq;		/* of RECORD_RETRANSMIT: first byte, after the last */
-	u32 end_seq;
+	u32 seq;		/* of RECORD_RETRANSMIT: first byte, after the last ... */
+	u32 end_seq;		/* ... of RECORD_RECEIVE: bytes not read, this host's window */
 	u32 window_bytes;	/* the peer's, from una */
 	u32 cwnd;		/* in segments, as all down to reordering */
 	u32 ssthresh;
@@ -77,7 +92,8 @@ struct state_record {
 };
 
 _Static_assert(sizeof(struct record_head) == 24, "read by crates/stalls/watch");
-_Static_assert(sizeof(struct connection_record) == 64, "read by crates/stalls/watch");
+_Static_assert(sizeof(struct connection_record) == 96, "read by crates/stalls/watch");
+_Static_assert(sizeof(struct drop_record) == 32, "read by crates/stalls/watch");
 _Static_assert(sizeof(struct state_record) == 136, "read by crates/stalls/watch");
 
 #endif

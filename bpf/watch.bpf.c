@@ -28,6 +28,8 @@ struct followed {
 	u64 peer_data_ns;
 	u32 lost;
 	u8 is_introduced;
+	u8 has_inode;
+	u8 is_closed;
 };
 
 struct {
@@ -37,32 +39,36 @@ struct {
 	MAP_TYPE(value, struct followed);
 } sockets SEC(".maps");
 
+/* Reserves a record. The next reading reports how many readings were lost. */
 INLINE void *reserve(struct followed *followed, u32 kind, u32 size)
 {
 	struct record_head *head = bpf_ringbuf_reserve(&records, size, 0);
 
 	if (!head) {
 		count_lost(LOST_RECORDS);
-		__sync_fetch_and_add(&followed->lost, 1);
 		return 0;
 	}
 	head->time_ns = bpf_ktime_get_ns();
 	head->cookie = followed->cookie;
 	head->kind = kind;
-	head->lost = followed->lost;
-	followed->lost = 0;
+	head->lost = 0;
 	return head;
 }
 
 /*
- * Reports a connection's ends once. If there is no room, the next record
- * retries.
+ * Reports a connection's ends and whose it is, once, and again when the socket
+ * has got its file. If there is no room, the next record retries.
  */
 INLINE void introduce(struct sock *sk, struct followed *followed)
 {
 	struct connection_record *record;
+	struct opener *opener;
+	u64 inode;
 
-	if (followed->is_introduced)
+	if (followed->has_inode)
+		return;
+	inode = socket_inode(sk);
+	if (followed->is_introduced && !inode)
 		return;
 	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 	if (!record)
@@ -75,9 +81,16 @@ INLINE void introduce(struct sock *sk, struct followed *followed)
 	remote_address(sk, (u64 *)record->remote);
 	record->local_port = sk->__sk_common.skc_num;
 	record->remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);
-	record->reserved = 0;
+	record->cgroup = cgroup_id(sk);
+	record->inode = inode;
+	opener = bpf_sk_storage_get(&openers, sk, 0, 0);
+	record->pid = opener ? opener->pid : 0;
+	__builtin_memset(record->comm, 0, sizeof(record->comm));
+	if (opener)
+		__builtin_memcpy(record->comm, opener->comm, sizeof(record->comm));
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	followed->is_introduced = 1;
+	followed->has_inode = inode != 0;
 }
 
 /* Returns the state of a socket that is to be watched, else NULL. */
@@ -123,8 +136,12 @@ INLINE struct state_record *read_state(struct followed *followed, struct sock *s
 	struct inet_connection_sock *icsk = &tp->inet_conn;
 	struct state_record *record = reserve(followed, kind, sizeof(*record));
 
-	if (!record)
+	if (!record) {
+		__sync_fetch_and_add(&followed->lost, 1);
 		return 0;
+	}
+	record->head.lost = followed->lost;
+	followed->lost = 0;
 	record->peer_data_ns = followed->peer_data_ns;
 	record->una = tp->snd_una;
 	record->nxt = tp->snd_nxt;
@@ -173,6 +190,29 @@ INLINE struct state_record *read_followed(struct followed *followed, struct sock
 	bpf_probe_read_kernel(&(to), sizeof(to),				\
 			      &((const struct tcp_skb_cb *)&(skb)->cb)->field)
 
+/*
+ * Reports that a segment meets a closed window because the application has not
+ * read, and the first segment after that. It runs before the time of the peer's
+ * last data changes: data that meets a closed window is not taken.
+ */
+INLINE void report_receiver(struct followed *followed, struct sock *sk, struct tcp_sock *tp)
+{
+	u32 unread = tp->rcv_nxt - tp->copied_seq;
+	s32 window = tp->rcv_wup + tp->rcv_wnd - tp->rcv_nxt;
+	u8 is_closed = window <= 0 && unread;
+	struct state_record *record;
+
+	if (!is_closed && !followed->is_closed)
+		return;
+	record = read_state(followed, sk, tp, RECORD_RECEIVE);
+	if (!record)
+		return;
+	followed->is_closed = is_closed;
+	record->seq = unread;
+	record->end_seq = window > 0 ? window : 0;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
 /* Runs when a segment arrives on an established connection. */
 SEC("tp_btf/tcp_probe")
 int on_segment(u64 *args)
@@ -190,6 +230,7 @@ int on_segment(u64 *args)
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
 		return 0;
+	report_receiver(followed, sk, tp);
 	READ_SEGMENT(seq, skb, seq);
 	READ_SEGMENT(end_seq, skb, end_seq);
 	if (end_seq != seq) {
@@ -245,6 +286,7 @@ int on_state(u64 *args)
 
 	if (!bpf_skc_to_tcp_sock(sk))
 		return 0;
+	note_opener(sk, from, to);
 	note_owner(sk, from, to);
 	forget_listening(sk, from);
 	/*
@@ -271,5 +313,35 @@ int on_destroy(u64 *args)
 	record = read_followed(followed, sk, RECORD_END);
 	if (record)
 		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/*
+ * Runs when this host drops any packet. Few are dropped, but some hosts drop many
+ * that belong to no socket: those are left at once.
+ */
+SEC("tp_btf/kfree_skb")
+int on_drop(u64 *args)
+{
+	const struct sk_buff *skb = (void *)args[0];
+	const struct skb_shared_info *shared;
+	struct drop_record *record;
+	struct followed *followed;
+	struct sock *sk = skb->sk;
+	u16 segments;
+
+	if (!sk)
+		return 0;
+	followed = bpf_sk_storage_get(&sockets, sk, 0, 0);
+	if (!followed)
+		return 0;
+	record = reserve(followed, RECORD_DROP, sizeof(*record));
+	if (!record)
+		return 0;
+	shared = (void *)(skb->head + skb->end);
+	bpf_probe_read_kernel(&segments, sizeof(segments), &shared->gso_segs);
+	record->reason = args[2];
+	record->segments = segments ? segments : 1;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use exporter::{Bounds, Scraper, replace, serve, text};
+use exporter::{Bounds, Scraper, count_stalls, replace, serve, text};
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
@@ -41,6 +41,10 @@ pub struct ExporterArgs {
     /// Most reservations with metrics; the others are counted
     #[arg(long, value_name = "N", default_value_t = 1000, help_heading = OUTPUT)]
     pub reservations: usize,
+    /// Count stalls of this host's TCP senders by cause and unit, too; needs what pspacer watch
+    /// needs
+    #[arg(long, conflicts_with = "once", help_heading = OUTPUT)]
+    pub stalls: bool,
     /// Whose reservations to export, too
     #[command(flatten)]
     pub managers: Managers,
@@ -79,6 +83,10 @@ pub fn main(args: &ExporterArgs) -> Result<()> {
         let poll = Poll::start(managers, ASK_EVERY).context("a thread that asks managers")?;
         let latest = Box::new(move || poll.latest());
         scraper = scraper.with_reservations(latest, args.reservations);
+    }
+    if args.stalls {
+        let say = |why: String| output::error(&anyhow!(why));
+        scraper = scraper.with_stalls(count_stalls(say).context("--stalls")?);
     }
     let Some(path) = &args.textfile else {
         let listener = TcpListener::bind(args.listen)

@@ -209,6 +209,57 @@ fn a_sender_that_pauses_and_a_receiver_that_does_not_read() {
     assert!(causes.contains(&"receiver-window-closed"), "{connection:#}");
     let verdict = connection["verdict"].as_str().unwrap();
     assert!(verdict.contains("stopped"), "{verdict}");
+    // The other end is this process's, too: the kernel says that it does not read.
+    let connections = watched["connections"].as_array().unwrap();
+    let receiving = connections
+        .iter()
+        .find(|c| c["local"] == connection["server"]);
+    let stalls = receiving.unwrap()["stalls"].as_array().unwrap();
+    let not_read = |stall: &&Value| {
+        let explanation = stall["explanation"].as_str().unwrap_or_default();
+        explanation.contains("on this host did not read")
+    };
+    let stall = stalls.iter().find(not_read);
+    let stall = stall.unwrap_or_else(|| panic!("{receiving:#?}"));
+    assert_eq!(stall["side"], "receiver");
+    assert_eq!(stall["direction"], "to-server");
+    assert!(stall["duration_s"].as_f64() > Some(0.3), "{stall:#}");
+    assert_eq!(receiving.unwrap()["process"]["pid"], std::process::id());
+}
+
+/// The listening end sends and pauses. Nobody saw its process open the socket.
+#[test]
+fn an_accepted_socket_is_its_processs_and_its_packets_are_saved() {
+    let (mut reader, mut sender, port) = pair();
+    let folder = tempfile::tempdir().unwrap();
+    let into = folder.path().join("packets");
+    let Some(watch) = Watch::attach(&["--port", &port, "--packets", into.to_str().unwrap()]) else {
+        return;
+    };
+    exchange(&mut sender, &mut reader);
+    thread::sleep(Duration::from_millis(700));
+    exchange(&mut sender, &mut reader);
+    thread::sleep(Duration::from_millis(300));
+    let watched = watch.finish();
+    let connection = sent(&watched);
+    assert!(
+        causes(connection).contains(&"application"),
+        "{connection:#}"
+    );
+    assert_eq!(
+        connection["process"]["pid"],
+        std::process::id(),
+        "{connection:#}"
+    );
+    let file = watched["saved"][0]["file"].as_str().unwrap();
+    assert_eq!(
+        watched["packets"]["files"],
+        watched["saved"].as_array().unwrap().len()
+    );
+    let judged = common::pspacer(&["stalls", file, "--json"]);
+    let judged: Value = serde_json::from_slice(&judged.stdout).unwrap();
+    let stalls = &judged["connections"][0];
+    assert!(causes(stalls).contains(&"application"), "{stalls:#}");
 }
 
 #[test]
@@ -337,7 +388,11 @@ fn what_cannot_be_watched_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();
     let folder = folder.path().to_str().unwrap();
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 7] = [
+        (&["--cgroup", "/no/such"], "--cgroup"),
+        (&["--unit", "no-such"], "--unit"),
+        (&["--unit", "a", "--cgroup", "/"], "cannot be used with"),
+        (&["--packets-memory", "1mb"], "--packets"),
         (&["--record", folder], "expected a new or an empty folder"),
         (&["--dst", "10.0.0.0/33"], "has 32 bits"),
         (&["--port", "0"], "--port"),

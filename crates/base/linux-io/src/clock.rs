@@ -45,6 +45,14 @@ pub fn tai_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_TAI)
 }
 
+/// Returns the time of CLOCK_REALTIME since 1970, which the kernel's timestamps of packets have.
+///
+/// # Errors
+/// If the kernel has no such clock.
+pub fn realtime_ns() -> io::Result<u64> {
+    now_ns(ClockId::CLOCK_REALTIME)
+}
+
 /// Returns the seconds that CLOCK_TAI is ahead of CLOCK_REALTIME, which is the clock of the
 /// kernel's timestamps.
 ///

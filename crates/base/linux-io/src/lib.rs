@@ -13,5 +13,6 @@ pub mod packet;
 pub mod priority;
 pub mod rtnetlink;
 pub mod signals;
+pub mod tcp_packets;
 pub mod udp;
 pub mod wait;

@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 
+use crate::blocks::{COMMENT, IF_NAME, IF_TSRESOL, block, length_u32, option, pad, section};
 use crate::record::{Fate, Kind, Record};
 
 /// The frames that one end of a cable sent.
@@ -21,10 +22,7 @@ pub struct ExportedDirection<'a> {
     pub snap_bytes: usize,
 }
 
-const COMMENT: u16 = 1;
-const IF_NAME: u16 = 2;
 const IF_SPEED: u16 = 8;
-const IF_TSRESOL: u16 = 9;
 const PICOSECONDS: u8 = 12;
 const LINKTYPE_ETHERNET: u16 = 1;
 
@@ -35,12 +33,7 @@ const LINKTYPE_ETHERNET: u16 = 1;
 /// # Errors
 /// Those of `out`, and if there are 2^32 directions or a frame of 2^32 bytes.
 pub fn write_pcapng<W: Write>(mut out: W, directions: &[ExportedDirection<'_>]) -> io::Result<()> {
-    let mut header = Vec::new();
-    header.extend(0x1a2b_3c4d_u32.to_le_bytes());
-    header.extend(1u16.to_le_bytes());
-    header.extend(0u16.to_le_bytes());
-    header.extend((-1i64).to_le_bytes());
-    block(&mut out, 0x0a0d_0d0a, &header)?;
+    section(&mut out, None)?;
     for direction in directions {
         interface(&mut out, direction)?;
     }
@@ -131,29 +124,4 @@ fn packet<W: Write>(out: &mut W, index: u32, r: &Record, bytes: &[u8]) -> io::Re
         option(&mut body, 0, &[])?;
     }
     block(out, 6, &body)
-}
-
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) -> io::Result<()> {
-    let length = u16::try_from(value.len()).map_err(io::Error::other)?;
-    body.extend(code.to_le_bytes());
-    body.extend(length.to_le_bytes());
-    body.extend(value);
-    pad(body);
-    Ok(())
-}
-
-fn block<W: Write>(out: &mut W, kind: u32, body: &[u8]) -> io::Result<()> {
-    let length = length_u32(body.len() + 12)?.to_le_bytes();
-    out.write_all(&kind.to_le_bytes())?;
-    out.write_all(&length)?;
-    out.write_all(body)?;
-    out.write_all(&length)
-}
-
-fn pad(body: &mut Vec<u8>) {
-    body.resize(body.len().next_multiple_of(4), 0);
-}
-
-fn length_u32(length: usize) -> io::Result<u32> {
-    u32::try_from(length).map_err(io::Error::other)
 }

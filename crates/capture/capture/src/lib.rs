@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod annotate;
+mod blocks;
 pub mod choice;
 mod classify;
 pub mod datagrams;
@@ -31,6 +32,7 @@ mod pcap;
 mod pcapng;
 pub mod reader;
 pub mod record;
+pub mod saved;
 pub mod segment;
 pub mod segments;
 pub mod selector;

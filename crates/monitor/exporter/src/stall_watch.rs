@@ -8,8 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use linux_io::clock::monotonic_ns;
+use watch::names::Names;
 use watch::session::{Session, Sink};
-use watch::{Connection, Error, Filter, Reading, Tracer};
+use watch::{Connection, Error, Filter, Reading, Reasons, Tracer};
 
 use crate::stalls::Stalls;
 
@@ -66,7 +67,9 @@ pub fn count_stalls(say: impl FnOnce(String) + Send + 'static) -> io::Result<Arc
 
 /// Watches until it fails.
 fn watch(tracer: &mut Tracer, counted: &Mutex<Stalls>) -> Result<Infallible, Error> {
-    let mut session = Session::new(now_ns(), Nothing);
+    let session = Session::new(now_ns(), Nothing);
+    // Drops are no metric of their own.
+    let mut session = session.with_names(Names::of_this_host(), Reasons::default());
     let mut look_ns = 0;
     loop {
         tracer.drain(&mut |record| {
@@ -79,7 +82,7 @@ fn watch(tracer: &mut Tracer, counted: &Mutex<Stalls>) -> Result<Infallible, Err
             let lost = tracer.lost()?;
             let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
             for report in session.reports() {
-                counted.add(&report.stall);
+                counted.add(&report.stall, &report.owner);
             }
             counted.connections = session.opened();
             counted.lost_records = lost.iter().sum();

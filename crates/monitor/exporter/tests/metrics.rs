@@ -14,6 +14,7 @@ use stall::{Cause, Confidence, Direction, Side, Stall, StallKind};
 use tcpsp::ports::{Port, PortClass};
 use tcpsp::stats::{Metric, Stats, Unit};
 use tcpsp::{ClassStats, Dynamic, Handle, TypeOptions};
+use watch::names::Owner;
 
 use crate::common::{all_types, class, port, rendered};
 
@@ -196,9 +197,8 @@ fn classes_of_the_hosts_file_have_their_names() {
     assert!(named.clone().all(|line| line.contains("\"7073:8001\"")));
 }
 
-#[test]
-fn stalls_are_counted_by_cause_and_by_nothing_else() {
-    let stall = |cause: Cause, side: Side, ns: u64| Stall {
+fn stall(cause: Cause, side: Side, ns: u64) -> Stall {
+    Stall {
         direction: Direction::ToServer,
         start_ns: 0,
         duration_ns: ns,
@@ -212,19 +212,81 @@ fn stalls_are_counted_by_cause_and_by_nothing_else() {
         count: 1,
         explanation: String::new(),
         advice: String::new(),
+    }
+}
+
+/// The owner of a connection: a unit, and a container whose id its name may have.
+fn owner(unit: Option<&str>, container: Option<&str>) -> Owner {
+    Owner {
+        unit: unit.map(str::to_owned),
+        container: container.map(str::to_owned),
+        ..Owner::default()
+    }
+}
+
+#[test]
+fn stalls_are_counted_by_unit_and_units_are_bounded() {
+    let mut stalls = Stalls::default();
+    let mut add =
+        |owner: &Owner, cause| stalls.add(&stall(cause, Side::Sender, 500_000_000), owner);
+    // These take no unit's place.
+    add(&owner(None, None), Cause::Application);
+    add(&owner(None, Some("abc")), Cause::Application);
+    add(
+        &owner(Some("docker-abc.scope"), Some("abc")),
+        Cause::Application,
+    );
+    add(
+        &owner(Some("docker-abd.scope"), Some("abd")),
+        Cause::Application,
+    );
+    for n in 0..1000 {
+        let unit = format!("unit-{n:03}.service");
+        add(&owner(Some(&unit), None), Cause::Application);
+        add(&owner(Some(&unit), Some("web")), Cause::RtoTail);
+    }
+    let text = text::open_metrics(stalls.families()).unwrap();
+    let of = |unit: &str, cause: &str| {
+        let labels = format!("{{unit=\"{unit}\",cause=\"{cause}\"}}");
+        let count = value(&text, &format!("psp_unit_stalls_total{labels}"));
+        let seconds = value(&text, &format!("psp_unit_stalled_seconds_total{labels}"));
+        (count.to_owned(), seconds.to_owned())
     };
+    let expected = |count: &str, seconds: &str| (count.to_owned(), seconds.to_owned());
+    assert_eq!(of("unknown", "application"), expected("1", "0.5"));
+    assert_eq!(of("container", "application"), expected("3", "1.5"));
+    assert_eq!(of("unit-063.service", "rto-tail"), expected("1", "0.5"));
+    assert_eq!(of("other", "rto-tail"), expected("936", "468.0"));
+    assert!(!text.contains("unit-064"), "{text}");
+    let samples = text
+        .lines()
+        .filter(|line| line.starts_with("psp_unit_stalls_total"));
+    assert_eq!(samples.count(), 65 * 2 + Cause::ALL.len() + 1);
+    check_families(&text);
+}
+
+#[test]
+fn stalls_are_counted_by_cause_and_by_nothing_else() {
     let mut stalls = Stalls::default();
     let series = |stalls: &Stalls| {
         let text = text::open_metrics(stalls.families()).unwrap();
-        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        let samples = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.contains("unit="));
         (text.clone(), samples.count())
     };
     let (text, at_first) = series(&stalls);
     let setup = "psp_stalls_total{cause=\"connection-setup\",side=\"unknown\"}";
     assert_eq!(value(&text, setup), "0");
     for _ in 0..1000 {
-        stalls.add(&stall(Cause::SilentPath, Side::Network, 1_500_000_000));
-        stalls.add(&stall(Cause::Application, Side::Sender, 1));
+        stalls.add(
+            &stall(Cause::SilentPath, Side::Network, 1_500_000_000),
+            &Owner::default(),
+        );
+        stalls.add(
+            &stall(Cause::Application, Side::Sender, 1),
+            &Owner::default(),
+        );
     }
     stalls.connections = 2000;
     let (text, later) = series(&stalls);
@@ -235,7 +297,10 @@ fn stalls_are_counted_by_cause_and_by_nothing_else() {
     assert_eq!(value(&text, &seconds), "1500.0");
     assert_eq!(value(&text, "psp_stalls_connections_total"), "2000");
     // The evidence may say that another side is to blame: of that there are four.
-    stalls.add(&stall(Cause::Application, Side::Unknown, 1));
+    stalls.add(
+        &stall(Cause::Application, Side::Unknown, 1),
+        &Owner::default(),
+    );
     assert_eq!(series(&stalls).1, at_first + 2);
     assert_eq!(value(&text, "psp_stalls_watching"), "1");
     stalls.is_watching = false;
@@ -250,6 +315,13 @@ fn a_metric_stands_together_and_once() {
     ]
     .concat();
     let text = rendered(&ports, 10);
+    let names = check_families(&text);
+    assert!(names > 80, "{names} names");
+}
+
+/// Checks that a metric's samples stand together below its type, each once. Returns the number of
+/// metrics.
+fn check_families(text: &str) -> usize {
     let mut names = BTreeSet::new();
     let mut family = String::new();
     let mut samples = BTreeSet::new();
@@ -264,7 +336,7 @@ fn a_metric_stands_together_and_once() {
         }
     }
     assert!(text.ends_with("# EOF\n"));
-    assert!(names.len() > 80, "{names:?}");
+    names.len()
 }
 
 #[test]

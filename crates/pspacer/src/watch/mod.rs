@@ -2,25 +2,28 @@
 //! `pspacer watch`: tells why transfers stall while they run (docs/use/watch.md).
 
 mod outputs;
+mod packets;
 mod recording;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use capture::selector::Network;
 use clap::Args;
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use outputs::{Outputs, Session};
+use packets::SavedPackets;
 use recording::Recording;
 use watch::counted::Counted;
 use watch::json::Stream;
 use watch::lines::Lines;
+use watch::names::{self, Names};
 use watch::screen::{Screen, asks_to_stop};
 use watch::session::Report;
-use watch::{Filter, Tracer};
+use watch::{Filter, Reasons, Tracer};
 
 use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output;
@@ -42,6 +45,12 @@ pub struct WatchArgs {
     /// ":80", "dst 10.1.0.5", "dst 2001:db8::/32 port 443"
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["port", "dst"], help_heading = FILTERS)]
     pub flow: Option<Filter>,
+    /// Only sockets made in this cgroup or below it, as in /system.slice/nginx.service
+    #[arg(long, value_name = "PATH", conflicts_with = "unit", help_heading = FILTERS)]
+    pub cgroup: Option<String>,
+    /// Only sockets made in the cgroup of this systemd unit or below it: nginx, user.slice
+    #[arg(long, value_name = "NAME", help_heading = FILTERS)]
+    pub unit: Option<String>,
     /// As in --flow "port N"
     #[arg(long, hide = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..),
         help_heading = FILTERS)]
@@ -60,6 +69,14 @@ pub struct WatchArgs {
     /// new folder: tables of the simulator's form (flow-N.epool.csv), and plots
     #[arg(long, value_name = "DIR", alias = "record", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
+    /// Write the packets around each stall into this new folder: stall-N.pcapng, 128 bytes of each
+    /// packet, for pspacer stalls and other tools
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
+    pub packets: Option<PathBuf>,
+    /// Memory for the last packets of this host, of which those around stalls are written
+    #[arg(long, value_name = "SIZE", default_value = "16mb", requires = "packets",
+        value_parser = crate::values::size, help_heading = OUTPUT)]
+    pub packets_memory: u64,
     /// Let the kernel time the BPF program, and say what a record costs
     #[arg(long, help_heading = RUN)]
     pub cost: bool,
@@ -76,13 +93,7 @@ pub struct WatchArgs {
 /// be written.
 pub fn main(args: &WatchArgs) -> Result<bool> {
     let signals = Signals::block().context("signals")?;
-    let flow = args.flow.unwrap_or_default();
-    let filter = Filter {
-        pid: args.pid,
-        port: flow.port.or(args.port),
-        destination: flow.destination.or(args.dst),
-    };
-    let mut tracer = Tracer::attach(&filter)?;
+    let mut tracer = Tracer::attach(&filter(args)?)?;
     if args.cost {
         tracer.count_costs()?;
     }
@@ -93,15 +104,39 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
         .json
         .then(|| Stream::start(output::out()))
         .transpose()?;
-    let mut session = Session::new(monotonic_ns()?, Outputs { recording, stream });
+    let mut packets = args
+        .packets
+        .as_deref()
+        .map(|folder| SavedPackets::new(folder, args.packets_memory))
+        .transpose()?;
+    let reasons = match tracer.drop_reasons() {
+        Ok(reasons) => reasons,
+        Err(error) => {
+            output::note(&format!(
+                "pspacer: drops on this host are not seen: {error}"
+            ));
+            Reasons::default()
+        }
+    };
+    let session = Session::new(monotonic_ns()?, Outputs { recording, stream });
+    let mut session = session.with_names(Names::of_this_host(), reasons);
     let mut view = View::new(args)?;
     if !matches!(view, View::Screen(_)) {
         output::note("pspacer: watching; Ctrl-C ends it");
     }
-    let result = watch_until(args, &mut tracer, &mut session, &mut view, &signals);
+    let result = watch_until(
+        args,
+        &mut tracer,
+        &mut session,
+        (&mut view, &mut packets),
+        &signals,
+    );
     view.close()?;
     result?;
+    let mut found = session.finish(monotonic_ns()?)?;
+    save(&mut packets, &mut session, &mut found)?;
     let counted = Counted {
+        packets: packets.as_ref().map(SavedPackets::counts),
         lost: tracer.lost()?,
         lost_sockets: tracer.lost_sockets()?,
         costs: if args.cost {
@@ -110,7 +145,6 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
             Vec::new()
         },
     };
-    let found = session.finish(monotonic_ns()?)?;
     if let Some(mut stream) = session.sink.stream.take() {
         stream.summary(&session, &counted, session.sink.unrecorded())?;
     } else {
@@ -123,11 +157,26 @@ pub fn main(args: &WatchArgs) -> Result<bool> {
     Ok(!args.exit_code || session.stalls == 0)
 }
 
+fn filter(args: &WatchArgs) -> Result<Filter> {
+    let flow = args.flow.unwrap_or_default();
+    let cgroup = match (&args.cgroup, &args.unit) {
+        (Some(path), _) => Some(names::cgroup_id(path).map_err(|why| anyhow!("--cgroup: {why}"))?),
+        (None, Some(unit)) => Some(names::unit_id(unit).map_err(|why| anyhow!("--unit: {why}"))?),
+        (None, None) => None,
+    };
+    Ok(Filter {
+        pid: args.pid,
+        cgroup,
+        port: flow.port.or(args.port),
+        destination: flow.destination.or(args.dst),
+    })
+}
+
 fn watch_until(
     args: &WatchArgs,
     tracer: &mut Tracer,
     session: &mut Session,
-    view: &mut View,
+    (view, packets): (&mut View, &mut Option<SavedPackets>),
     signals: &Signals,
 ) -> Result<()> {
     let start_ns = monotonic_ns()?;
@@ -152,7 +201,8 @@ fn watch_until(
         if now_ns >= look_ns || is_over {
             look_ns = now_ns + LOOK_EVERY_NS;
             session.tick(now_ns);
-            let reports = session.reports();
+            let mut reports = session.reports();
+            save(packets, session, &mut reports)?;
             view.show(session, &reports, &tracer.lost()?, now_ns)?;
         }
         if is_over || view.asks_to_stop()? {
@@ -160,6 +210,24 @@ fn watch_until(
         }
         std::thread::sleep(READ_EVERY);
     }
+}
+
+/// Saves the packets around stalls, if the user wants that.
+fn save(
+    packets: &mut Option<SavedPackets>,
+    session: &mut Session,
+    reports: &mut [Report],
+) -> Result<()> {
+    let Some(packets) = packets else {
+        return Ok(());
+    };
+    for report in reports {
+        packets.save(session, report);
+        if let Some(stream) = &mut session.sink.stream {
+            stream.packets(report)?;
+        }
+    }
+    Ok(())
 }
 
 /// How events are displayed as they happen.

@@ -73,17 +73,20 @@ pub fn watched(printed: &str) -> serde_json::Value {
     let lines: Vec<serde_json::Value> = lines
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {printed}")))
         .collect();
-    let [start, connections @ .., summary] = &lines[..] else {
+    let [start, between @ .., summary] = &lines[..] else {
         panic!("a start and a summary were expected: {printed}");
     };
+    let of_type = |kind: &str| -> Vec<serde_json::Value> {
+        let lines = between.iter().filter(|line| line["type"] == kind);
+        lines.cloned().collect()
+    };
+    let (connections, saved) = (of_type("connection"), of_type("packets"));
     assert_eq!(start["format"], "pspacer-watch-2");
     assert_eq!(summary["type"], "summary", "{printed}");
-    assert!(
-        connections.iter().all(|c| c["type"] == "connection"),
-        "{printed}"
-    );
+    assert_eq!(connections.len() + saved.len(), between.len(), "{printed}");
     let mut watched = summary.clone();
     assert_eq!(watched["connections"], connections.len(), "{printed}");
-    watched["connections"] = connections.to_vec().into();
+    watched["connections"] = connections.into();
+    watched["saved"] = saved.into();
     watched
 }

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 
 use stall::{Cause, Direction, Stall, StallKind};
 
+use crate::drops::Drops;
 use crate::facts::{Closed, Evidence, Facts, IdleFacts, Resent, Timeout};
 use crate::judge::{Finding, judge, judge_idle};
+use crate::names::Owner;
 use crate::pause::{Over, Pause};
 use crate::phases::{Phase, Phases};
 use crate::rate::Rate;
-use crate::records::{CaState, Ends, Moment, Reading, TcpState};
+use crate::receiving::{NotRead, Receiving};
+use crate::records::{CaState, Dropped, Ends, Moment, Reading, TcpState};
 use crate::sequence::Sequence;
 
 const MS: u64 = 1_000_000;
@@ -57,6 +60,8 @@ pub struct Connection {
     pub number: u64,
     /// The connection's ends, once the kernel reported them.
     pub ends: Option<Ends>,
+    /// Whose socket it is, as far as it is known. A [`crate::session::Session`] sets it.
+    pub owner: Owner,
     /// When the connection was first seen.
     pub first_ns: u64,
     /// The last reading.
@@ -87,6 +92,8 @@ pub struct Connection {
     idle_at: u64,
     phases: Phases,
     rate: Rate,
+    receiving: Receiving,
+    pub(crate) drops: Drops,
 }
 
 impl Connection {
@@ -96,6 +103,7 @@ impl Connection {
         let mut connection = Self {
             number: 0,
             ends,
+            owner: Owner::default(),
             first_ns: first.time_ns,
             last: *first,
             readings: 1,
@@ -115,6 +123,8 @@ impl Connection {
             idle_at: 0,
             phases: Phases::default(),
             rate: Rate::default(),
+            receiving: Receiving::default(),
+            drops: Drops::default(),
         };
         connection.sequence.advance(first.una);
         connection.sequence.advance(first.ack);
@@ -122,6 +132,7 @@ impl Connection {
             .rate
             .note(first.time_ns, connection.acked_bytes());
         connection.note(first);
+        connection.receiving.note(first);
         connection
     }
 
@@ -143,6 +154,8 @@ impl Connection {
         found.extend(self.idle(&before, reading));
         found.extend(self.connected(reading));
         self.note(reading);
+        let not_read = self.receiving.note(reading);
+        found.extend(not_read.map(|stall| self.not_read(stall, reading.time_ns)));
         if reading.moment == Moment::Ack {
             found.extend(self.acknowledged(reading));
         }
@@ -150,6 +163,17 @@ impl Connection {
             found.extend(self.end(reading));
         }
         self.keep(found)
+    }
+
+    /// Notes segments that this host dropped.
+    pub fn dropped(&mut self, dropped: &Dropped) {
+        self.drops.note(dropped);
+    }
+
+    /// Returns the segments that this host dropped, by the reasons' names.
+    #[must_use]
+    pub fn dropped_segments(&self) -> Vec<(String, u64)> {
+        self.drops.all()
     }
 
     /// Returns the stalls that are known by `now_ns` without another reading.
@@ -162,6 +186,8 @@ impl Connection {
     /// lasts.
     pub fn finish(&mut self, now_ns: u64) -> Vec<Stall> {
         let mut found: Vec<Stall> = self.settle(u64::MAX).into_iter().collect();
+        let not_read = self.receiving.end(now_ns, "and still does not");
+        found.extend(not_read.map(|stall| self.not_read(stall, now_ns)));
         if !self.is_ended {
             found.extend(self.phases.interrupt().map(|phase| self.slow(phase)));
             found.extend(self.standing(now_ns).map(|facts| self.silence(facts)));
@@ -189,6 +215,10 @@ impl Connection {
                 for_ns: facts.duration_ns(),
                 cause: judge(&facts).cause,
             };
+        }
+        if let Some(for_ns) = self.receiving.stalled_ns(now_ns) {
+            let cause = Cause::ReceiverWindowClosed;
+            return Status::Stalled { for_ns, cause };
         }
         match self.last.ca_state {
             state @ (CaState::Recovery | CaState::Loss) => Status::Repairing(state),
@@ -473,6 +503,17 @@ impl Connection {
         self.stall(StallKind::Silence, span, cost, judge(&facts), evidence)
     }
 
+    /// Returns the stall of data that this host receives.
+    fn not_read(&self, not_read: NotRead, end_ns: u64) -> Stall {
+        let span = (not_read.start_ns, end_ns);
+        let evidence = vec![self.readings];
+        let stall = self.stall(StallKind::Silence, span, None, not_read.finding, evidence);
+        Stall {
+            direction: self.direction().opposite(),
+            ..stall
+        }
+    }
+
     fn slow(&self, phase: Phase) -> Stall {
         let span = (phase.start_ns, phase.end_ns);
         let evidence = vec![phase.records.0, phase.records.1];
@@ -487,6 +528,9 @@ impl Connection {
         finding: Finding,
         evidence: Vec<u64>,
     ) -> Stall {
+        // What is missing in a stall was sent at most a round trip before it.
+        let sent_ns = start_ns.saturating_sub(self.last.srtt_ns);
+        let drops = self.drops.sentence(sent_ns, end_ns);
         Stall {
             direction: self.direction(),
             start_ns: start_ns.saturating_sub(self.origin_ns),
@@ -499,7 +543,7 @@ impl Connection {
             confidence: finding.confidence,
             evidence,
             count: 1,
-            explanation: finding.explanation,
+            explanation: finding.explanation + &drops,
             advice: finding.cause.advice().to_owned(),
         }
     }
@@ -546,6 +590,7 @@ fn is_more(last: &Stall, stall: &Stall, near_ns: u64) -> bool {
     let end_ns = last.start_ns + last.duration_ns;
     merges
         && last.kind == stall.kind
+        && last.direction == stall.direction
         && last.cause == stall.cause
         && stall.start_ns >= last.start_ns
         && stall.start_ns.saturating_sub(end_ns) <= near_ns

@@ -312,3 +312,82 @@ fn the_end_of_a_connection_ends_its_stall() {
     assert_eq!(connection.status(3000 * MS), Status::Ended);
     assert_eq!(connection.finish(3000 * MS), []);
 }
+
+#[test]
+fn a_stall_says_what_this_host_dropped() {
+    let dropped = |at_ms: u64, segments| Dropped {
+        time_ns: at_ms * MS,
+        cookie: 1,
+        reason: 6,
+        segments,
+    };
+    let first = ack(0);
+    let mut connection = Connection::new(&first, None, 0);
+    // The round trip is 20 ms: what was sent before 980 ms is not missing after 1000 ms.
+    connection.dropped(&dropped(970, 4));
+    let before = later(&first, 1000, Moment::Ack);
+    connection.reading(&Reading {
+        ack: before.una + MSS,
+        ..before
+    });
+    connection.dropped(&dropped(990, 2));
+    connection.dropped(&dropped(1100, 1));
+    let stalls = connection.finish(1500 * MS);
+    let last = stalls.last().expect("it stalls");
+    assert_eq!(last.start_ns, 1000 * MS);
+    let text = &last.explanation;
+    let says = "; 3 segments were dropped on this host: reason 0x6";
+    assert!(text.ends_with(says), "{text}");
+    let all = [("reason 0x6".to_owned(), 7)];
+    assert_eq!(connection.dropped_segments(), all);
+}
+
+#[test]
+fn data_that_this_host_does_not_read_stalls_in_the_other_direction() {
+    let first = ack(0);
+    let closed = |at_ms: u64, segment| Reading {
+        peer_data_ns: 100 * MS,
+        segment,
+        ..later(&first, at_ms, Moment::Receive)
+    };
+    let mut connection = Connection::new(&first, None, 0);
+    connection.reading(&closed(300, (5000, 0)));
+    let status = connection.status(310 * MS);
+    let cause = Cause::ReceiverWindowClosed;
+    let for_ns = 210 * MS;
+    // Its own data stall, too; once those are acknowledged, the window alone counts.
+    assert!(matches!(status, Status::Stalled { .. }), "{status:?}");
+    let all = Reading {
+        ack: first.nxt,
+        una: first.nxt,
+        ..closed(310, (5000, 0))
+    };
+    connection.reading(&all);
+    assert_eq!(
+        connection.status(310 * MS),
+        Status::Stalled { for_ns, cause }
+    );
+    let stalls = connection.reading(&Reading {
+        ack: first.nxt,
+        una: first.nxt,
+        ..closed(900, (0, 5000))
+    });
+    let stall = stalls.iter().find(|stall| stall.cause == cause);
+    let stall = stall.unwrap_or_else(|| panic!("{stalls:#?}"));
+    assert_eq!((stall.start_ns, stall.duration_ns), (100 * MS, 800 * MS));
+    assert_eq!(
+        stall.direction,
+        Direction::ToClient,
+        "this host is the client"
+    );
+    // A second time, and it stays so.
+    connection.reading(&Reading {
+        peer_data_ns: 1000 * MS,
+        ..closed(1200, (7000, 0))
+    });
+    let stalls = connection.finish(2000 * MS);
+    assert!(
+        stalls.iter().any(|stall| stall.duration_ns == 1000 * MS),
+        "{stalls:#?}"
+    );
+}

@@ -12,6 +12,9 @@ use capture::selector::{Condition, End, Network, Selector};
 pub struct Filter {
     /// The process that owns the socket.
     pub pid: Option<u32>,
+    /// Id of the cgroup in which, or below which, the socket was made
+    /// ([`crate::names::cgroup_id`]).
+    pub cgroup: Option<u64>,
     /// The port of either end.
     pub port: Option<u16>,
     /// The address of the other end.

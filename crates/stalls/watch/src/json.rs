@@ -7,7 +7,9 @@ use serde::Serialize;
 use stall::Stall;
 
 use crate::counted::Counted;
-use crate::session::{Session, Sink, verdict};
+use crate::names::Owner;
+use crate::packets::PacketCounts;
+use crate::session::{Report, Session, Sink, verdict};
 use crate::{Connection, Cost};
 
 const FORMAT: &str = "pspacer-watch-2";
@@ -36,6 +38,8 @@ struct Summary<'a> {
     stalls: u64,
     /// Connections that `--out` had no room for.
     unrecorded_connections: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    packets: Option<&'a PacketCounts>,
     #[serde(skip_serializing_if = "<[Cost]>::is_empty")]
     costs: &'a [Cost],
 }
@@ -50,6 +54,8 @@ struct Watching<'a> {
     server: Option<String>,
     /// The end on this host.
     local: Option<String>,
+    #[serde(flatten)]
+    owner: &'a Owner,
     start_s: f64,
     duration_s: f64,
     verdict: String,
@@ -63,6 +69,27 @@ struct Watching<'a> {
     record: Option<String>,
     stalls: &'a [Stall],
     stalls_dropped: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drops: Vec<Drops>,
+}
+
+/// The file with the packets around a stall.
+#[derive(Serialize)]
+struct Packets<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Number of the connection.
+    connection: u64,
+    /// When the stall began.
+    start_s: f64,
+    file: &'a str,
+}
+
+/// Segments that this host dropped for one reason.
+#[derive(Serialize)]
+struct Drops {
+    reason: String,
+    segments: u64,
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -84,6 +111,7 @@ fn watching(
         (None, _) => (None, None),
     };
     let last_ns = connection.last.time_ns;
+    let drops = connection.dropped_segments();
     Watching {
         kind: "connection",
         number: connection.number,
@@ -91,6 +119,7 @@ fn watching(
         client,
         server,
         local: ends.map(|[local, _]| local),
+        owner: &connection.owner,
         start_s: seconds(connection.first_ns.saturating_sub(start_ns)),
         duration_s: seconds(last_ns.saturating_sub(connection.first_ns)),
         verdict: verdict(connection),
@@ -103,6 +132,10 @@ fn watching(
         record,
         stalls: &connection.stalls,
         stalls_dropped: connection.stalls_dropped,
+        drops: drops
+            .into_iter()
+            .map(|(reason, segments)| Drops { reason, segments })
+            .collect(),
     }
 }
 
@@ -139,6 +172,22 @@ impl<W: Write> Stream<W> {
         self.line(&watching(start_ns, cookie, connection, record))
     }
 
+    /// Writes which file has the packets around a stall, if they were saved.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn packets(&mut self, report: &Report) -> Result<()> {
+        let Some(file) = &report.packets else {
+            return Ok(());
+        };
+        self.line(&Packets {
+            kind: "packets",
+            connection: report.number,
+            start_s: seconds(report.stall.start_ns),
+            file,
+        })
+    }
+
     /// Writes the last line.
     ///
     /// # Errors
@@ -159,6 +208,7 @@ impl<W: Write> Stream<W> {
             connections: session.opened(),
             stalls: session.stalls,
             unrecorded_connections: unrecorded,
+            packets: counted.packets.as_ref(),
             costs: &counted.costs,
         })
     }

@@ -15,16 +15,21 @@
 
 mod connection;
 pub mod counted;
+mod drops;
 mod error;
 mod facts;
 mod filter;
 pub mod json;
 mod judge;
 pub mod lines;
+pub mod names;
 mod owner;
+pub mod packets;
 mod pause;
 mod phases;
 mod rate;
+mod reasons;
+mod receiving;
 pub mod recorder;
 mod records;
 pub mod screen;
@@ -36,6 +41,9 @@ mod watcher;
 pub use connection::{Connection, Status};
 pub use error::Error;
 pub use filter::Filter;
-pub use records::{CaState, Ends, Limits, Malformed, Moment, Reading, Record, TcpState};
+pub use reasons::Reasons;
+pub use records::{
+    CaState, Dropped, Ends, Limits, Malformed, Moment, Reading, Record, SocketIds, TcpState,
+};
 pub use tracer::{Cost, Tracer};
 pub use watcher::{Happening, Watcher};

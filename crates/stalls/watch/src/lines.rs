@@ -87,9 +87,13 @@ impl Lines {
             let ends = ends(report.cookie, session.connection(report.cookie));
             let head = format!("#{}  {ends}  {}", report.number, stall_line(&report.stall));
             writeln!(out, "{}", self.bold(&head))?;
+            writeln!(out, "    {}", report.owner.words())?;
             writeln!(out, "    {}", report.stall.explanation)?;
             if !report.stall.advice.is_empty() {
                 writeln!(out, "    → {}", report.stall.advice)?;
+            }
+            if let Some(file) = &report.packets {
+                writeln!(out, "    packets: {file}")?;
             }
         }
         Ok(())
@@ -144,6 +148,15 @@ fn notes(out: &mut impl Write, counted: &Counted, unrecorded: u64) -> io::Result
             out,
             "--out had no room for {} connections",
             units::display::count(unrecorded)
+        )?;
+    }
+    if let Some(packets) = &counted.packets {
+        writeln!(
+            out,
+            "packets of {} stalls saved, of {} not; {} packets dropped for lack of room",
+            units::display::count(packets.files),
+            units::display::count(packets.left_out),
+            units::display::count(packets.dropped_packets)
         )?;
     }
     for cost in counted.costs.iter().filter(|cost| cost.runs > 0) {

@@ -11,6 +11,14 @@ const MS: u64 = 1_000_000;
 const STALL_NS: u64 = 20 * MS;
 const STALL_BLIND_NS: u64 = 200 * MS;
 
+/// Returns the shortest pause that is a stall, for a smoothed round trip; 0: not known.
+pub(crate) fn threshold_ns(srtt_ns: u64) -> u64 {
+    match srtt_ns {
+        0 => STALL_BLIND_NS,
+        srtt_ns => srtt_ns.saturating_mul(2).max(STALL_NS),
+    }
+}
+
 /// What happened since the last progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Pause {
@@ -56,10 +64,7 @@ impl Pause {
     }
 
     pub(crate) fn threshold_ns(&self) -> u64 {
-        match self.srtt_ns {
-            0 => STALL_BLIND_NS,
-            srtt_ns => srtt_ns.saturating_mul(2).max(STALL_NS),
-        }
+        threshold_ns(self.srtt_ns)
     }
 
     pub(crate) fn facts(&self, end_ns: u64, at: &Reading, closed: Closed) -> Facts {

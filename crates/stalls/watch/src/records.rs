@@ -10,6 +10,49 @@ pub enum Record {
     Connection(Ends),
     /// The variables of a socket at a moment.
     Reading(Reading),
+    /// This host dropped segments of a socket.
+    Dropped(Dropped),
+}
+
+/// Segments of a socket that this host dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// When, by `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The socket's cookie, as `SO_COOKIE` returns it.
+    pub cookie: u64,
+    /// The kernel's `enum skb_drop_reason`.
+    pub reason: u32,
+    /// Number of segments.
+    pub segments: u32,
+}
+
+/// What the kernel knows of whose socket it is. Zeros: not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketIds {
+    /// Id of the cgroup in which the socket was made.
+    pub cgroup: u64,
+    /// Inode number of the socket's file.
+    pub inode: u64,
+    /// Number of the process that connected the socket.
+    pub pid: u32,
+    /// Name of that process, filled up with zeros.
+    pub comm: [u8; 16],
+}
+
+impl SocketIds {
+    /// Returns the number of the process that connected the socket.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        (self.pid != 0).then_some(self.pid)
+    }
+
+    /// Returns the name of that process.
+    #[must_use]
+    pub fn comm(&self) -> Option<String> {
+        let name = self.comm.split(|byte| *byte == 0).next()?;
+        (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
+    }
 }
 
 /// The two ends of a connection.
@@ -23,6 +66,8 @@ pub struct Ends {
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,
+    /// Whose socket it is.
+    pub socket: SocketIds,
 }
 
 /// What happened when a socket's variables were read.
@@ -39,6 +84,8 @@ pub enum Moment {
     State,
     /// The socket is destroyed.
     End,
+    /// A segment arrived while this host's window was closed, or the first one after that.
+    Receive,
 }
 
 /// States of congestion control and loss recovery (the kernel's `tcp_ca_state`).
@@ -115,6 +162,8 @@ pub struct Reading {
     /// With [`Moment::Ack`], the acknowledgement number of the segment. Else `una`.
     pub ack: u32,
     /// With [`Moment::Retransmit`], the first byte of the segment and the byte after the last.
+    /// With [`Moment::Receive`], the bytes that the application has not read, and this host's
+    /// window.
     pub segment: (u32, u32),
     /// The peer's window in bytes, counted from `una`.
     pub window_bytes: u32,
@@ -184,7 +233,9 @@ pub struct Malformed {
 }
 
 const KIND_CONNECTION: u32 = 1;
-const CONNECTION_BYTES: usize = 64;
+const CONNECTION_BYTES: usize = 96;
+const KIND_DROP: u32 = 7;
+const DROP_BYTES: usize = 32;
 const STATE_BYTES: usize = 136;
 
 /// Reads fields from the front of a record. A missing field is read as 0; the caller has
@@ -236,11 +287,20 @@ impl Record {
             (KIND_CONNECTION, CONNECTION_BYTES) => {
                 return Ok(Self::Connection(ends(fields, time_ns, cookie)));
             }
+            (KIND_DROP, DROP_BYTES) => {
+                return Ok(Self::Dropped(Dropped {
+                    time_ns,
+                    cookie,
+                    reason: fields.u32(),
+                    segments: fields.u32(),
+                }));
+            }
             (2, STATE_BYTES) => Moment::Ack,
             (3, STATE_BYTES) => Moment::Retransmit,
             (4, STATE_BYTES) => Moment::CaState,
             (5, STATE_BYTES) => Moment::State,
             (6, STATE_BYTES) => Moment::End,
+            (8, STATE_BYTES) => Moment::Receive,
             _ => return Err(malformed),
         };
         let head = (time_ns, cookie, lost, moment);
@@ -257,6 +317,17 @@ fn ends(fields: &mut Fields<'_>, time_ns: u64, cookie: u64) -> Ends {
         cookie,
         local: SocketAddr::new(local, fields.u16()),
         remote: SocketAddr::new(remote, fields.u16()),
+        socket: socket_ids(fields),
+    }
+}
+
+fn socket_ids(fields: &mut Fields<'_>) -> SocketIds {
+    let pid = fields.u32();
+    SocketIds {
+        cgroup: fields.u64(),
+        inode: fields.u64(),
+        pid,
+        comm: fields.take(),
     }
 }
 
@@ -337,14 +408,39 @@ mod tests {
         bytes.extend("2001:db8::1".parse::<Ipv6Addr>().unwrap().octets());
         bytes.extend(40_000u16.to_ne_bytes());
         bytes.extend(443u16.to_ne_bytes());
-        bytes.extend([0; 4]);
+        bytes.extend(4711u32.to_ne_bytes());
+        bytes.extend(12u64.to_ne_bytes());
+        bytes.extend(34u64.to_ne_bytes());
+        bytes.extend(b"a name\0\0\0\0\0\0\0\0\0\0");
         let ends = Ends {
             time_ns: 5_000_000_000,
             cookie: 77,
             local: "10.1.0.5:40000".parse().unwrap(),
             remote: "[2001:db8::1]:443".parse().unwrap(),
+            socket: SocketIds {
+                cgroup: 12,
+                inode: 34,
+                pid: 4711,
+                comm: *b"a name\0\0\0\0\0\0\0\0\0\0",
+            },
         };
         assert_eq!(Record::parse(&bytes, 1), Ok(Record::Connection(ends)));
+        assert_eq!(ends.socket.comm().as_deref(), Some("a name"));
+        assert_eq!(ends.socket.pid(), Some(4711));
+    }
+
+    #[test]
+    fn dropped_segments() {
+        let mut bytes = head(KIND_DROP);
+        bytes.extend(48u32.to_ne_bytes());
+        bytes.extend(3u32.to_ne_bytes());
+        let dropped = Dropped {
+            time_ns: 5_000_000_000,
+            cookie: 77,
+            reason: 48,
+            segments: 3,
+        };
+        assert_eq!(Record::parse(&bytes, 1), Ok(Record::Dropped(dropped)));
     }
 
     #[test]
@@ -404,7 +500,16 @@ mod tests {
 
     #[test]
     fn another_type_or_length_is_rejected() {
-        for (kind, bytes) in [(0, 136), (7, 136), (1, 136), (2, 64), (2, 135), (2, 144)] {
+        for (kind, bytes) in [
+            (0, 136),
+            (7, 136),
+            (8, 32),
+            (1, 136),
+            (1, 64),
+            (2, 64),
+            (2, 135),
+            (2, 144),
+        ] {
             let mut record = head(kind);
             record.resize(bytes, 0);
             assert_eq!(Record::parse(&record, 1), Err(Malformed { bytes, kind }));

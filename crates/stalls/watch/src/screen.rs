@@ -58,7 +58,12 @@ impl Screen {
         now_ns: u64,
     ) -> Result<()> {
         for report in reports {
-            let line = format!("#{}  {}", report.number, stall_line(&report.stall));
+            let line = format!(
+                "#{}  {}  ({})",
+                report.number,
+                stall_line(&report.stall),
+                report.owner.words()
+            );
             self.stalls.push_front(line);
             self.stalls.truncate(STALLS_SHOWN);
         }
@@ -300,6 +305,7 @@ mod tests {
             cookie: 7,
             local: "10.1.0.1:40000".parse().unwrap(),
             remote: "10.1.0.2:443".parse().unwrap(),
+            socket: crate::SocketIds::default(),
         };
         take(&mut session, Record::Connection(ends));
         for n in 1..=100 {

@@ -3,6 +3,8 @@
 
 use stall::Stall;
 
+use crate::names::{Names, Owner};
+use crate::reasons::Reasons;
 use crate::{Connection, Happening, Reading, Record, Status, Watcher};
 
 /// A stall to report.
@@ -12,8 +14,12 @@ pub struct Report {
     pub number: u64,
     /// Cookie of the connection's socket.
     pub cookie: u64,
+    /// Whose socket it is.
+    pub owner: Owner,
     /// The stall.
     pub stall: Stall,
+    /// The file with the packets around it, once they are saved.
+    pub packets: Option<String>,
 }
 
 /// Receives readings as they arrive, and connections when they end.
@@ -46,6 +52,7 @@ pub trait Sink {
 pub struct Session<S> {
     watcher: Watcher,
     unreported: Vec<Report>,
+    names: Names,
     /// Receives the readings and the ended connections.
     pub sink: S,
     /// Number of stalls of all connections, also of those no longer kept.
@@ -65,6 +72,7 @@ impl<S: Sink> Session<S> {
         Self {
             watcher: Watcher::new(start_ns),
             unreported: Vec::new(),
+            names: Names::default(),
             sink,
             stalls: 0,
             ended_process: None,
@@ -73,12 +81,24 @@ impl<S: Sink> Session<S> {
         }
     }
 
+    /// Makes the session find out whose sockets stall, and name the reasons of drops.
+    #[must_use]
+    pub fn with_names(mut self, names: Names, reasons: Reasons) -> Self {
+        self.names = names;
+        self.watcher.reasons = reasons;
+        self
+    }
+
     /// Processes a record. A connection that ends is written to the sink at once.
     ///
     /// # Errors
     /// When the connection cannot be written.
     pub fn take(&mut self, record: &Record) -> Result<(), S::Error> {
         let (cookie, happenings) = self.watcher.take(record);
+        let is_known = matches!(record, Record::Reading(_)) && happenings.is_empty();
+        if !is_known {
+            self.learn(cookie);
+        }
         if let Record::Reading(reading) = record {
             if let Some(connection) = self.watcher.connection(cookie) {
                 self.sink.reading(connection, reading, self.start_ns);
@@ -137,13 +157,33 @@ impl<S: Sink> Session<S> {
         std::mem::take(&mut self.unreported)
     }
 
+    /// Finds what is known of whose socket a connection has, when it was introduced or opened.
+    fn learn(&mut self, cookie: u64) {
+        let Some(connection) = self.watcher.connection_mut(cookie) else {
+            return;
+        };
+        if connection.owner == Owner::default() {
+            if let Some(ends) = &connection.ends {
+                connection.owner = self.names.learn(&ends.socket);
+            }
+        }
+    }
+
     fn note(&mut self, cookie: u64, stall: Stall) {
+        self.learn(cookie);
+        if let Some(connection) = self.watcher.connection_mut(cookie) {
+            if let Some(ends) = &connection.ends {
+                self.names.search(&mut connection.owner, &ends.socket);
+            }
+        }
         let connection = self.watcher.connection(cookie);
         self.stalls += 1;
         self.unreported.push(Report {
             number: connection.map_or(0, |connection| connection.number),
             cookie,
+            owner: connection.map(|c| c.owner.clone()).unwrap_or_default(),
             stall,
+            packets: None,
         });
     }
 
@@ -207,4 +247,67 @@ pub fn verdict(connection: &Connection) -> String {
     };
     let stalls = stall::sum_up(connection.stalls.iter());
     format!("{} sent{rate}{stalls}.", units::terse::size(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::connection::tests::{ack, later};
+    use crate::{Ends, Moment, SocketIds};
+
+    /// Keeps the names of connections that end.
+    struct Processes(Vec<Owner>);
+
+    impl Sink for Processes {
+        type Error = Infallible;
+
+        fn reading(&mut self, _: &Connection, _: &Reading, _: u64) {}
+
+        fn ended(&mut self, _: u64, _: u64, connection: &Connection) -> Result<(), Self::Error> {
+            self.0.push(connection.owner.clone());
+            Ok(())
+        }
+
+        fn finish(&mut self) -> Result<(), Self::Error> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_report_names_the_process() {
+        let end = "10.1.0.1:1".parse().unwrap();
+        let ends = Ends {
+            time_ns: 0,
+            cookie: 1,
+            local: end,
+            remote: end,
+            socket: SocketIds {
+                pid: 7,
+                comm: *b"sender\0\0\0\0\0\0\0\0\0\0",
+                ..SocketIds::default()
+            },
+        };
+        // The ends may come before the first reading, or behind it if they were lost at first.
+        for ends_first in [true, false] {
+            let mut session = Session::new(0, Processes(Vec::new()));
+            let first = ack(0);
+            let end = later(&first, 3000, Moment::End);
+            let mut records = vec![Record::Connection(ends), Record::Reading(first)];
+            if !ends_first {
+                records.reverse();
+            }
+            records.push(Record::Reading(end));
+            for record in &records {
+                let Ok(()) = session.take(record);
+            }
+            let reports = session.reports();
+            let [report] = &reports[..] else {
+                panic!("{reports:?}");
+            };
+            assert_eq!(report.owner.words(), "sender[7]");
+            assert_eq!(session.sink.0, [report.owner.clone()]);
+        }
+    }
 }

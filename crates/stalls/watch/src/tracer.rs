@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use crate::error::Error;
 use crate::filter::{Filter, words};
 use crate::owner::{self, Process};
+use crate::reasons::Reasons;
 use crate::records::Record;
 
 /// The object file that build.rs compiled; empty where clang was missing.
@@ -21,14 +22,16 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wa
 
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// The programs, and the tracepoints that they attach to.
-const PROGRAMS: [(&str, &str); 5] = [
+/// The programs, and the tracepoints that they attach to. Watching needs all but the last.
+const PROGRAMS: [(&str, &str); 6] = [
     ("on_segment", "tcp_probe"),
     ("on_retransmit", "tcp_retransmit_skb"),
     ("on_ca_state", "tcp_cong_state_set"),
     ("on_state", "inet_sock_set_state"),
     ("on_destroy", "tcp_destroy_sock"),
+    DROPS,
 ];
+const DROPS: (&str, &str) = ("on_drop", "kfree_skb");
 
 /// Most records read in one call, so that the caller gets to its other work.
 const DRAIN_MOST: usize = 100_000;
@@ -56,6 +59,7 @@ pub struct Tracer {
     tick_ns: u64,
     stats: Option<OwnedFd>,
     process: Option<Process>,
+    drops: Result<(), Error>,
     ended: Array<MapData, u32>,
 }
 
@@ -75,9 +79,10 @@ impl Tracer {
         let process = filter.pid.map(Process::open).transpose()?;
         let btf = Btf::from_sys_fs().map_err(|error| refused("kernel types", &error))?;
         let mut ebpf = load(filter, &btf)?;
-        for (name, tracepoint) in PROGRAMS {
+        for (name, tracepoint) in PROGRAMS.into_iter().filter(|program| *program != DROPS) {
             attach(&mut ebpf, name, tracepoint, &btf)?;
         }
+        let drops = attach(&mut ebpf, DROPS.0, DROPS.1, &btf);
         if let Some(process) = &process {
             own(&mut ebpf, process)?;
         }
@@ -86,6 +91,7 @@ impl Tracer {
             lost: PerCpuArray::try_from(map(&mut ebpf, "lost")?)?,
             ended: Array::try_from(map(&mut ebpf, "ended")?)?,
             process,
+            drops,
             ebpf,
             tick_ns: linux_io::clock::tick_ns().map_err(Error::Clock)?,
             stats: None,
@@ -133,6 +139,16 @@ impl Tracer {
         Ok(self.lost.get(&LOST_RECORDS, 0)?.to_vec())
     }
 
+    /// Returns the names of the kernel's reasons to drop a packet.
+    ///
+    /// # Errors
+    /// When this kernel does not let drops be counted, which watching does without.
+    pub fn drop_reasons(&self) -> Result<Reasons, &Error> {
+        self.drops.as_ref()?;
+        let btf = std::fs::read(KERNEL_BTF).unwrap_or_default();
+        Ok(Reasons::of_btf(&btf))
+    }
+
     /// Returns the number of sockets that could not be followed.
     ///
     /// # Errors
@@ -162,6 +178,9 @@ impl Tracer {
             let Some(program) = self.ebpf.program(name) else {
                 continue;
             };
+            if name == DROPS.0 && self.drops.is_err() {
+                continue;
+            }
             let info = program.info().map_err(|error| refused(name, &error))?;
             costs.push(Cost {
                 tracepoint,
@@ -182,8 +201,10 @@ fn load(filter: &Filter, btf: &Btf) -> Result<Ebpf, Error> {
     // The library does not know the sockets' storage map, which only the BPF program uses.
     loader.allow_unsupported_maps();
     loader.set_global("want_pid", &pid, true);
-    loader.set_global("want_pid_dev", &dev, true);
-    loader.set_global("want_pid_ino", &ino, true);
+    loader.set_global("pid_space_dev", &dev, true);
+    loader.set_global("pid_space_ino", &ino, true);
+    let cgroup = filter.cgroup.unwrap_or(0);
+    loader.set_global("want_cgroup", &cgroup, true);
     loader.set_global("want_port", &port, true);
     loader.set_global("want_net", &net, true);
     loader.set_global("want_mask", &mask, true);

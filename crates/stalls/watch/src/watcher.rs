@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use stall::Stall;
 
 use crate::connection::Connection;
+use crate::reasons::Reasons;
 use crate::records::{Ends, Moment, Record};
 
 /// Ended connections that are kept. When there are more, half of them are forgotten, those that
@@ -37,6 +38,8 @@ pub struct Watcher {
     pub opened: u64,
     /// Number of readings of all connections.
     pub readings: u64,
+    /// Names the reasons of drops on this host.
+    pub reasons: Reasons,
     origin_ns: u64,
 }
 
@@ -65,6 +68,13 @@ impl Watcher {
                 }
                 return (ends.cookie, Vec::new());
             }
+            Record::Dropped(dropped) => {
+                // A connection whose first reading was lost is not known.
+                if let Some(connection) = self.connections.get_mut(&dropped.cookie) {
+                    connection.dropped(dropped);
+                }
+                return (dropped.cookie, Vec::new());
+            }
             Record::Reading(reading) => reading,
         };
         self.readings += 1;
@@ -82,6 +92,7 @@ impl Watcher {
             let mut connection = Connection::new(reading, ends, self.origin_ns);
             self.opened += 1;
             connection.number = self.opened;
+            connection.drops.reasons = self.reasons.clone();
             self.connections.insert(cookie, connection);
             happenings.push(Happening::Opened);
         }
@@ -139,6 +150,11 @@ impl Watcher {
             .map(|(cookie, connection)| (*cookie, connection))
     }
 
+    /// Returns the connection with this cookie, to say whose it is.
+    pub(crate) fn connection_mut(&mut self, cookie: u64) -> Option<&mut Connection> {
+        self.connections.get_mut(&cookie)
+    }
+
     /// Returns the connection with this cookie.
     #[must_use]
     pub fn connection(&self, cookie: u64) -> Option<&Connection> {
@@ -190,6 +206,7 @@ mod tests {
                 cookie,
                 local: end,
                 remote: end,
+                socket: crate::SocketIds::default(),
             };
             watcher.take(&Record::Connection(ends));
         }
