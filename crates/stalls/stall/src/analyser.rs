@@ -6,7 +6,7 @@ use std::sync::Arc;
 use capture::segment::{EncapsulationId, Endpoint, Segment};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Analysis;
+use crate::analysis::{self, Analysis};
 use crate::clock::{Clock, EPOCH_NS};
 use crate::conclude::conclude;
 use crate::connection::{Connection, HALVES_MOST};
@@ -193,14 +193,18 @@ impl Analyser {
     #[must_use]
     pub fn finish(self) -> Analysis {
         let start_ns = self.clock.start_ns();
-        let connections = self.connections.into_iter();
-        let options = &self.options;
-        let connections: Vec<_> = connections
-            .map(|entry| match entry {
+        drop(self.by_key);
+        let mut connections: Vec<analysis::Connection> = Vec::with_capacity(self.connections.len());
+        for entry in self.connections {
+            let mut connection = match entry {
                 Entry::Open(connection) => conclude(*connection, EPOCH_NS),
-                Entry::Opening(opening) => conclude(opening.open(options), EPOCH_NS),
-            })
-            .collect();
+                Entry::Opening(opening) => conclude(opening.open(&self.options), EPOCH_NS),
+            };
+            if let Some(before) = connections.last() {
+                connection.flows.share(&before.flows);
+            }
+            connections.push(connection);
+        }
         let mut notes = Vec::new();
         if connections.is_empty() {
             notes.push("no TCP segment was found".to_owned());

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The results of an analysis: connections, flows and stalls.
 
+use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
 use capture::segment::Endpoint;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::cause::{Cause, Confidence, Side};
 use crate::direction::Direction;
@@ -50,7 +54,7 @@ pub struct Connection {
     /// Summary of the connection in one sentence.
     pub verdict: String,
     /// The data from client to server, and the data from server to client.
-    pub flows: [Flow; 2],
+    pub flows: Flows,
     /// Stalls of both directions, in the order of their beginnings.
     pub stalls: Vec<Stall>,
     /// Notes on what made the analysis less sure than it could be.
@@ -64,6 +68,46 @@ pub struct Connection {
     /// The events that a plot needs, if `Options::history_of` asked for them.
     #[serde(skip)]
     pub history: Option<History>,
+}
+
+/// The results of both directions' data, the one to the server first. Connections with equal
+/// results share them: the many of a flood, of which nothing but a SYN was captured, take little.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flows(Arc<[Flow; 2]>);
+
+impl Flows {
+    /// Shares the results of another connection, if they are equal.
+    pub(crate) fn share(&mut self, other: &Self) {
+        if self == other {
+            *self = other.clone();
+        }
+    }
+}
+
+impl From<[Flow; 2]> for Flows {
+    fn from(flows: [Flow; 2]) -> Self {
+        Self(Arc::new(flows))
+    }
+}
+
+impl Deref for Flows {
+    type Target = [Flow; 2];
+
+    fn deref(&self) -> &[Flow; 2] {
+        &self.0
+    }
+}
+
+impl DerefMut for Flows {
+    fn deref_mut(&mut self) -> &mut [Flow; 2] {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl Serialize for Flows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
 }
 
 /// The end of the connection near which a capture was made.
@@ -88,7 +132,7 @@ pub struct Vantage {
     /// How far the place can be relied on.
     pub confidence: Confidence,
     /// The evidence for the place.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
     /// Shortest round trip seen from the capture to the server and back.
     #[serde(rename = "server_rtt_s", serialize_with = "some_seconds")]
     pub server_rtt_ns: Option<u64>,

@@ -149,7 +149,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
         end_seen: connection.reset.is_some() || connection.fins == [true; 2],
         vantage,
         verdict: String::new(),
-        flows: summaries,
+        flows: summaries.into(),
         stalls,
         notes,
         least_ns,

@@ -2,6 +2,8 @@
 //! Finds where a connection was captured: from what its packets say of themselves, and from how
 //! long each end takes to answer what passed the capture.
 
+use std::borrow::Cow;
+
 use crate::analysis::{Place, Vantage};
 use crate::cause::Confidence;
 use crate::connection::Connection;
@@ -56,7 +58,7 @@ pub(crate) fn find(connection: &Connection, client: usize) -> Vantage {
         .or_else(|| by_hops(connection, client))
         .unwrap_or_else(|| {
             let reason = "neither round trips nor hop limits tell the two ends apart";
-            (Place::Unknown, Confidence::Low, reason.to_owned())
+            (Place::Unknown, Confidence::Low, reason.into())
         });
     Vantage {
         place,
@@ -67,7 +69,7 @@ pub(crate) fn find(connection: &Connection, client: usize) -> Vantage {
     }
 }
 
-type PlaceEstimate = (Place, Confidence, String);
+type PlaceEstimate = (Place, Confidence, Cow<'static, str>);
 
 /// Finds the place where the capture file says which packets its host sent.
 fn by_way(connection: &Connection, client: usize) -> Option<PlaceEstimate> {
@@ -85,7 +87,7 @@ fn by_way(connection: &Connection, client: usize) -> Option<PlaceEstimate> {
             "server"
         }
     );
-    Some((place, Confidence::High, reason))
+    Some((place, Confidence::High, reason.into()))
 }
 
 fn by_delay(client: Option<u64>, server: Option<u64>) -> Option<PlaceEstimate> {
@@ -106,7 +108,7 @@ fn by_delay(client: Option<u64>, server: Option<u64>) -> Option<PlaceEstimate> {
             ms(part),
             ms(whole)
         );
-        Some((place, confidence, reason))
+        Some((place, confidence, reason.into()))
     };
     if percent(client) <= PERHAPS_PERCENT {
         return near(Place::Client, "client", client);
@@ -119,7 +121,7 @@ fn by_delay(client: Option<u64>, server: Option<u64>) -> Option<PlaceEstimate> {
         ms(client),
         ms(server)
     );
-    Some((Place::Middle, Confidence::High, reason))
+    Some((Place::Middle, Confidence::High, reason.into()))
 }
 
 /// Finds the place by hop limits: hosts send with 64, 128 or 255, and each router takes one
@@ -136,5 +138,5 @@ fn by_hops(connection: &Connection, client: usize) -> Option<PlaceEstimate> {
         return None;
     };
     let reason = format!("no router lies between the {name} and the capture");
-    Some((place, Confidence::Medium, reason))
+    Some((place, Confidence::Medium, reason.into()))
 }

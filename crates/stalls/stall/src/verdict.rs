@@ -53,7 +53,7 @@ fn likely(confidence: Confidence) -> &'static str {
 /// Returns the sentence.
 pub(crate) fn verdict(connection: &Connection) -> String {
     let least_ns = connection.least_ns;
-    let [to_server, to_client] = &connection.flows;
+    let [to_server, to_client] = &*connection.flows;
     if let Some(stall) = connection
         .stalls
         .iter()

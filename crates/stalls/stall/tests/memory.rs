@@ -26,8 +26,12 @@ fn live_bytes() -> usize {
 const FLIGHT: u32 = 4000;
 /// Connections of a kind. docs/use/stalls.md speaks of 100,000.
 const CONNECTIONS: u16 = 200;
-/// "about 5 KB"
-const CONNECTION_BYTES: usize = 5_500;
+/// "5.6 KB"
+const CONNECTION_BYTES: usize = 5_600;
+/// "500 bytes"
+const SYN_BYTES: usize = 500;
+/// Connections of the flood.
+const FLOOD: u32 = 20_000;
 /// "900 bytes for each stop"
 const STALL_BYTES: usize = 950;
 
@@ -95,4 +99,21 @@ fn a_connection_that_is_over_takes_what_the_documents_say() {
         bytes <= most,
         "{bytes} bytes with {FLIGHT} segments under way"
     );
+    // "500 bytes": of a flood, each connection is a SYN.
+    let begin = live_bytes();
+    let mut analyser = Analyser::new(Options::default());
+    for number in 0..FLOOD {
+        let mut syn = segments("0 S SYN", Base::default()).remove(0);
+        let [_, _, high, low] = number.to_be_bytes();
+        syn.from.address = [10, 0, high, low].into();
+        (syn.number, syn.seq) = (u64::from(number) + 1, number);
+        analyser.segment(&syn);
+    }
+    let reading = (live_bytes() - begin) / FLOOD as usize;
+    let analysis = analyser.finish();
+    let results = (live_bytes() - begin) / FLOOD as usize;
+    assert_eq!(analysis.connections.len(), FLOOD as usize);
+    for bytes in [reading, results] {
+        assert!(bytes <= SYN_BYTES, "{bytes} bytes for a SYN");
+    }
 }

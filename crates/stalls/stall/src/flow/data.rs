@@ -4,13 +4,12 @@
 use capture::segment::{Flags, Segment};
 use units::time::NS_PER_MS;
 
+use super::Flow;
 use super::at::At;
-use super::facts::{Closed, LET_GO_NS, Retransmitted};
+use super::facts::{Closed, LET_GO_NS};
 use super::ip_ids::Identified;
-use super::sent::Sent;
 use super::sequence::{FAR, ORIGIN};
-use super::{Flow, RECENT_RETRANSMISSIONS, Recent};
-use crate::history::{RetransmissionKind as Kind, What};
+use crate::history::What;
 
 /// What comes later after a probe than this, beside one and a half round trips, is not its answer.
 pub(super) const PROBE_ANSWER_NS: u64 = 10 * NS_PER_MS;
@@ -18,13 +17,6 @@ pub(super) const PROBE_ANSWER_NS: u64 = 10 * NS_PER_MS;
 const ETHERNET_PAYLOAD: u64 = 1460;
 /// The largest TCP payload that fits a jumbo frame, in bytes.
 const JUMBO_PAYLOAD: u64 = 8960;
-/// Data that came late by less than this was overtaken, where nothing else tells.
-const REORDERED_NS: u64 = 3 * NS_PER_MS;
-/// A copy of a packet follows it within this time, where the round trip is not known.
-const COPY_NS: u64 = NS_PER_MS;
-/// An acknowledgement that comes within this time, beside the round trip, is an immediate
-/// answer.
-const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
 impl Flow {
     /// Processes a segment of the sender that is neither SYN nor RST.
@@ -35,8 +27,10 @@ impl Flow {
             self.sender_clock.note(timestamps.value, at.now, pause_ns);
             let echo = timestamps.echo.filter(|_| segment.flags.any(Flags::ACK));
             if let Some(echo) = echo {
-                let way_ns = self.sender_rtt_ns().unwrap_or(0);
-                self.gap.known.echoed(echo, at.now, way_ns);
+                if self.gap.known.is_asked() {
+                    let way_ns = self.sender_rtt_ns().unwrap_or(0);
+                    self.gap.known.echoed(echo, at.now, way_ns);
+                }
                 if self.sender_side.echoed(echo, at.now) {
                     self.renew_threshold();
                 }
@@ -310,311 +304,5 @@ impl Flow {
     /// Returns whether this is the first captured data of a connection that had begun before.
     fn begins_amidst(&self) -> bool {
         !self.has_begin && self.counts.bytes == 0 && self.board.is_empty()
-    }
-
-    /// Processes data below the highest byte sent. Returns `false` if the segment is a second
-    /// capture of one packet: then nothing happened.
-    fn on_again(
-        &mut self,
-        at: At,
-        segment: &Segment,
-        identified: Identified,
-        (start, end): (u64, u64),
-    ) -> bool {
-        if end <= self.una {
-            let last = self.last_sent;
-            if last == (start, end, segment.ip_id) && self.is_too_soon(at.now - self.last_sent_ns) {
-                self.counts.copies += 1;
-                return false;
-            }
-            if self.has_ack {
-                self.on_acknowledged_again(at, segment, identified, (start, end));
-            }
-            return true;
-        }
-        let from = start.max(self.una);
-        let Some(first) = self.board.cut(from, end) else {
-            return true; // data that was sent before the capture began
-        };
-        let is_whole = start == first.start && end == first.end;
-        let timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
-        let is_same = first.ip_id == segment.ip_id && first.timestamp == timestamp && is_whole;
-        let is_numbered = first.ip_id == segment.ip_id && self.ip_ids.tells(segment.ip_id);
-        let since_ns = at.now.saturating_sub(first.last_ns);
-        if first.copies > 0 && (is_numbered || is_same && self.is_too_soon(since_ns)) {
-            self.counts.copies += 1;
-            return false;
-        }
-        let segments = (end - first.start).div_ceil(self.mss()).max(1);
-        if first.copies == 0 && self.is_overtaken(at, segment, &first, end) {
-            self.counts.bytes += end - first.start;
-            self.counts.out_of_order += segments;
-            self.loss_stats.overtaken(at, 1);
-            self.mark_copies(at, segment, (from, end), None);
-            self.show(|| What::OutOfOrder {
-                start: start.saturating_sub(ORIGIN),
-                end: end.saturating_sub(ORIGIN),
-            });
-            return true;
-        }
-        if first.copies == 0 {
-            self.counts.bytes += end - first.start;
-            self.counts.lost_before += segments;
-            self.note_hole_filled(first.start);
-        } else {
-            self.counts.lost_after += segments;
-        }
-        if first.sacked {
-            self.counts.resent_reported += segments;
-        }
-        let kind = self.kind_of(at, &first, end);
-        let was_passed = self.is_passed(&first, end, kind);
-        self.note_retransmitted(at, &first, end, kind);
-        let recent = Recent {
-            start: first.start,
-            end,
-            segments,
-            kind,
-            at_ns: at.now,
-            was_passed,
-            spurious: false,
-        };
-        self.retransmitted(at, recent);
-        if first.copies >= 2 && first.kind != Some(Kind::Probe) {
-            self.retransmissions.of_lost_retransmission += segments;
-        }
-        self.mark_copies(at, segment, (from, end), Some(kind));
-        true
-    }
-
-    /// Notes that a repair filled a hole that a pause ended with.
-    fn note_hole_filled(&mut self, start: u64) {
-        if let Some(stall) = self.stalls.last_mut() {
-            let (first, end) = stall.gap.hole;
-            stall.is_hole_filled |= (first..end).contains(&start);
-        }
-    }
-
-    /// Returns whether a copy came too soon for any answer or timer to have made the sender
-    /// repeat it: the network or the capture made the copy.
-    fn is_too_soon(&self, since_ns: u64) -> bool {
-        let whole_ns = self.receiver_rtt_ns().zip(self.sender_rtt_ns());
-        since_ns < whole_ns.map_or(COPY_NS, |(receiver_ns, sender_ns)| receiver_ns + sender_ns)
-    }
-
-    /// Returns whether a segment that fills a hole was sent before the segments that overtook
-    /// it.
-    fn is_overtaken(&self, at: At, segment: &Segment, hole: &Sent, next: u64) -> bool {
-        let late_ns = at.now.saturating_sub(hole.first_ns);
-        let next = self.board.at(next).filter(|next| next.copies == 1);
-        if let (Some(timestamps), Some(next)) = (segment.timestamps, next) {
-            let age = timestamps.value.wrapping_sub(next.timestamp) as i32;
-            if age != 0 {
-                return age < 0;
-            }
-        }
-        // A repair needs a report of the hole and then its own path to here: a round trip.
-        let round_ns = self.receiver_rtt_ns().and(self.sender_rtt_ns());
-        late_ns < round_ns.map_or(REORDERED_NS, |_| self.rtt_min_ns() / 4 * 3)
-    }
-
-    fn mark_copies(&mut self, at: At, segment: &Segment, range: (u64, u64), kind: Option<Kind>) {
-        let is_whole = self.board.change(range, kind.is_some(), |sent| {
-            let again = u8::from(kind.is_some() && sent.copies == 0);
-            // A retransmission that fills a hole is a second copy: the first one was not
-            // captured.
-            sent.copies = sent.copies.saturating_add(1 + again);
-            sent.last_ns = at.now;
-            sent.packet = at.packet;
-            let timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
-            sent.has_new_timestamp = timestamp != sent.timestamp;
-            sent.timestamp = timestamp;
-            sent.ip_id = segment.ip_id;
-            sent.kind = kind.or(sent.kind);
-        });
-        if !is_whole {
-            self.counts.repeats_beyond += 1;
-        }
-    }
-
-    /// Returns what made the sender retransmit `first` and what follows it.
-    fn kind_of(&mut self, at: At, first: &Sent, end: u64) -> Kind {
-        let is_head = first.start <= self.una;
-        let is_tail = end >= self.nxt;
-        let since_ns = at.now.saturating_sub(self.last_ack_ns.max(first.last_ns));
-        let quiet_ns = at.now.saturating_sub(self.last_ack_ns);
-        let rto_ns = self.rto_ns();
-        let ran_out = is_head && since_ns >= rto_ns / 10 * 8;
-        if self.loss_point.is_some() {
-            return if ran_out {
-                Kind::Timeout
-            } else {
-                Kind::AfterTimeout
-            };
-        }
-        if ran_out {
-            return Kind::Timeout;
-        }
-        let Some(rtt_ns) = self.rtt_ns() else {
-            return if self.has_loss_evidence(end) {
-                Kind::Fast
-            } else {
-                Kind::Unclear
-            };
-        };
-        let silent = quiet_ns >= (rtt_ns + rtt_ns / 2).max(AT_ONCE_NS);
-        if silent && is_tail {
-            return Kind::Probe;
-        }
-        let reported = self.board.sacked_above(end);
-        if silent && is_head && reported < 3 * self.mss() {
-            return Kind::Timeout;
-        }
-        if self.has_loss_evidence(end) {
-            Kind::Fast
-        } else {
-            Kind::Unclear
-        }
-    }
-
-    /// Returns whether the receiver had told of data above a segment while the segment, sent
-    /// once, was missing. A sender that goes back also sends again what nobody missed.
-    fn is_passed(&self, first: &Sent, end: u64, kind: Kind) -> bool {
-        let is_hole = self.board.highest_sacked() > end
-            || first.start <= self.una && self.gap.duplicate_acks.count() > 0;
-        kind == Kind::Fast && first.copies == 1 && !first.sacked && is_hole
-    }
-
-    fn has_loss_evidence(&self, end: u64) -> bool {
-        self.board.highest_sacked() > end
-            || self.gap.duplicate_acks.count() > 0
-            || self.recovery_point.is_some()
-    }
-
-    fn retransmitted(&mut self, at: At, recent: Recent) {
-        let (start, end, segments, kind) = (recent.start, recent.end, recent.segments, recent.kind);
-        self.tick_rounds(at);
-        self.rounds.note_retransmitted(at, segments);
-        self.loss_stats.retransmitted(at);
-        let count = match kind {
-            Kind::Fast => &mut self.retransmissions.fast,
-            Kind::Timeout => &mut self.retransmissions.timeout,
-            Kind::AfterTimeout => &mut self.retransmissions.after_timeout,
-            Kind::Probe => &mut self.retransmissions.probe,
-            Kind::Unclear => &mut self.retransmissions.unclear,
-        };
-        *count += segments;
-        match kind {
-            Kind::Timeout => {
-                self.loss_point = Some(self.nxt);
-                self.recovery_point = None;
-                self.backoff = self.backoff.saturating_add(1);
-                self.board.all_lost();
-                self.rounds.note_collapse();
-            }
-            Kind::Fast if self.recovery_point.is_none() => {
-                self.recovery_point = Some(self.nxt);
-                self.loss_stats.fast_begins();
-            }
-            _ => {}
-        }
-        if self.after_open {
-            self.note_after(|after| after.retransmissions += 1);
-        }
-        if self.recent.len() >= RECENT_RETRANSMISSIONS {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(recent);
-        self.show(|| What::Retransmission {
-            start: start.saturating_sub(ORIGIN),
-            end: end.saturating_sub(ORIGIN),
-            kind,
-        });
-    }
-
-    /// Processes a retransmission whose acknowledgement was captured before: the sender did not
-    /// have it.
-    fn on_acknowledged_again(
-        &mut self,
-        at: At,
-        segment: &Segment,
-        identified: Identified,
-        (start, end): (u64, u64),
-    ) {
-        let segments = (end - start).div_ceil(self.mss()).max(1);
-        let since_ns = at.now.saturating_sub(self.last_ack_ns);
-        let kind = if since_ns >= self.rto_ns() / 10 * 8 {
-            Kind::Timeout
-        } else {
-            Kind::Unclear
-        };
-        self.counts.retransmitted_acked += 1;
-        self.gap.dirty = true;
-        self.gap.retransmitted_acked.push(at.packet);
-        self.gap.first_acked_ns.get_or_insert(at.now);
-        let (acked, is_below_window) = self.acked_by;
-        let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
-        self.gap.known.repeated(echo, acked, identified.sent);
-        self.gap.known.below_window |= is_below_window;
-        let unknown_bytes = self.una.saturating_sub(start);
-        self.gap.unknown_acked_bytes = self.gap.unknown_acked_bytes.max(unknown_bytes);
-        self.gap.acked_answer = (at.now, 0);
-        self.retransmissions.spurious += segments;
-        match kind {
-            Kind::Timeout => self.retransmissions.timeout += segments,
-            _ => self.retransmissions.unclear += segments,
-        }
-        self.show(|| What::Retransmission {
-            start: start.saturating_sub(ORIGIN),
-            end: end.saturating_sub(ORIGIN),
-            kind,
-        });
-    }
-
-    fn note_retransmitted(&mut self, at: At, first: &Sent, end: u64, kind: Kind) {
-        let reorder_ns = self.rtt_min_ns() / 4;
-        let retransmitted = Retransmitted {
-            at_ns: at.now,
-            bytes: end - first.start,
-            copies_before: first.copies,
-            last_ns: first.last_ns,
-            kind_before: first.kind,
-            sacked_above: self.board.sacked_above(first.start),
-            sent_above: self.board.captured_above(end),
-            was_knowable: self.newest_delivered_ns > first.last_ns + reorder_ns,
-            is_head: first.start <= self.una,
-        };
-        let is_head = retransmitted.is_head;
-        let gap = &mut self.gap;
-        gap.dirty = true;
-        if is_head {
-            let interval_ns = at.now.saturating_sub(first.last_ns);
-            gap.head_copies += 1;
-            gap.backoffs +=
-                u32::from(gap.head_interval_ns > 0 && interval_ns >= gap.head_interval_ns / 2 * 3);
-            gap.head_interval_ns = interval_ns;
-        }
-        gap.retransmitted.push(at.packet);
-        gap.last_resent_ns = at.now;
-        gap.retransmitted_bytes_min = match gap.retransmitted.count() {
-            1 => retransmitted.bytes,
-            _ => gap.retransmitted_bytes_min.min(retransmitted.bytes),
-        };
-        gap.retransmitted_bytes_max = gap.retransmitted_bytes_max.max(retransmitted.bytes);
-        if end > gap.retransmitted_high {
-            gap.retransmitted_high = end;
-            gap.retransmitted_segments += 1;
-        }
-        match kind {
-            Kind::Timeout => {
-                gap.timeouts += 1;
-                gap.first_timeout.get_or_insert(retransmitted);
-            }
-            Kind::Probe => {
-                gap.probes += 1;
-                gap.first_probe.get_or_insert(retransmitted);
-            }
-            _ => gap.fast += 1,
-        }
     }
 }

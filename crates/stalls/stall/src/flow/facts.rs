@@ -168,6 +168,11 @@ impl Known {
         self.at_repeat = ahead.is_some_and(|ahead| ahead >= 0);
     }
 
+    /// Returns whether an echo of the sender may tell more.
+    pub(super) fn is_asked(&self) -> bool {
+        self.echo.is_some() && !self.late && !self.never
+    }
+
     /// Notes the timestamp of a segment of the receiver.
     pub(super) fn replied(&mut self, value: u32, now: u64) {
         if self.echo.is_some() {
@@ -180,7 +185,7 @@ impl Known {
     /// `way_ns`.
     pub(super) fn echoed(&mut self, echo: u32, now: u64, way_ns: u64) {
         let Some(first) = self.echo else { return };
-        if self.late || self.never || echo.wrapping_sub(first) as i32 <= 0 {
+        if echo.wrapping_sub(first) as i32 <= 0 {
             return;
         }
         let in_time_ns = way_ns.saturating_mul(3) / 2 + LATE_NS;

@@ -2,6 +2,7 @@
 //! Rebuilds the sender's state of one direction's data from the captured segments.
 
 mod ack;
+mod again;
 pub(crate) mod at;
 mod clocked;
 mod data;
@@ -381,13 +382,13 @@ impl Flow {
 
     /// Returns the shortest round trip from the capture to the sender and back.
     pub(crate) fn sender_rtt_ns(&self) -> Option<u64> {
-        let measured = [
-            self.sender_side.min(),
-            self.handshake_sender_ns,
-            self.peer_rtt_ns,
-            self.clocked.as_ref().and_then(|clocked| clocked.min()),
-        ];
-        measured.into_iter().flatten().min()
+        // This is asked for each segment: an iterator over the four takes ten times as long.
+        let clocked_ns = self.clocked.as_ref().and_then(|clocked| clocked.min());
+        let some = |ns: Option<u64>| ns.unwrap_or(u64::MAX);
+        let measured_ns = some(self.sender_side.min()).min(some(self.peer_rtt_ns));
+        let others_ns = some(self.handshake_sender_ns).min(some(clocked_ns));
+        let least_ns = measured_ns.min(others_ns);
+        (least_ns != u64::MAX).then_some(least_ns)
     }
 
     /// Notes what is known of the other direction when a segment of this one is captured.

@@ -287,7 +287,7 @@ mod tests {
             vantage: Vantage {
                 place: Place::Unknown,
                 confidence: Confidence::Low,
-                reason: String::new(),
+                reason: String::new().into(),
                 server_rtt_ns: None,
                 client_rtt_ns: None,
             },

@@ -2,6 +2,7 @@
 //! Finds the cause of each pause: one rule for each cause, tried in order. `docs/use/stalls.md`
 //! explains each rule.
 
+mod acknowledged;
 mod finding;
 mod idle;
 mod late;
@@ -34,8 +35,8 @@ const RULES: [Rule; 15] = [
     window::update_lost,
     window::closed,
     timeouts::one_direction,
-    timeouts::acknowledged_already,
-    timeouts::needless,
+    acknowledged::already,
+    acknowledged::needless,
     timeouts::large_packets_lost,
     timeouts::never_answered,
     timeouts::repeated,

@@ -6,248 +6,17 @@ use units::time::{NS_PER_MS, NS_PER_S};
 use super::finding::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts, Retransmitted};
-use crate::flow::round_trip::is_delayed_ack;
 use crate::history::RetransmissionKind;
 use crate::vantage::{View, ms};
 
 /// Longest first timeout in use is 3 s (RFC 1122, 4.2.3.1), and clocks tick each half second.
 const LONGEST_FIRST_NS: u64 = 3500 * NS_PER_S / 1000;
 /// Segments behind a loss that let it be repaired without a timeout (RFC 5681).
-const DUPACK_THRESHOLD: u64 = 3;
+pub(super) const DUPACK_THRESHOLD: u64 = 3;
 /// Least timeout of stacks that follow RFC 6298, 2.4.
 const RTO_LEAST_NS: u64 = NS_PER_S;
-/// Most stacks hold an acknowledgement back no longer than this; RFC 1122 allows half a second.
-const LONGEST_HELD_NS: u64 = 200 * NS_PER_MS;
 /// From so many segments on, a loss of all at once is no loss of single ones.
 const WHOLE_FLIGHT: u64 = 8;
-
-/// Finds retransmissions of data whose acknowledgement was captured: it was lost, or far too
-/// late, between the capture and the sender.
-pub(super) fn acknowledged_already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
-    let gap = &facts.gap;
-    if gap.retransmitted_acked.count() == 0 || gap.retransmitted.count() > 0 {
-        return None;
-    }
-    let first_ns = gap.first_acked_ns.unwrap_or(facts.end_ns);
-    let is_late =
-        !facts.peer_spoke() && is_late_repeat(facts, first_ns) && context.view != View::Sender;
-    if is_late && acks_lost(facts, context) >= DUPACK_THRESHOLD {
-        // Some acknowledgements in a row were lost, and repeats before this one: nothing passed
-        // in either direction.
-        let text = format!(
-            "nothing passed for {}: {} acknowledgements or more did not reach the sender, and the \
-             repeat that came then is too late to be the first one",
-            ms(first_ns - facts.start_ns),
-            acks_lost(facts, context)
-        );
-        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
-        return Some(finding.shown_by(gap.retransmitted_acked.iter()));
-    }
-    // With few acknowledgements, a repeat that was lost as well is likely, but only the loss of
-    // the acknowledgements is proved.
-    let before = if is_late {
-        format!("; nothing passed for {}", ms(first_ns - facts.start_ns))
-    } else {
-        String::new()
-    };
-    let text = format!(
-        "the sender retransmitted {} times what the capture shows as acknowledged: the \
-         acknowledgements did not reach it in time{before}",
-        gap.retransmitted_acked.count()
-    );
-    let packets = gap.retransmitted_acked.iter();
-    let known = &gap.known;
-    if known.at_repeat {
-        let text = "the sender sent again what it knew to be acknowledged: its repeat echoes the \
-                    acknowledgement, or what came later";
-        let finding = Finding::new(Cause::Unknown, Confidence::Low, text.to_owned());
-        return Some(finding.on(Side::Sender).shown_by(packets));
-    }
-    if known.late {
-        let text = format!(
-            "the sender sent {} segments again, and then went on with the acknowledgements of the \
-             first copies: these were late, not lost",
-            gap.retransmitted_acked.count()
-        );
-        let finding = Finding::new(Cause::DelaySpike, Confidence::Medium, text);
-        return Some(finding.shown_by(packets));
-    }
-    // A retransmission that was sent before the acknowledgement can have reached the sender
-    // does not show that the acknowledgement was lost.
-    // It may have waited in a queue in front of the capture: one that has room for longer than
-    // a timer takes is not known to stand there.
-    let waited_ns = first_ns.saturating_sub(facts.start_ns);
-    let had_time = waited_ns > facts.sender_rtt_ns.saturating_mul(2);
-    let by_timer = had_time && waited_ns >= facts.rto_ns / 10 * 8;
-    if !by_timer && !known.never {
-        // A sender that goes back to a loss sends copies for as long as its flight lasts.
-        return Some(Finding::idle());
-    }
-    if known.missed >= DUPACK_THRESHOLD {
-        let text = format!(
-            "nothing passed for {}: by the numbers of its packets the sender sent {} more that are \
-             not in the capture, and it did not get what this side sent",
-            ms(first_ns - facts.start_ns),
-            known.missed
-        );
-        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
-        return Some(finding.shown_by(packets));
-    }
-    let room = gap.room_least_bytes.unwrap_or(u64::MAX);
-    let is_open = gap.window_probes.count() == 0 && room >= facts.mss_bytes;
-    if known.below_window {
-        let text = format!(
-            "{text}; it has a number below what the sender had of the other direction, for which a \
-             host drops it"
-        );
-        let finding = Finding::new(Cause::AckLoss, Confidence::Low, text);
-        return Some(finding.on(Side::Unknown).shown_by(packets));
-    }
-    // Only what the sender echoes afterwards tells that the acknowledgements never came.
-    let confidence = match context.view {
-        View::Receiver | View::Middle if is_open && !is_late && known.never => Confidence::High,
-        _ => Confidence::Medium,
-    };
-    let finding = Finding::new(Cause::AckLoss, confidence, text);
-    // What the receiver said again ended the stop; the sender may have had no more to send.
-    let finding = finding.until(Some(gap.acked_answer).filter(|&(_, packet)| packet > 0));
-    Some(finding.shown_by(gap.retransmitted_acked.iter()))
-}
-
-/// Returns the number of acknowledgements in a row that the sender does not have, as it repeats
-/// what they are about: at least so many, if the receiver acknowledged as it usually does.
-fn acks_lost(facts: &Facts, context: &Context<'_>) -> u64 {
-    let at_once_bytes = facts.mss_bytes * (2 * context.flow.segments_per_ack()).max(2);
-    facts.gap.unknown_acked_bytes.div_ceil(at_once_bytes.max(1))
-}
-
-/// Finds retransmissions of data that had arrived.
-pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
-    let gap = &facts.gap;
-    let reported = gap.spurious + facts.after.spurious;
-    if gap.retransmitted.count() == 0 || facts.closed != Closed::Delivery {
-        return None;
-    }
-    let only_fast = gap.timeouts + gap.probes == 0;
-    if only_fast && gap.overtaken + facts.after.overtaken > 0 {
-        let text = "data that overtook other data made the sender repair what was not lost";
-        let finding = Finding::new(Cause::Reordering, Confidence::Medium, text.to_owned());
-        return Some(finding.shown_by(gap.retransmitted.iter()));
-    }
-    // The answer to the repair of the head acknowledges the whole flight: the rest had arrived.
-    // A receiver reports such data at once (RFC 5681, 4.2), and no report was captured.
-    let sent_above = gap
-        .first_timeout
-        .map_or(0, |retransmitted| retransmitted.sent_above);
-    let all_at_once = facts.delivered_by_close >= facts.outstanding_bytes
-        && sent_above > 0
-        && gap.retransmitted_segments == 1
-        && facts.sacked_bytes == 0
-        && gap.duplicate_acks.count() == 0;
-    let came_late = are_answers_of_before(facts) || facts.answered == Answered::Older;
-    if only_fast || (reported == 0 && !all_at_once && !came_late) {
-        return None;
-    }
-    let covers_all = facts.delivered_by_close * 10 >= facts.outstanding_bytes * 9;
-    let needed = facts.after.retransmissions > facts.after.spurious + gap.spurious + 2;
-    let first_ns = gap
-        .first_timeout
-        .map_or(facts.start_ns, |retransmitted| retransmitted.at_ns);
-    let others_before = is_late_repeat(facts, first_ns) && context.view != View::Sender;
-    // If each copy was reported as received twice, none was lost, however many there were.
-    let several = gap.timeouts > 1
-        && reported < gap.retransmitted.count()
-        && facts.answered != Answered::Older;
-    if others_before || (!covers_all && !came_late && (several || needed)) {
-        return None; // there was loss as well
-    }
-    let confidence = if reported > 0 || came_late || all_at_once {
-        Confidence::Medium
-    } else {
-        Confidence::Low
-    };
-    let was_captured = gap
-        .first_timeout
-        .or(gap.first_probe)
-        .is_some_and(|retransmitted| retransmitted.copies_before > 0);
-    if context.view == View::Receiver && was_captured {
-        // What leaves the receiver is captured: it sent no acknowledgement before.
-        return Some(arrived_unanswered(facts));
-    }
-    let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-    if let Some(held_ns) = held_back(facts, wait_ns) {
-        let text = format!(
-            "the data had arrived, and the repair was needless: a receiver may hold back the \
-             acknowledgement of so little for the {} that it took",
-            ms(held_ns)
-        );
-        let finding = Finding::new(Cause::DelayedAck, Confidence::Medium, text);
-        return Some(finding.shown_by(gap.retransmitted.iter()));
-    }
-    let late = || {
-        format!(
-            "what was retransmitted had arrived: its acknowledgement came {} after the last data",
-            ms(wait_ns)
-        )
-    };
-    let (cause, confidence, text) = match was_it_lost(facts) {
-        Some(true) => {
-            let text = "the answer reports the repair as received twice: the data had arrived, and \
-                        its own acknowledgement did not come";
-            (Cause::AckLoss, confidence, text.to_owned())
-        }
-        Some(false) => (Cause::DelaySpike, confidence, late()),
-        None if !covers_all => {
-            let text = format!("{}, and those of the rest came behind it", late());
-            (Cause::DelaySpike, confidence, text)
-        }
-        None => {
-            let text = "the data had arrived; no acknowledgement of it came before the repair: it \
-                        was lost, or late by as much";
-            (Cause::AckLoss, Confidence::Low, text.to_owned())
-        }
-    };
-    let finding = Finding::new(cause, confidence, text);
-    Some(finding.shown_by(gap.retransmitted.iter()))
-}
-
-/// Returns for how long a receiver may have held back the acknowledgement of one or two segments,
-/// until its timer, or the repair, made it answer.
-fn held_back(facts: &Facts, wait_ns: u64) -> Option<u64> {
-    if facts.unanswered_segments > 2 {
-        return None;
-    }
-    let held_ns = wait_ns.saturating_sub(facts.receiver_rtt_ns);
-    // The repair came before the longest timer in use, and was answered at once.
-    let repaired_ns = facts.gap.last_resent_ns.saturating_sub(facts.last_data_ns);
-    let by_repair = facts.reported_twice && repaired_ns < LONGEST_HELD_NS;
-    (by_repair || is_delayed_ack(held_ns)).then_some(held_ns)
-}
-
-/// Returns whether the acknowledgement of data that had arrived was lost, as far as the answer
-/// that ended the pause tells: one that reports the repair as received twice is the repair's own,
-/// one that comes sooner than that can, or next after the one before, is the first copy's.
-fn was_it_lost(facts: &Facts) -> Option<bool> {
-    if facts.reported_twice {
-        return Some(facts.answers_sent != Some(1));
-    }
-    let since_ns = facts.end_ns.saturating_sub(facts.gap.last_resent_ns);
-    let is_too_soon = since_ns < facts.receiver_rtt_ns / 4 * 3;
-    let is_late = is_too_soon
-        || are_answers_of_before(facts)
-        || facts.answered == Answered::Older
-        || facts.answers_sent == Some(1);
-    is_late.then_some(false)
-}
-
-/// Returns whether the first answer was followed by answers for more than had been
-/// retransmitted, before anything sent since can have been answered: the rest of the flight had
-/// been on its way.
-fn are_answers_of_before(facts: &Facts) -> bool {
-    let gap = &facts.gap;
-    let repeats = gap.retransmitted_segments.saturating_mul(facts.mss_bytes);
-    gap.timeouts > 0 && facts.after.soon_bytes >= repeats + DUPACK_THRESHOLD * facts.mss_bytes
-}
 
 /// Finds a path on which full segments never came through, and small ones did.
 pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
@@ -382,7 +151,7 @@ fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
 
 /// Returns whether a retransmission comes too late to be the first one: a timer sends the first
 /// one sooner. Before it has measured round trips, it waits for the longest time in use.
-fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
+pub(super) fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
     let timer_ns = facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(17) / 10;
     let least_ns = if facts.is_timer_measured {
         timer_ns
@@ -554,7 +323,7 @@ fn had_arrived(facts: &Facts, retransmitted: &Retransmitted, context: &Context<'
 }
 
 /// Judges data that had arrived and was not acknowledged before the sender's timer repeated it.
-fn arrived_unanswered(facts: &Facts) -> Finding {
+pub(super) fn arrived_unanswered(facts: &Facts) -> Finding {
     if !facts.goes_on_at_once() {
         return Finding::idle(); // nothing waited for the acknowledgement
     }
