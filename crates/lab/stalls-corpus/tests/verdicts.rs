@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the analyser says about each case, beside the truth: fails for a wrong cause or a wrong
-//! stall of high confidence that `known.toml` does not list, and counts everything else.
+//! What the analyser says about each case, beside the truth: fails for a wrong cause, side or stall of
+//! high or medium confidence, and counts everything else.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -184,7 +184,7 @@ struct Judged {
     cases: String,
     /// A line for each report that is not right, and for each stall that is not reported.
     lines: String,
-    /// Cases that are wrong with high confidence, with the causes that are reported.
+    /// Cases that are wrong with high or medium confidence, with the causes that are reported.
     wrong: BTreeMap<String, Vec<String>>,
 }
 
@@ -221,7 +221,8 @@ impl Judged {
                     report.evidence
                 );
             }
-            if matches!(mark, Mark::Cause | Mark::Stall) && report.confidence == Confidence::High {
+            let is_wrong = matches!(mark, Mark::Side | Mark::Cause | Mark::Stall);
+            if is_wrong && report.confidence >= Confidence::Medium {
                 let causes = self.wrong.entry(case.clone()).or_default();
                 causes.push(report.cause.clone());
             }
@@ -278,21 +279,8 @@ fn judge() -> Judged {
     judged
 }
 
-/// Returns the cases that are known to be wrong, with what is reported.
-fn known() -> BTreeMap<String, Vec<String>> {
-    let text = fs::read_to_string(corpus().join("known.toml")).unwrap();
-    let table: Table = text.parse().unwrap();
-    let list = table.get("case").and_then(Value::as_array);
-    let tables = list.into_iter().flatten().filter_map(Value::as_table);
-    tables
-        .map(|t| {
-            (
-                t["name"].as_str().unwrap().to_owned(),
-                strings(t, "reported"),
-            )
-        })
-        .collect()
-}
+/// Of the stalls that have to be reported, at least so many are: what says nothing is never wrong.
+const FOUND_LEAST: u32 = 190;
 
 #[test]
 fn the_analyser_agrees_with_the_truth() {
@@ -300,7 +288,9 @@ fn the_analyser_agrees_with_the_truth() {
     println!("{}\n{}\n{}", judged.cases, judged.lines, judged.table());
     assert_eq!(
         judged.wrong,
-        known(),
-        "wrong with high confidence, and known.toml"
+        BTreeMap::new(),
+        "wrong with high or medium confidence"
     );
+    let found: u32 = judged.themes.values().map(|counts| counts.found).sum();
+    assert!(found >= FOUND_LEAST, "{found} stalls found");
 }

@@ -84,7 +84,7 @@ fn contexts<'a>(
 ) -> [Context<'a>; 2] {
     let knows_roles = rules::knows_roles(connection);
     let bytes = |flow: &Flow| flow.counts().bytes;
-    let first_ns = |flow: &Flow| flow.first_data().map_or(u64::MAX, |(at, _)| at.now);
+    let first_ns = |flow: &Flow| flow.first_data().map_or(u64::MAX, |(at, ..)| at.now);
     let has_client_begun =
         connection.handshake.syn.is_some() && first_ns(flows[0]) < first_ns(flows[1]);
     std::array::from_fn(|index| Context {

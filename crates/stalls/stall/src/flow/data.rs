@@ -188,7 +188,9 @@ impl Flow {
         let payload = u64::from(segment.payload_bytes);
         self.first_data_ns.get_or_insert(at.now);
         if payload > 0 {
-            self.first_data.get_or_insert((at, self.peer_data));
+            let is_answer = self.peer_settled_ns >= self.peer_data.0;
+            self.first_data
+                .get_or_insert((at, self.peer_data, is_answer));
         }
         self.has_data = true;
         self.counts.data_packets += 1;

@@ -164,8 +164,8 @@ pub(crate) struct Flow {
     pub(super) has_peer_ended: bool,
     /// Shortest time in which the sender acknowledged data of the other direction.
     pub(super) peer_rtt_ns: Option<u64>,
-    /// The first data, and the other side's last data before it.
-    pub(super) first_data: Option<(At, (u64, u64))>,
+    /// The first data, the other side's last data before it, and whether it acknowledges that.
+    pub(super) first_data: Option<(At, (u64, u64), bool)>,
     /// Bytes of new data since the last pause.
     pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
@@ -481,8 +481,9 @@ impl Flow {
         self.scale.is_some()
     }
 
-    /// Returns the first data, and the time and packet of the other side's last data before it.
-    pub(crate) fn first_data(&self) -> Option<(At, (u64, u64))> {
+    /// Returns the first data, the time and packet of the other side's last data before it, and
+    /// whether it acknowledges all of that.
+    pub(crate) fn first_data(&self) -> Option<(At, (u64, u64), bool)> {
         self.first_data
     }
 

@@ -49,6 +49,13 @@ impl SenderClock {
         }
     }
 
+    /// Returns for how long the clock stood still at least, with ticks of this length: a host that
+    /// was stopped has a clock that lags from then on. What was held up on the way has not.
+    pub(crate) fn stood_still_ns(&self, tick: Tick) -> u64 {
+        self.all_ns
+            .saturating_sub((self.all_ticks + 1).saturating_mul(tick.most_ns))
+    }
+
     /// Returns the length of a tick, estimated without the pause of `pause_ns` that is to be
     /// judged by it. `None`: too few ticks have passed.
     pub(crate) fn tick(&self, pause_ns: u64) -> Option<Tick> {

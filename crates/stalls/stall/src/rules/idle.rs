@@ -5,7 +5,7 @@ use units::time::NS_PER_MS;
 
 use super::finding::{Context, Finding};
 use super::window;
-use crate::cause::{Cause, Confidence};
+use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Closed, Facts};
 use crate::vantage::{View, ms};
 
@@ -137,6 +137,12 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
         _ => Confidence::Low,
     };
     let confidence = confidence.min(window_allows(facts));
+    // The answer acknowledges all of the request, else it is none, or not to this.
+    let confidence = if settled_ns < asked_ns {
+        Confidence::Low
+    } else {
+        confidence
+    };
     let finding = Finding::new(Cause::ResponseTime, confidence, text);
     finding.waited_since(facts.end_ns - took_ns, packet)
 }
@@ -235,13 +241,24 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         .zip(facts.ticks_apart)
         .map(|(tick, ticks)| tick.apart_most_ns(ticks));
     if let Some(apart_ns) = apart_ns.filter(|apart_ns| apart_ns.saturating_mul(4) < waited_ns) {
+        let stood_ns = tick.map_or(0, |tick| context.flow.sender_clock.stood_still_ns(tick));
+        let lags = stood_ns.saturating_mul(2) >= waited_ns;
         let text = format!(
-            "by the sender's own clock what came {} apart was sent within {}: it was held up on \
-             its way to the capture",
+            "by the sender's own clock what came {} apart was sent within {}: {}",
             ms(waited_ns),
-            ms(apart_ns)
+            ms(apart_ns),
+            if lags {
+                "the clock lags from then on, so its host stood still"
+            } else {
+                "it was held up on its way to the capture"
+            }
         );
-        return Some(Finding::new(Cause::DelaySpike, Confidence::Medium, text));
+        let finding = Finding::new(Cause::DelaySpike, Confidence::Medium, text);
+        return Some(if lags {
+            finding.on(Side::Sender)
+        } else {
+            finding
+        });
     }
     // A hole that no repair filled is the capture's own.
     let left_hole = facts.gap.holes > 0 && facts.is_hole_filled;

@@ -4,6 +4,7 @@
 
 mod acknowledged;
 mod finding;
+mod heartbeats;
 mod idle;
 mod late;
 mod losses;
@@ -67,8 +68,13 @@ pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idl
         return (Vec::new(), idle); // a flow of a FIN alone is no transfer
     }
     let mut all: Vec<Stall> = Vec::new();
-    for facts in facts {
-        match of_pause(facts, context) {
+    let beats = heartbeats::of(facts, context);
+    for (facts, is_beat) in facts.iter().zip(beats) {
+        let judged = match is_beat {
+            true => Judged::Idle,
+            false => of_pause(facts, context),
+        };
+        match judged {
             Judged::Stall(stall) => all.push(*stall),
             Judged::Idle => idle.note(facts.duration_ns()),
             Judged::Nothing => {}

@@ -120,7 +120,7 @@ fn slow_handshake(
 /// Finds a client that sent its first request late after the connection was set up.
 fn first_request(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option<Stall> {
     let ready = connection.handshake.ack?;
-    let (first, (peer_ns, _)) = flows[0].first_data()?;
+    let (first, (peer_ns, _), _) = flows[0].first_data()?;
     let way_ns = flows[0].sender_rtt_ns().unwrap_or(0);
     let took_ns = first.now.saturating_sub(ready.now);
     if peer_ns > 0 || took_ns < idle::wait_least_ns(Some(way_ns)) {
@@ -148,9 +148,9 @@ fn first_response(
     views: [View; 2],
     start_ns: u64,
 ) -> Option<Stall> {
-    let (first, (asked_ns, packet)) = flows[1].first_data()?;
-    if !knows_roles(connection) {
-        return None; // the client's next request looks the same
+    let (first, (asked_ns, packet), is_answer) = flows[1].first_data()?;
+    if !knows_roles(connection) || !is_answer {
+        return None; // the client's next request looks the same, or the request had not arrived
     }
     let ready = connection.handshake.ack;
     let (from_ns, from) = match asked_ns {
