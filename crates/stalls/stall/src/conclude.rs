@@ -8,32 +8,15 @@ use crate::cause::{Cause, Confidence};
 use crate::connection::Connection;
 use crate::direction::Direction;
 use crate::flow::Flow;
+use crate::roles;
 use crate::rules::{self, Context, Origin};
 use crate::vantage::{self, View};
 use crate::verdict::verdict;
 
-/// Ports below this belong to servers.
-const WELL_KNOWN: u16 = 1024;
 /// A client that sends so many times what it receives sends a file.
 const UPLOAD_SHARE: u64 = 4;
 /// Segments that no receiver leaves without an acknowledgement of their own.
 const FILTERED_LEAST: u64 = 6;
-
-/// Returns the index of the client's end.
-fn client(connection: &Connection) -> usize {
-    if let Some((client, _)) = connection.handshake.client {
-        return client;
-    }
-    let known = connection.ends.map(|end| end.port < WELL_KNOWN);
-    match known {
-        [true, false] => 1,
-        [false, true] => 0,
-        _ => {
-            let [a, b] = [0, 1].map(|end: usize| connection.flows[end].counts().bytes);
-            usize::from(b > a)
-        }
-    }
-}
 
 /// Where a connection was captured, as seen from both flows, the client's first.
 fn views(vantage: &analysis::Vantage) -> [View; 2] {
@@ -52,7 +35,7 @@ pub(crate) fn settled(
     now_ns: u64,
     start_ns: u64,
 ) -> (Vec<Stall>, [Endpoint; 2]) {
-    let client = client(connection);
+    let client = roles::client(connection);
     let ends = [client, 1 - client];
     let facts = ends.map(|end| connection.flows[end].take_settled(now_ns));
     let vantage = vantage::find(connection, client);
@@ -82,7 +65,7 @@ fn contexts<'a>(
     views: [View; 2],
     start_ns: u64,
 ) -> [Context<'a>; 2] {
-    let knows_roles = rules::knows_roles(connection);
+    let knows_roles = roles::are_known(connection);
     let bytes = |flow: &Flow| flow.counts().bytes;
     let first_ns = |flow: &Flow| flow.first_data().map_or(u64::MAX, |(at, ..)| at.now);
     let has_client_begun =
@@ -120,7 +103,7 @@ fn weigh(stalls: &mut [Stall], vantage: &analysis::Vantage) {
 /// Returns the results of a connection. Times count from `start_ns`.
 pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::Connection {
     connection.end();
-    let client = client(&connection);
+    let client = roles::client(&connection);
     let vantage = vantage::find(&connection, client);
     let ends = [client, 1 - client];
     let flows = ends.map(|end| &connection.flows[end]);

@@ -27,6 +27,7 @@ mod opening;
 mod options;
 mod recorder;
 pub mod report;
+mod roles;
 mod rules;
 mod totals;
 pub mod two_ends;

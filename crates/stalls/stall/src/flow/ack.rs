@@ -166,6 +166,10 @@ impl Flow {
             self.gap.dirty = true;
             self.gap.receiver_data.push(at.packet);
             self.peer_data = (at.now, at.packet);
+            self.peer_message = (segment.payload_bytes, self.last_data_ns);
+            if self.after_open {
+                self.note_after(|after| after.peer_spoke |= after.next_data_ns.is_none());
+            }
         }
     }
 

@@ -78,7 +78,7 @@ impl Flow {
         }
         let kind = self.kind_of(at, &first, end);
         let was_passed = self.is_passed(&first, end, kind);
-        self.note_retransmitted(at, &first, end, kind);
+        self.note_retransmitted(at, &first, end, (kind, identified));
         let recent = Recent {
             start: first.start,
             end,
@@ -280,7 +280,13 @@ impl Flow {
         });
     }
 
-    fn note_retransmitted(&mut self, at: At, first: &Sent, end: u64, kind: Kind) {
+    fn note_retransmitted(
+        &mut self,
+        at: At,
+        first: &Sent,
+        end: u64,
+        (kind, identified): (Kind, Identified),
+    ) {
         let reorder_ns = self.rtt_min_ns() / 4;
         let retransmitted = Retransmitted {
             at_ns: at.now,
@@ -291,6 +297,7 @@ impl Flow {
             sacked_above: self.board.sacked_above(first.start),
             sent_above: self.board.captured_above(end),
             was_knowable: self.newest_delivered_ns > first.last_ns + reorder_ns,
+            missed: identified.sent.map(|sent| sent - 1),
             is_head: first.start <= self.una,
         };
         let is_head = retransmitted.is_head;

@@ -49,6 +49,10 @@ impl Flow {
             self.counts.jumps += 1;
             return;
         }
+        if segment.payload_bytes == 1 && self.begins_amidst() && !segment.flags.any(Flags::FIN) {
+            self.counts.keepalives += 1; // it repeats a byte from before the capture
+            return;
+        }
         self.note_payload(at, segment);
         if segment.flags.any(Flags::FIN) {
             self.fin = Some(end);
@@ -247,6 +251,9 @@ impl Flow {
         if idle {
             self.loss_stats.interrupt();
         }
+        let is_small = |bytes: u64| bytes > 0 && bytes < self.mss();
+        let under_way = self.una < self.nxt && is_small(self.last_data_bytes);
+        self.counts.small_together += u64::from(under_way && is_small(end - start));
         self.board.push(start, end, at.now, at.packet, 1);
         self.describe_last(segment);
         self.nxt = end;

@@ -69,6 +69,9 @@ pub(crate) struct Retransmitted {
     pub(crate) sent_above: u64,
     /// Whether something sent after the segment's last copy had been reported as arrived.
     pub(crate) was_knowable: bool,
+    /// Packets of the sender that the capture lacks just before, if its IP identifications count
+    /// them.
+    pub(crate) missed: Option<u16>,
     /// Whether nothing below the segment was outstanding.
     pub(crate) is_head: bool,
 }
@@ -168,6 +171,11 @@ impl Known {
         self.at_repeat = ahead.is_some_and(|ahead| ahead >= 0);
     }
 
+    /// Returns whether the repeat shows that its sender did not have the acknowledgement.
+    pub(crate) fn is_lacking(&self) -> bool {
+        self.echo.is_some() && !self.at_repeat
+    }
+
     /// Returns whether an echo of the sender may tell more.
     pub(super) fn is_asked(&self) -> bool {
         self.echo.is_some() && !self.late && !self.never
@@ -181,18 +189,20 @@ impl Known {
     }
 
     /// Notes the timestamp that a segment of the sender echoes. An answer to the repeat that comes
-    /// back in time was the first that came: what comes in a heap behind others comes later than
-    /// `way_ns`.
+    /// back in time, `way_ns`, was the first that came. Later, it may have come in a heap behind
+    /// others, and tells nothing.
     pub(super) fn echoed(&mut self, echo: u32, now: u64, way_ns: u64) {
         let Some(first) = self.echo else { return };
         if echo.wrapping_sub(first) as i32 <= 0 {
             return;
         }
         let in_time_ns = way_ns.saturating_mul(3) / 2 + LATE_NS;
-        let is_reply = self.reply.is_some_and(|(reply, at_ns)| {
-            echo.wrapping_sub(reply) as i32 >= 0 && now.saturating_sub(at_ns) <= in_time_ns
-        });
-        (self.never, self.late) = (is_reply, !is_reply);
+        match self.reply {
+            Some((reply, at_ns)) if echo.wrapping_sub(reply) as i32 >= 0 => {
+                self.never = now.saturating_sub(at_ns) <= in_time_ns;
+            }
+            _ => self.late = true,
+        }
     }
 }
 
@@ -222,6 +232,8 @@ pub(crate) struct After {
     pub(crate) prompt_until_ns: u64,
     /// When the first of the new segments came, if the pause did not end with it.
     pub(crate) next_data_ns: Option<u64>,
+    /// Whether the other side sent data before that.
+    pub(crate) peer_spoke: bool,
     /// Bytes of new data, and of those sent until `prompt_until_ns`.
     pub(crate) burst_bytes: u64,
     pub(crate) prompt_bytes: u64,
@@ -275,6 +287,8 @@ pub(crate) struct Facts {
     pub(crate) answered: Answered,
     /// When the other side sent data last, and in which packet; 0: never.
     pub(crate) peer_data: (u64, u64),
+    /// Its bytes, and when this side had sent data last before it.
+    pub(crate) peer_message: (u32, u64),
     /// When all data of the other side had last been acknowledged.
     pub(crate) peer_settled_ns: u64,
     /// Whether the other side had ended its stream.

@@ -156,6 +156,8 @@ pub(crate) struct Flow {
     pub(super) clocked: Option<Box<Clocked>>,
     /// When the other side sent data last, and in which packet; 0: never.
     pub(super) peer_data: (u64, u64),
+    /// Its bytes, and when this side had sent data last before it.
+    pub(super) peer_message: (u32, u64),
     /// When everything that was sent had last been acknowledged; and the same of the other
     /// direction, as of this direction's last segment.
     pub(crate) settled_ns: u64,
@@ -205,6 +207,8 @@ pub(crate) struct Counts {
     /// back, without a repair.
     pub(crate) pure_acks: u64,
     pub(crate) late_answers: u64,
+    /// Small segments that were sent while another small one was under way.
+    pub(crate) small_together: u64,
     pub(crate) zero_windows: u64,
     pub(crate) options_cut: u64,
     pub(crate) window: Option<(u64, u64)>,
@@ -274,6 +278,7 @@ impl Flow {
             ip_ids: IpIds::default(),
             clocked: None,
             peer_data: (0, 0),
+            peer_message: (0, 0),
             settled_ns: 0,
             peer_settled_ns: 0,
             has_peer_ended: false,
@@ -319,6 +324,12 @@ impl Flow {
     /// Returns whether the receiver reports with SACK what it has.
     pub(crate) fn uses_sack(&self) -> bool {
         self.is_sack_permitted || self.counts.sack_seen
+    }
+
+    /// Returns whether the sender has sent a small segment while another small one was under way:
+    /// it does not follow Nagle's rule (RFC 9293, 3.7.4).
+    pub(crate) fn sends_small_ones(&self) -> bool {
+        self.counts.small_together > 0
     }
 
     pub(crate) fn set_mss(&mut self, mss: u16) {

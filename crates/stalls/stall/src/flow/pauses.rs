@@ -52,6 +52,7 @@ impl Flow {
             ended_by_peer_data: false,
             answered: Answered::Unknown,
             peer_data: self.peer_data,
+            peer_message: self.peer_message,
             peer_settled_ns: self.peer_settled_ns,
             has_peer_ended: self.has_peer_ended,
             burst_before_bytes: self.burst_bytes,

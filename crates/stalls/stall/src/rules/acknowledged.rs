@@ -72,8 +72,14 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let had_time = waited_ns > facts.sender_rtt_ns.saturating_mul(2);
     let by_timer = had_time && waited_ns >= facts.rto_ns / 10 * 8;
     if !by_timer && !known.never {
-        // A sender that goes back to a loss sends copies for as long as its flight lasts.
-        return Some(Finding::idle());
+        // A sender that goes back to a loss sends copies for as long as its flight lasts. One that
+        // waited, and then repeats what it does not know, lacked what was sent to it.
+        let has_waited = had_time && known.is_lacking() && facts.closed == Closed::NewData;
+        if !has_waited {
+            return Some(Finding::idle());
+        }
+        let finding = Finding::new(Cause::AckLoss, Confidence::Low, text);
+        return Some(finding.shown_by(packets));
     }
     if known.missed >= DUPACK_THRESHOLD {
         let text = format!(

@@ -14,6 +14,8 @@ const ANSWER_NS: u64 = 50 * NS_PER_MS;
 /// A response that takes less time than this is not reported as a wait.
 const WAIT_LEAST_NS: u64 = 100 * NS_PER_MS;
 
+/// Messages up to so many bytes may be keep-alives, keys and reports.
+const SMALL_MESSAGE_BYTES: u64 = 128;
 /// Smallest size of a full segment (RFC 9293, 3.7.1).
 const MSS_LEAST_BYTES: u64 = 536;
 
@@ -113,7 +115,7 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let (asked_ns, packet) = facts.peer_data;
     let way_ns = facts.sender_rtt_ns;
     let took_ns = facts.end_ns.saturating_sub(asked_ns).saturating_sub(way_ns);
-    if took_ns < wait_least_ns(facts.rtt_ns) {
+    if took_ns < wait_least_ns(facts.rtt_ns) || is_dialogue(facts) {
         return Finding::idle();
     }
     let settled_ns = facts.peer_settled_ns;
@@ -147,6 +149,22 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     finding.waited_since(facts.end_ns - took_ns, packet)
 }
 
+/// Returns whether small messages go to and fro of which the last of the other side may be the
+/// answer, and not the request: it is as long as this side's, or it followed this side's at once.
+/// Keep-alives of both sides, keys that are typed at the server, and an equipment's cyclic reports
+/// are such.
+fn is_dialogue(facts: &Facts) -> bool {
+    let (bytes, before_ns) = facts.peer_message;
+    let own_bytes = facts.after.burst_bytes;
+    if own_bytes.max(bytes.into()) > SMALL_MESSAGE_BYTES {
+        return false;
+    }
+    let (peer_ns, _) = facts.peer_data;
+    let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
+    let is_prompt = before_ns > 0 && peer_ns.saturating_sub(before_ns) <= answer_ns;
+    own_bytes == u64::from(bytes) || is_prompt
+}
+
 /// Returns the time after which an answer is late: two round trips, and at least 100 ms, which
 /// people notice.
 pub(super) fn wait_least_ns(rtt_ns: Option<u64>) -> u64 {
@@ -168,6 +186,11 @@ fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
         View::Unknown => Confidence::Low,
     };
     let confidence = confidence.min(window_allows(facts));
+    let confidence = if context.knows_roles {
+        confidence
+    } else {
+        Confidence::Low // a client that thinks looks the same
+    };
     // After an answer of the other side, what comes next may be another transfer.
     let confidence = if facts.peer_spoke() {
         confidence.min(Confidence::Medium)
@@ -273,7 +296,7 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         } else {
             Cause::RtoTail
         };
-        return Some(Finding::new(cause, Confidence::Medium, text));
+        return Some(Finding::new(cause, Confidence::Low, text));
     }
     if facts.peer_spoke() {
         return None; // the data answers the other side's, at whatever time

@@ -105,8 +105,11 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
         // The sender did not wait for it.
         return Some(idle::had_sent_all(facts));
     }
-    if facts.ended_by_peer_data {
+    if facts.ended_by_peer_data || facts.after.peer_spoke {
         return Some(Finding::idle()); // it came with an answer, which the sender waited for
+    }
+    if context.flow.sends_small_ones() && facts.outstanding_bytes < facts.mss_bytes {
+        return Some(Finding::idle()); // it does not wait for acknowledgements with so little
     }
     let is_known = is_delayed_ack(held_ns);
     if let Some(finding) = window::filled(facts, is_known) {

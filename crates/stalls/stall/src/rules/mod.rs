@@ -23,7 +23,7 @@ use crate::flow::facts::{Closed, Facts};
 
 pub(crate) use finding::{Context, Origin};
 pub(crate) use losses::origin;
-pub(crate) use setup::{knows_roles, waits};
+pub(crate) use setup::waits;
 
 /// Consecutive stalls are merged only if none is more than so many times longer or shorter than
 /// the mean of those before.

@@ -13,20 +13,11 @@ use crate::direction::Direction;
 use crate::flow::Flow;
 use crate::flow::at::At;
 use crate::flow::facts::Packets;
+use crate::roles;
 use crate::vantage::{View, ms};
 
 /// Shortest time after which a SYN is retransmitted; a sooner repeat has a reason of its own.
 const REPEATED_NS: u64 = 100 * NS_PER_MS;
-
-/// Ports below this belong to servers.
-const WELL_KNOWN: u16 = 1024;
-
-/// Returns whether the capture shows which end is the client: it has the handshake, or one port
-/// alone is a server's.
-pub(crate) fn knows_roles(connection: &Connection) -> bool {
-    let [a, b] = connection.ends.map(|end| end.port < WELL_KNOWN);
-    connection.handshake.client.is_some() || a != b
-}
 
 /// Returns all waits of a connection. `flows` and `views` are the client's and the server's, in
 /// this order.
@@ -149,7 +140,7 @@ fn first_response(
     start_ns: u64,
 ) -> Option<Stall> {
     let (first, (asked_ns, packet), is_answer) = flows[1].first_data()?;
-    if !knows_roles(connection) || !is_answer {
+    if !roles::are_known(connection) || !is_answer {
         return None; // the client's next request looks the same, or the request had not arrived
     }
     let ready = connection.handshake.ack;

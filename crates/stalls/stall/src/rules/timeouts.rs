@@ -105,7 +105,7 @@ fn copies(facts: &Facts) -> String {
 /// Finds more than one timeout.
 pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    if gap.timeouts < 2 {
+    if gap.timeouts < 2 && gap.head_copies < 2 {
         return repeated_unseen(facts, context);
     }
     let segments = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
@@ -161,12 +161,23 @@ pub(super) fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
     at_ns.saturating_sub(facts.start_ns) >= least_ns
 }
 
+/// Returns whether a repair came no later than the answer to what was captured last: away from the
+/// sender, that is a round trip behind it.
+fn is_within_a_round(facts: &Facts, retransmitted: &Retransmitted, context: &Context<'_>) -> bool {
+    let way_ns = facts.sender_rtt_ns;
+    let waited_ns = retransmitted.at_ns.saturating_sub(facts.start_ns);
+    context.view == View::Receiver && way_ns > 0 && waited_ns < way_ns.saturating_mul(3) / 2
+}
+
 /// Finds a single captured timeout that is so late that others must have preceded it.
 fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let retransmitted = gap.first_timeout?;
     if context.view == View::Sender || !is_late_repeat(facts, retransmitted.at_ns) {
         return None;
+    }
+    if retransmitted.missed == Some(0) {
+        return None; // its numbers show that it sent nothing before: its timer was long
     }
     let waited_ns = retransmitted.at_ns.saturating_sub(facts.start_ns);
     let packets = gap.retransmitted.iter();
@@ -189,6 +200,14 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         let finding = Finding::new(Cause::RtoStorm, Confidence::Medium, text);
         return Some(finding.shown_by(packets));
     }
+    if facts.sacked_bytes > 0 {
+        let text = format!(
+            "a hole was filled only after {}: a repair before was lost on its way to the capture",
+            ms(waited_ns)
+        );
+        let finding = Finding::new(Cause::RtoLostRetransmission, Confidence::Medium, text);
+        return Some(finding.shown_by(packets));
+    }
     None
 }
 
@@ -207,7 +226,8 @@ pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Op
         View::Receiver => retransmitted.sacked_above.max(retransmitted.sent_above),
         View::Middle | View::Unknown => retransmitted.sacked_above,
     };
-    let must_have_been = retransmitted.copies_before == 0 && arrived_above >= enough;
+    let is_late = !is_within_a_round(facts, &retransmitted, context);
+    let must_have_been = retransmitted.copies_before == 0 && arrived_above >= enough && is_late;
     let packets = gap.retransmitted.iter();
     if must_have_been {
         let text = format!(
@@ -245,6 +265,9 @@ pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Op
 pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let retransmitted = gap.first_timeout?;
+    if is_within_a_round(facts, &retransmitted, context) {
+        return None; // what told of the loss may have brought the repair
+    }
     let behind = segments_behind(facts, &retransmitted);
     let under_way = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
     // A packet that the sender's device cuts up, or the receiver's put together, is lost as one.
@@ -403,7 +426,7 @@ pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<
     let due_ns = facts.rtt_ns.unwrap_or(0);
     let is_due = waited_ns >= due_ns / 4 * 5 && waited_ns <= 4 * due_ns + 10 * NS_PER_MS;
     let confidence = match context.view {
-        View::Sender if is_due => Confidence::Medium,
+        View::Sender if is_due && context.origin.is_some() => Confidence::Medium,
         _ => Confidence::Low,
     };
     Some(Finding::new(Cause::TailLossProbe, confidence, text))
