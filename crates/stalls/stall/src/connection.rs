@@ -135,7 +135,8 @@ impl Connection {
             self.on_syn(at, from, segment);
         } else {
             let own = &mut self.flows[from];
-            let identified = own.ip_ids.next(segment);
+            let mut identified = own.ip_ids.next(segment);
+            identified.is_sign_of_life = own.is_sign_of_life(segment);
             let is_below_window = own.is_passed_by(segment);
             if flags.any(Flags::ACK) {
                 self.on_first_ack(at, from);

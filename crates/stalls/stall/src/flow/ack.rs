@@ -51,7 +51,7 @@ impl Flow {
             facts.reported_twice = self.reports_repair(segment, ack);
             facts.answers_sent = identified.sent;
         }
-        self.note_receiver(at, segment);
+        self.note_receiver(at, segment, identified);
         let was_closed = self.is_window_closed();
         let window_before = self.window_field;
         if ack > self.nxt {
@@ -144,7 +144,7 @@ impl Flow {
             && self.is_duplicate_report(blocks, range.into(), ack)
     }
 
-    fn note_receiver(&mut self, at: At, segment: &Segment) {
+    fn note_receiver(&mut self, at: At, segment: &Segment, identified: Identified) {
         self.counts.acks += 1;
         self.counts.pure_acks += u64::from(segment.sequence_length() == 0);
         self.counts.ecn_echoes += u64::from(segment.flags.any(Flags::ECE));
@@ -162,7 +162,7 @@ impl Flow {
         {
             self.gap.probes_unanswered += 1;
         }
-        if segment.payload_bytes > 0 {
+        if segment.payload_bytes > 0 && !identified.is_sign_of_life {
             self.gap.dirty = true;
             self.gap.receiver_data.push(at.packet);
             self.peer_data = (at.now, at.packet);
@@ -319,7 +319,8 @@ impl Flow {
 
     fn on_duplicate_report(&mut self, start: u64, end: u64) {
         let about = |recent: &&mut super::Recent| {
-            !recent.spurious && recent.start < end && start < recent.end
+            // Of a repeat that joins two segments only the second may have arrived.
+            !recent.spurious && (start..end).contains(&recent.start)
         };
         // The report answers the latest retransmission of these bytes.
         let Some(recent) = self.recent.iter_mut().rev().find(about) else {

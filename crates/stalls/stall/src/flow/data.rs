@@ -49,10 +49,6 @@ impl Flow {
             self.counts.jumps += 1;
             return;
         }
-        if segment.payload_bytes == 1 && self.begins_amidst() && !segment.flags.any(Flags::FIN) {
-            self.counts.keepalives += 1; // it repeats a byte from before the capture
-            return;
-        }
         self.note_payload(at, segment);
         if segment.flags.any(Flags::FIN) {
             self.fin = Some(end);
@@ -96,6 +92,16 @@ impl Flow {
         }
         self.rounds.note_flight(self.board.flight_bytes());
         self.note_what_the_sender_knew(at, end, (end > near).then_some(quiet_ns));
+    }
+
+    /// Returns whether a segment asks for nothing but a sign of life, as far as can be told before
+    /// it is processed: its one byte was sent before, or may have been before the capture began.
+    pub(crate) fn is_sign_of_life(&mut self, segment: &Segment) -> bool {
+        if segment.payload_bytes != 1 {
+            return false;
+        }
+        let near = self.nxt;
+        self.begins_amidst() || self.sequence.offset(segment.seq, near) < near
     }
 
     /// Returns whether a segment is a keepalive: its byte was sent before and has been
@@ -253,7 +259,7 @@ impl Flow {
         }
         let is_small = |bytes: u64| bytes > 0 && bytes < self.mss();
         let under_way = self.una < self.nxt && is_small(self.last_data_bytes);
-        self.counts.small_together += u64::from(under_way && is_small(end - start));
+        self.sends_small_ones |= under_way && is_small(end - start);
         self.board.push(start, end, at.now, at.packet, 1);
         self.describe_last(segment);
         self.nxt = end;

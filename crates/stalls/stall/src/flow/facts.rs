@@ -342,6 +342,9 @@ pub(crate) struct Facts {
     /// Packets under way, of whatever size; below, whether the hole that ended the pause was
     /// filled later.
     pub(crate) outstanding_packets: u64,
+    /// Whether the sender had sent a small segment while another small one was under way: it did
+    /// not follow Nagle's rule then (RFC 9293, 3.7.4). SSH turns it off when a session begins.
+    pub(crate) sends_small_ones: bool,
     /// Whether a repair on acknowledgements was not over.
     pub(crate) is_recovering: bool,
     pub(crate) is_hole_filled: bool,

@@ -28,6 +28,8 @@ pub(crate) struct Identified {
     pub(crate) sent: Option<u16>,
     /// Whether this is the packet captured before once more.
     pub(crate) is_copy: bool,
+    /// Whether it is a keep-alive, which the connection tells.
+    pub(crate) is_sign_of_life: bool,
 }
 
 impl IpIds {
@@ -48,6 +50,7 @@ impl IpIds {
         Identified {
             sent: Some(step).filter(|step| counts && (1..1 << 15).contains(step)),
             is_copy: step == 0 && self.tells(id),
+            is_sign_of_life: false,
         }
     }
 

@@ -144,6 +144,8 @@ pub(crate) struct Flow {
 
     /// The segment captured last: start, end and IP identification.
     pub(super) last_sent: (u64, u64, u16),
+    /// Whether a small segment was sent while another small one was under way.
+    pub(super) sends_small_ones: bool,
     pub(super) last_sent_ns: u64,
     /// Timestamp of the segment that acknowledged most so far, and whether it lay below the
     /// sender's window.
@@ -207,8 +209,6 @@ pub(crate) struct Counts {
     /// back, without a repair.
     pub(crate) pure_acks: u64,
     pub(crate) late_answers: u64,
-    /// Small segments that were sent while another small one was under way.
-    pub(crate) small_together: u64,
     pub(crate) zero_windows: u64,
     pub(crate) options_cut: u64,
     pub(crate) window: Option<(u64, u64)>,
@@ -272,6 +272,7 @@ impl Flow {
             backoff: 0,
             recent: VecDeque::new(),
             last_sent: (0, 0, 0),
+            sends_small_ones: false,
             last_sent_ns: 0,
             acked_by: (None, false),
             unheard_of: 0,
@@ -324,12 +325,6 @@ impl Flow {
     /// Returns whether the receiver reports with SACK what it has.
     pub(crate) fn uses_sack(&self) -> bool {
         self.is_sack_permitted || self.counts.sack_seen
-    }
-
-    /// Returns whether the sender has sent a small segment while another small one was under way:
-    /// it does not follow Nagle's rule (RFC 9293, 3.7.4).
-    pub(crate) fn sends_small_ones(&self) -> bool {
-        self.counts.small_together > 0
     }
 
     pub(crate) fn set_mss(&mut self, mss: u16) {

@@ -86,6 +86,7 @@ impl Flow {
             reported_twice: false,
             answers_sent: None,
             outstanding_packets: self.board.len() as u64,
+            sends_small_ones: self.sends_small_ones,
             is_recovering: self.recovery_point.is_some() && self.board.sacked_bytes() == 0,
             is_hole_filled: false,
             delivered_max_bytes: self.delivered_max,

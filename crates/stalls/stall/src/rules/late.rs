@@ -108,7 +108,7 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     if facts.ended_by_peer_data || facts.after.peer_spoke {
         return Some(Finding::idle()); // it came with an answer, which the sender waited for
     }
-    if context.flow.sends_small_ones() && facts.outstanding_bytes < facts.mss_bytes {
+    if facts.sends_small_ones && facts.outstanding_bytes < facts.mss_bytes {
         return Some(Finding::idle()); // it does not wait for acknowledgements with so little
     }
     let is_known = is_delayed_ack(held_ns);
