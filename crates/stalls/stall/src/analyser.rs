@@ -141,7 +141,7 @@ impl Analyser {
                 let connection = Connection::new(&self.options, ends, key.2, at, recorder);
                 Entry::Open(Box::new(connection))
             } else {
-                Entry::Opening(Box::new(Opening::new(ends, key.2)))
+                Entry::Opening(Box::new(Opening::new(ends, key.2, at)))
             });
         self.by_key.insert(key, index);
         if key.2 != 0 {

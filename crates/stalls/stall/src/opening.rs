@@ -42,15 +42,17 @@ struct Brief {
 pub(crate) struct Opening {
     ends: [Endpoint; 2],
     encapsulation: EncapsulationId,
+    first: At,
     segments: Vec<Brief>,
 }
 
 impl Opening {
-    /// Begins with no segment.
-    pub(crate) fn new(ends: [Endpoint; 2], encapsulation: EncapsulationId) -> Self {
+    /// Begins with no segment; the first one comes at `first`.
+    pub(crate) fn new(ends: [Endpoint; 2], encapsulation: EncapsulationId, first: At) -> Self {
         Self {
             ends,
             encapsulation,
+            first,
             segments: Vec::with_capacity(1),
         }
     }
@@ -85,15 +87,8 @@ impl Opening {
 
     /// Returns the connection as it is after these segments.
     pub(crate) fn open(&self, options: &Arc<Options>) -> Connection {
-        let first = self
-            .segments
-            .first()
-            .map_or((0, 0), |brief| (brief.now, brief.number));
-        let at = At {
-            now: first.0,
-            packet: first.1,
-        };
-        let mut connection = Connection::new(options, self.ends, self.encapsulation, at, None);
+        let mut connection =
+            Connection::new(options, self.ends, self.encapsulation, self.first, None);
         for brief in &self.segments {
             connection.segment(brief.from.into(), &self.whole(brief), brief.now);
         }

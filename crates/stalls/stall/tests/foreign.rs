@@ -339,3 +339,12 @@ fn a_constant_identification_makes_no_copy() {
         );
     }
 }
+
+/// A connection that begins with data, as far as the capture goes.
+#[test]
+fn a_connection_lasts_from_its_first_packet_on() {
+    let found = connection("100 S 0..1448\n120 R ack 1448\n1100 S 1448..2896\n");
+    assert_eq!((found.start_ns, found.duration_ns), (0, 1_000_000_000));
+    let found = connection("100 S SYN\n120 R SYN\n1100 S ack\n");
+    assert_eq!((found.start_ns, found.duration_ns), (0, 1_000_000_000));
+}

@@ -8,7 +8,7 @@ use super::facts::Packets;
 use super::rounds::per_second;
 
 /// In less time than this, what passed between two losses gives no rate.
-const PASSED_LEAST_NS: u64 = NS_PER_MS;
+const PASSED_LEAST_NS: u64 = NS_PER_MS / 10;
 
 /// Consecutive losses of one repair.
 #[derive(Clone, Copy, Debug, Default)]
