@@ -38,12 +38,12 @@ segments() {
 		-e tcp.analysis.keep_alive -e tcp.analysis.zero_window_probe 2> /dev/null
 }
 
-# From those: connections, those that only an ICMP error quotes, retransmissions with data, the
-# rest (SYN, FIN), segments out of order, probes, the largest segment that was retransmitted.
+# From those: connections, those that only an ICMP error or an sFlow sample quotes, retransmissions
+# with data, FINs without data that are repeated, segments out of order, probes, the largest segment that was retransmitted.
 theirs() {
 	awk -F '\t' '
-		{ seen[$1] = 1; if ($2 !~ /icmp/) real[$1] = 1 }
-		$5 || $6 || $7 { if ($3 > 0) { data++; if ($3 > most) most = $3 } else none++ }
+		{ seen[$1] = 1; if ($2 !~ /icmp|sflow/) real[$1] = 1 }
+		$5 || $6 || $7 { if ($3 > 0) { data++; if ($3 > most) most = $3 } else if ($4 !~ /1|[Tt]rue/) none++ }
 		$8 && $3 > 0 { late++ }
 		($9 || $10) { probes++ }
 		END { for (s in seen) all++; for (s in real) whole++
@@ -53,7 +53,7 @@ theirs() {
 # Why the numbers of connections differ.
 of_connections() { # ours theirs quoted repeated encapsulated notes
 	if [ "$1" = "$2" ]; then echo same
-	elif [ "$1" = $(($2 - $3)) ]; then echo "tshark counts what ICMP errors quote"
+	elif [ "$1" = $(($2 - $3)) ]; then echo "tshark counts what ICMP errors and sFlow samples quote"
 	elif [ "$1" -gt "$2" ] && [ "$5" = 1 ] && [ "$4" -gt 0 ]; then echo "VLANs or tunnels told apart"
 	elif [ "$1" -gt "$2" ] && [ "$4" -gt 0 ]; then echo "ports used again told apart"
 	elif [ "$1" -lt "$2" ] && [[ $6 == *"link type"* || $6 == *"not read"* ]]; then echo "a link type or layer that is not read, and named"
@@ -66,9 +66,9 @@ of_connections() { # ours theirs quoted repeated encapsulated notes
 of_retransmissions() { # ours data none late probes most notes
 	if [ "$1" = "$2" ]; then echo same
 	elif [ "$1" = $(($2 + $3)) ]; then echo "a FIN without data that is repeated counts"
+	elif [ "$1" -gt "$2" ] && [ "$1" -le $(($2 + $3 + $4)) ]; then echo "FINs that are repeated count, and late segments that are repairs"
 	elif [ "$1" -gt "$2" ] && [[ $7 == *"never captured"* ]]; then echo "the capture lacks packets between, and says so"
 	elif [ "$1" = $(($2 + $4)) ]; then echo "tshark takes a repair for overtaken"
-	elif [ "$1" -gt "$2" ] && [ "$1" -le $(($2 + $4)) ]; then echo "some late segments are repairs, some overtaken"
 	elif [ "$1" -lt "$2" ] && [[ $7 == *twice* ]]; then echo "packets captured twice are none"
 	elif [ "$1" -lt "$2" ] && [ "$5" -gt 0 ]; then echo "probes and keep-alives are none"
 	elif [ "$1" -gt "$2" ] && [ "$6" -gt 1460 ]; then echo "a packet of several segments counts as several"

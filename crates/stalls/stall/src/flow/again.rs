@@ -260,7 +260,10 @@ impl Flow {
         self.counts.retransmitted_acked += 1;
         self.gap.dirty = true;
         self.gap.retransmitted_acked.push(at.packet);
-        self.gap.first_acked_ns.get_or_insert(at.now);
+        if self.gap.first_acked_ns == 0 {
+            self.gap.first_acked_ns = at.now;
+        }
+        self.gap.last_acked_ns = at.now;
         let (acked, is_below_window) = self.acked_by;
         let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
         self.gap.known.repeated(echo, acked, identified.sent);

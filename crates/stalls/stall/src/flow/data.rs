@@ -57,6 +57,7 @@ impl Flow {
             self.counts.keepalives += 1;
             return;
         }
+        self.missed = identified.sent.map(|sent| sent - 1);
         let pause = self.pause_facts(at);
         let mut is_new = end > self.nxt;
         let was_waiting = self.una < self.sent_end();

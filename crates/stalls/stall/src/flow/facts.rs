@@ -96,7 +96,9 @@ pub(crate) struct Gap {
     pub(crate) last_resent_ns: u64,
     /// Retransmissions of data whose acknowledgement had been captured.
     pub(crate) retransmitted_acked: Packets,
-    pub(crate) first_acked_ns: Option<u64>,
+    /// When the first and the last of them came; 0: none did.
+    pub(crate) first_acked_ns: u64,
+    pub(crate) last_acked_ns: u64,
     /// What the sender's echoes tell of the acknowledgements that it repeated in spite of.
     pub(crate) known: Known,
     /// Bytes that the sender did not know to be acknowledged, most.
@@ -353,6 +355,9 @@ pub(crate) struct Facts {
     /// Ticks of the sender's own clock from the last data before the pause to the data that
     /// ended it.
     pub(crate) ticks_apart: Option<u32>,
+    /// Packets of the sender that the capture lacks before the data that ended the pause, if its IP
+    /// identifications count them.
+    pub(crate) missed: Option<u16>,
     /// Rate before the pause, in bytes per second; 0: not known.
     pub(crate) rate_before: u64,
 }

@@ -134,6 +134,8 @@ pub(crate) struct Flow {
     /// Timestamp of the last new data, and the ticks between it and the new data before.
     pub(super) last_timestamp: Option<u32>,
     pub(super) ticks_apart: Option<u32>,
+    /// Packets of the sender that the capture lacks just before its last one.
+    pub(super) missed: Option<u16>,
     pub(crate) sender_clock: SenderClock,
     /// Time of the latest original transmission that was delivered.
     pub(super) newest_delivered_ns: u64,
@@ -265,6 +267,7 @@ impl Flow {
             unanswered_segments: 0,
             last_timestamp: None,
             ticks_apart: None,
+            missed: None,
             sender_clock: SenderClock::default(),
             newest_delivered_ns: 0,
             recovery_point: None,

@@ -91,6 +91,7 @@ impl Flow {
             is_hole_filled: false,
             delivered_max_bytes: self.delivered_max,
             ticks_apart: None,
+            missed: None,
             rate_before: self.rounds.rate(),
         }
     }
@@ -119,7 +120,7 @@ impl Flow {
                     facts.after.burst_bytes = self.last_data_bytes;
                     facts.after.prompt_bytes = self.last_data_bytes;
                     self.burst_bytes = self.last_data_bytes;
-                    facts.ticks_apart = self.ticks_apart;
+                    (facts.ticks_apart, facts.missed) = (self.ticks_apart, self.missed);
                     facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
                     facts.after.prompt_segments = facts.after.new_segments;
                     facts.after.prompt_until_ns = at.now + facts.rtt_min_ns / 2;

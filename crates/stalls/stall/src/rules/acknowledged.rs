@@ -10,6 +10,8 @@ use crate::flow::facts::{Answered, Closed, Facts};
 use crate::flow::round_trip::is_delayed_ack;
 use crate::vantage::{View, ms};
 
+/// Up to so many repeats are a probe and the timer's.
+const FEW_REPEATS: u64 = 3;
 /// Most stacks hold an acknowledgement back no longer than this; RFC 1122 allows half a second.
 const LONGEST_HELD_NS: u64 = 200 * NS_PER_MS;
 
@@ -20,7 +22,7 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     if gap.retransmitted_acked.count() == 0 || gap.retransmitted.count() > 0 {
         return None;
     }
-    let first_ns = gap.first_acked_ns.unwrap_or(facts.end_ns);
+    let first_ns = gap.first_acked_ns;
     let is_late =
         !facts.peer_spoke() && is_late_repeat(facts, first_ns) && context.view != View::Sender;
     if is_late && acks_lost(facts, context) >= DUPACK_THRESHOLD {
@@ -68,18 +70,25 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     // does not show that the acknowledgement was lost.
     // It may have waited in a queue in front of the capture: one that has room for longer than
     // a timer takes is not known to stand there.
-    let waited_ns = first_ns.saturating_sub(facts.start_ns);
+    // Of a few, the first may be a probe, and the last the timer's. A sender that goes back to a
+    // loss sends copies for as long as its flight lasts.
+    let repeat_ns = match gap.retransmitted_acked.count() {
+        ..=FEW_REPEATS => gap.last_acked_ns,
+        _ => first_ns,
+    };
+    let waited_ns = repeat_ns.saturating_sub(facts.start_ns);
     let had_time = waited_ns > facts.sender_rtt_ns.saturating_mul(2);
     let by_timer = had_time && waited_ns >= facts.rto_ns / 10 * 8;
+    // What the receiver said again ended the stop; the sender may have had no more to send.
+    let end = Some(gap.acked_answer).filter(|&(_, packet)| packet > 0);
     if !by_timer && !known.never {
-        // A sender that goes back to a loss sends copies for as long as its flight lasts. One that
-        // waited, and then repeats what it does not know, lacked what was sent to it.
+        // One that waited, and then repeats what it does not know, lacked what was sent to it.
         let has_waited = had_time && known.is_lacking() && facts.closed == Closed::NewData;
         if !has_waited {
             return Some(Finding::idle());
         }
         let finding = Finding::new(Cause::AckLoss, Confidence::Low, text);
-        return Some(finding.shown_by(packets));
+        return Some(finding.until(end).shown_by(packets));
     }
     if known.missed >= DUPACK_THRESHOLD {
         let text = format!(
@@ -107,8 +116,7 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         _ => Confidence::Medium,
     };
     let finding = Finding::new(Cause::AckLoss, confidence, text);
-    // What the receiver said again ended the stop; the sender may have had no more to send.
-    let finding = finding.until(Some(gap.acked_answer).filter(|&(_, packet)| packet > 0));
+    let finding = finding.until(end);
     Some(finding.shown_by(gap.retransmitted_acked.iter()))
 }
 

@@ -14,6 +14,8 @@ const ANSWER_NS: u64 = 50 * NS_PER_MS;
 /// A response that takes less time than this is not reported as a wait.
 const WAIT_LEAST_NS: u64 = 100 * NS_PER_MS;
 
+/// From so many packets on, a loss of all at once is no loss of single ones.
+const WHOLE_FLIGHT: u16 = 8;
 /// Messages up to so many bytes may be keep-alives, keys and reports.
 const SMALL_MESSAGE_BYTES: u64 = 128;
 /// Smallest size of a full segment (RFC 9293, 3.7.1).
@@ -298,8 +300,16 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         };
         return Some(Finding::new(cause, Confidence::Low, text));
     }
-    if facts.peer_spoke() {
-        return None; // the data answers the other side's, at whatever time
+    if let Some(missed @ WHOLE_FLIGHT..) = facts.missed {
+        let text = format!(
+            "by the numbers of its packets the sender sent {missed} more in these {}, none of which \
+             came here",
+            ms(waited_ns)
+        );
+        return Some(Finding::new(Cause::SilentPath, Confidence::Medium, text));
+    }
+    if facts.peer_spoke() || facts.missed == Some(0) {
+        return None; // it answers the other side's, at whatever time, or sent nothing meanwhile
     }
     let alone = is_alone(facts);
     let is_full = facts.last_data_bytes >= facts.mss_bytes.max(MSS_LEAST_BYTES);

@@ -112,7 +112,10 @@ fn policer(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     let sent = loss_stats.passed_bytes + loss_stats.lost_bytes;
     let is_heavy = loss_stats.lost_bytes * 10 >= sent && sent > 0;
     let steady = loss_stats.passed.count >= 2 && loss_stats.passed.variation() <= 0.15;
-    if !is_heavy || !steady || !has_no_queue(loss_stats) || !are_losses(flow, loss_stats) {
+    let once =
+        loss_stats.passed.count >= 1 && loss_stats.holes >= 8 && loss_stats.lost_bytes * 5 >= sent;
+    if !is_heavy || !(steady || once) || !has_no_queue(loss_stats) || !are_losses(flow, loss_stats)
+    {
         return None;
     }
     let rate_bps = (loss_stats.passed.mean() * 8.0) as u64;
@@ -123,7 +126,11 @@ fn policer(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     }
     Some(Origin {
         cause: Cause::Policer,
-        confidence: Confidence::High,
+        confidence: if steady {
+            Confidence::High
+        } else {
+            Confidence::Low
+        },
         explanation: format!(
             "in {} bursts of loss {} passed each time, the rest was dropped, and no \
              queue built up before",

@@ -55,7 +55,8 @@ pub(crate) fn stalls(flow: &Flow, context: &Context<'_>) -> (Vec<Stall>, Idle) {
     let (mut all, idle) = pauses(flow.stalls(), context);
     if !context.is_filtered {
         all.extend(phases::stalls(flow, context));
-        all.extend(losses::stall(flow, context));
+        let slow = losses::stall(flow, context);
+        all.extend(slow.filter(|slow| !all.iter().any(|stall| is_most_of(stall, slow))));
     }
     all.sort_by_key(|stall| (stall.start_ns, stall.duration_ns, stall.cause));
     (all, idle)
@@ -82,6 +83,15 @@ pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idl
     }
     merge(&mut all, context.flow.rtt_ns().unwrap_or(0));
     (all, idle)
+}
+
+/// Returns whether a stop is three quarters of a slow time or more: then nothing else was slow.
+fn is_most_of(stop: &Stall, slow: &Stall) -> bool {
+    let end_ns = |stall: &Stall| stall.start_ns + stall.duration_ns;
+    let shared_ns = end_ns(stop)
+        .min(end_ns(slow))
+        .saturating_sub(stop.start_ns.max(slow.start_ns));
+    stop.kind == StallKind::Silence && shared_ns >= slow.duration_ns / 4 * 3
 }
 
 /// The judgement of a pause.

@@ -190,8 +190,11 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
         return Some(finding.shown_by(packets));
     }
-    // Three timeouts, each twice as long as the one before, take seven times the first.
-    if facts.sacked_bytes > 0 && waited_ns >= facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(6) {
+    // Three timeouts, each twice as long as the one before, take seven times the first; of three,
+    // two did not come here.
+    let is_long = waited_ns >= facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(6);
+    let is_third = retransmitted.missed.is_some_and(|missed| missed >= 2);
+    if facts.sacked_bytes > 0 && (is_long || is_third) {
         let text = format!(
             "a hole was filled only after {}, when three timeouts or more had passed: their \
              repairs were lost before the capture",
