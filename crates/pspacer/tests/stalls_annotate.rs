@@ -305,6 +305,48 @@ fn a_pcapng_keeps_everything_else_to_the_byte() {
     }
 }
 
+/// A second run replaces the comments of the first, and keeps all others.
+#[test]
+fn a_copy_of_a_copy_has_each_comment_once() {
+    let folder = Folder::new("annotate-again");
+    for bytes in [transfer(), pcapng(&transfer(), true)] {
+        let file = folder.file("a", &bytes);
+        let (first, second) = (folder.0.join("1.pcapng"), folder.0.join("2.pcapng"));
+        let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
+        assert!(
+            pspacer(&["stalls", &file, "--annotate", first])
+                .status
+                .success()
+        );
+        assert!(
+            pspacer(&["stalls", first, "--annotate", second])
+                .status
+                .success()
+        );
+        let first = fs::read(first).unwrap();
+        assert!(
+            blocks(&first)
+                .iter()
+                .any(|b| b.is_packet() && !ours(b).is_empty())
+        );
+        assert!(first == fs::read(second).unwrap(), "nothing changes");
+        // Where nothing is found any more, the earlier comments go and the rest stays.
+        let third = folder.0.join("3.pcapng");
+        let third = third.to_str().unwrap();
+        let copy = folder.file("b", &first);
+        let none = ["stalls", &copy, "--min-duration", "60s", "--annotate", third];
+        assert!(pspacer(&none).status.success());
+        let third = fs::read(third).unwrap();
+        let comments = |bytes: &[u8], mine: bool| {
+            let all = blocks(bytes).into_iter().filter(Block::is_packet);
+            let all: Vec<_> = all.flat_map(|b| b.comments()).collect();
+            all.iter().filter(|c| (*c == "mine") == mine).count()
+        };
+        assert_eq!(comments(&third, false), 0);
+        assert_eq!(comments(&third, true), comments(&first, true));
+    }
+}
+
 #[test]
 fn a_capture_cut_short_keeps_its_rest() {
     let folder = Folder::new("annotate-cut");
@@ -338,6 +380,8 @@ fn what_cannot_be_written_changes_nothing() {
         ),
     ] {
         refuses(&[&["stalls"], arguments].concat(), expected);
+        let usage = "Usage: pspacer stalls [OPTIONS] <FILE>...";
+        refuses(&[&["stalls"], arguments].concat(), usage);
     }
     let nowhere = folder.0.join("no/such/folder/out.pcapng");
     let out = pspacer(&["stalls", &file, "--annotate", nowhere.to_str().unwrap()]);
@@ -435,6 +479,24 @@ fn tshark_filters_by_cause() {
             "{name}: {shown}"
         );
         assert_eq!(tshark(&["-Y", "psp.cause == \"policer\""]), "");
+        // The advice has a place of its own.
+        let told = [
+            "-Y",
+            "psp.advice",
+            "-T",
+            "fields",
+            "-e",
+            "psp.advice",
+            "-e",
+            "psp.text",
+        ];
+        let told = tshark(&told);
+        assert_eq!(
+            told.matches("Look at the receiving application").count(),
+            1,
+            "{told}"
+        );
+        assert!(!told.contains('→'), "{told}");
         let longer = tshark(&["-Y", "psp.duration_s > 0.4 && psp.start_s < 1"]);
         assert_eq!(longer.lines().count(), numbers.len(), "{name}: {longer}");
     }

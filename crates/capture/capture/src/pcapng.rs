@@ -79,14 +79,33 @@ impl Clock {
     }
 }
 
-/// A packet and the options after it, or the error in it.
-type Timed<'a> = Result<(Frame<'a>, &'a [u8]), String>;
+/// A packet and the options after it; `None` if its interface is not described.
+type Timed<'a> = Option<(Frame<'a>, &'a [u8])>;
 
 #[derive(Debug)]
 struct TimedInterface {
     number: u32,
     link: Option<Link>,
     clock: Clock,
+}
+
+/// Numbers of packets that no [`Frame`] can be made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    /// Packets without a timestamp.
+    pub(crate) timeless: u64,
+    /// Packets of an interface that the section does not describe.
+    pub(crate) no_interface: u64,
+}
+
+impl Skipped {
+    /// Returns what was skipped since `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            timeless: self.timeless.saturating_sub(before.timeless),
+            no_interface: self.no_interface.saturating_sub(before.no_interface),
+        }
+    }
 }
 
 /// State of a file that is being read.
@@ -96,8 +115,8 @@ pub(crate) struct PcapNg {
     section: Vec<TimedInterface>,
     /// Interfaces of all sections.
     pub(crate) interfaces: Vec<Interface>,
-    /// Packets without a timestamp, which are skipped.
-    pub(crate) timeless: u64,
+    /// Packets that were skipped.
+    pub(crate) skipped: Skipped,
 }
 
 impl PcapNg {
@@ -120,10 +139,18 @@ impl PcapNg {
             let length = bytes.len();
             let body = &bytes[8..length - 4];
             let frame = match self.word(bytes, 0) {
-                Some(ENHANCED_PACKET) => Some(self.enhanced(body).map_err(malformed)?),
-                Some(OBSOLETE_PACKET) => Some(self.obsolete(body).map_err(malformed)?),
+                Some(kind @ (ENHANCED_PACKET | OBSOLETE_PACKET)) => {
+                    let frame = if kind == ENHANCED_PACKET {
+                        self.enhanced(body)
+                    } else {
+                        self.obsolete(body)
+                    };
+                    let frame = frame.map_err(malformed)?;
+                    self.skipped.no_interface += u64::from(frame.is_none());
+                    frame
+                }
                 Some(SIMPLE_PACKET) => {
-                    self.timeless += 1;
+                    self.skipped.timeless += 1;
                     None
                 }
                 Some(SECTION) => {
@@ -218,23 +245,23 @@ impl PcapNg {
         }
     }
 
-    fn enhanced<'a>(&self, body: &'a [u8]) -> Result<Frame<'a>, String> {
+    fn enhanced<'a>(&self, body: &'a [u8]) -> Result<Option<Frame<'a>>, String> {
         let broken = || "a broken enhanced packet".to_owned();
         let interface = self.word(body, 0).ok_or_else(broken)?;
-        let (frame, options) = self.timed(interface, &body[4..]).ok_or_else(broken)??;
-        Ok(Frame {
+        let timed = self.timed(interface, &body[4..]).ok_or_else(broken)?;
+        Ok(timed.map(|(frame, options)| Frame {
             host_direction: self.host_direction(options),
             ..frame
-        })
+        }))
     }
 
     /// Reads the packet block of early pcapng files, which has an interface number of 16 bits.
-    fn obsolete<'a>(&self, body: &'a [u8]) -> Result<Frame<'a>, String> {
+    fn obsolete<'a>(&self, body: &'a [u8]) -> Result<Option<Frame<'a>>, String> {
         let broken = || "a broken packet block".to_owned();
         let interface = self.half(body, 0).ok_or_else(broken)?;
         let rest = body.get(4..).ok_or_else(broken)?;
-        let (frame, _) = self.timed(interface.into(), rest).ok_or_else(broken)??;
-        Ok(frame)
+        let timed = self.timed(interface.into(), rest).ok_or_else(broken)?;
+        Ok(timed.map(|(frame, _)| frame))
     }
 
     /// Reads the fields that both types of packet blocks have: time, lengths and bytes, and
@@ -251,8 +278,7 @@ impl PcapNg {
         let bytes = rest.get(..captured as usize)?;
         let options = rest.get((captured as usize).next_multiple_of(4)..);
         let Some(known) = self.section.get(interface as usize) else {
-            let what = format!("a packet of interface {interface}, which is not described");
-            return Some(Err(what));
+            return Some(None);
         };
         let frame = Frame {
             time: known.clock.time((u64::from(high) << 32) | u64::from(low)),
@@ -262,7 +288,7 @@ impl PcapNg {
             packet_bytes: packet_bytes.max(captured),
             bytes,
         };
-        Some(Ok((frame, options.unwrap_or_default())))
+        Some(Some((frame, options.unwrap_or_default())))
     }
 
     /// Returns the direction that a packet's options state.

@@ -24,8 +24,9 @@ use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
 use crate::frame::Interface;
 use crate::headers::Other;
-use crate::link::Link;
+use crate::link::{self, Link};
 use crate::packets::Packets;
+use crate::pcapng::Skipped;
 use crate::segment::Segment;
 
 /// A capture that can be opened again.
@@ -78,6 +79,10 @@ pub struct Counts {
     pub unknown_link_numbers: Vec<i32>,
     /// Packets without a timestamp (pcapng's simple packets).
     pub timeless: u64,
+    /// Packets of an interface that the file does not describe.
+    pub no_interface: u64,
+    /// Packets that are encrypted below TCP (IEEE 802.11, CAPWAP, ESP).
+    pub encrypted: u64,
     /// Segments whose options are broken or cut by the snap length.
     pub options_cut: u64,
     /// Packets that the snap length cut before the end of the TCP header.
@@ -100,7 +105,7 @@ struct Reading<'a> {
     /// Index of the file. It orders packets of equal timestamps.
     place: usize,
     packets: Packets<Box<dyn Read + 'a>>,
-    timeless: u64,
+    skipped: Skipped,
     head: Head,
 }
 
@@ -108,8 +113,8 @@ struct Reading<'a> {
 #[derive(Clone, Copy)]
 struct Head {
     time_ns: u64,
-    /// Packets without a timestamp before this one. They take numbers too.
-    passed: u64,
+    /// Packets that were skipped before this one. They take numbers too.
+    passed: Skipped,
     outcome: Result<(Segment, bool), Other>,
 }
 
@@ -148,7 +153,7 @@ impl Shared {
             let is_wanted = choice.is_all() || choice.takes(&frame, time_ns, start_ns);
             Head {
                 time_ns,
-                passed: 0,
+                passed: Skipped::default(),
                 outcome: if is_wanted {
                     dissect(&frame, all)
                 } else {
@@ -162,8 +167,8 @@ impl Shared {
     #[inline]
     fn advance(&mut self, reading: &mut Reading<'_>) -> bool {
         let next = self.head(&mut reading.packets);
-        let timeless = reading.packets.timeless();
-        let passed = timeless - std::mem::replace(&mut reading.timeless, timeless);
+        let skipped = reading.packets.skipped();
+        let passed = skipped.since(std::mem::replace(&mut reading.skipped, skipped));
         match next {
             Ok(Some(head)) => {
                 self.counts.backwards += u64::from(head.time_ns < reading.head.time_ns);
@@ -191,9 +196,10 @@ impl Shared {
         self.interfaces.extend_from_slice(interfaces);
     }
 
-    fn pass(&mut self, timeless: u64) {
-        self.counts.packets += timeless;
-        self.counts.timeless += timeless;
+    fn pass(&mut self, skipped: Skipped) {
+        self.counts.packets += skipped.timeless + skipped.no_interface;
+        self.counts.timeless += skipped.timeless;
+        self.counts.no_interface += skipped.no_interface;
     }
 
     #[inline]
@@ -213,6 +219,7 @@ impl Shared {
                 counts.quic += 1;
                 &mut counts.not_tcp
             }
+            Err(Other::Encrypted) => &mut counts.encrypted,
             Err(Other::LaterFragment) => &mut counts.later_fragments,
             Err(Other::Cut) => &mut counts.cut,
             Err(Other::Malformed) => &mut counts.malformed,
@@ -271,10 +278,10 @@ impl<'a> Segments<'a> {
             name: source.name,
             place,
             packets,
-            timeless: 0,
+            skipped: Skipped::default(),
             head: Head {
                 time_ns: 0,
-                passed: 0,
+                passed: Skipped::default(),
                 outcome: Err(Other::NotTcp),
             },
         };
@@ -381,8 +388,8 @@ impl Counts {
             names => format!(": {}", names.join(", ")),
         };
         format!(
-            "packets of a link type that is not understood were left out{which}; capture on a \
-             device that gives Ethernet or IP"
+            "packets of a link type that is not understood were left out{which}; expected {}",
+            link::READ
         )
     }
 
@@ -397,6 +404,15 @@ impl Counts {
                 "packets are QUIC: it hides what TCP's headers show, and is not judged",
             ),
             of(self.timeless, "packets without a time were left out"),
+            of(
+                self.no_interface,
+                "packets name an interface that the file does not describe, and were left out",
+            ),
+            of(
+                self.encrypted,
+                "packets are encrypted below TCP (802.11, CAPWAP or ESP) and were left out; \
+                 capture where they are not",
+            ),
             of(
                 self.cut,
                 "packets were cut before the end of what is needed of a TCP header (a longer snap \

@@ -12,4 +12,5 @@ mod captures;
 mod common;
 mod export;
 mod expression;
+mod links;
 mod segments;

@@ -200,6 +200,9 @@ fn analyse(args: &StallsArgs, history_of: Option<usize>) -> Result<CaptureResult
     if found.counts.segments == 0 {
         let why = found.damages.first();
         let mut why = why.map_or(String::new(), |(name, d)| format!("; {name}: {d}"));
+        for note in found.counts.notes() {
+            why += &format!("; {note}");
+        }
         if found.counts.left_out > 0 {
             why += "; --from, --to or --filter leave packets out";
         }

@@ -8,11 +8,13 @@ use units::display::count;
 
 use super::document::{StallConnection, StallRow, stalls_html};
 use super::phrases::{self, words};
-use super::stream::{Sample, Stream};
+use super::stream::{Sample, Shade, Stream};
 use super::time_lost::{SIDES, TimeLost, time_lost};
 use super::two_ends;
 use crate::captures::CaptureResults;
-use crate::{CauseTotal, Connection, Direction, History, HostPairTotal, Side, Stall, What};
+use crate::{
+    CauseTotal, Connection, Direction, History, HostPairTotal, Side, Stall, StallKind, What,
+};
 
 /// Intervals of the throughput curve, if no length is chosen.
 const INTERVALS: u64 = 200;
@@ -226,11 +228,12 @@ fn stream(c: &Connection, history: &History, interval_ns: Option<u64>) -> Stream
     stream.stalls = stalls
         .map(|(i, s)| {
             let begin_s = in_seconds(s.start_ns);
-            (
+            Shade {
                 begin_s,
-                begin_s + in_seconds(s.duration_ns),
-                (i + 1).to_string(),
-            )
+                end_s: begin_s + in_seconds(s.duration_ns),
+                name: (i + 1).to_string(),
+                is_slow: s.kind == StallKind::Slow,
+            }
         })
         .collect();
     stream
