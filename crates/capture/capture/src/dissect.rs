@@ -149,6 +149,7 @@ mod tests {
             host_direction: HostDirection::Unknown,
             packet_bytes: packet_bytes.max(bytes.len()) as u32,
             bytes,
+            options: crate::frame::Options::default(),
         }
     }
 

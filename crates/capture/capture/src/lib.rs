@@ -30,6 +30,7 @@ mod link_headers;
 mod packets;
 mod pcap;
 mod pcapng;
+pub mod process;
 pub mod reader;
 pub mod record;
 pub mod segment;
@@ -38,3 +39,5 @@ pub mod selector;
 pub mod timeline;
 mod tunnels;
 mod wireless;
+
+pub use input::unpacked;

@@ -7,7 +7,7 @@ use std::io::Read;
 use units::time::PS_PER_S;
 
 use crate::error::ReadError;
-use crate::frame::{CaptureTime, Frame, Interface, LARGEST_BLOCK_BYTES};
+use crate::frame::{CaptureTime, Frame, Interface, LARGEST_BLOCK_BYTES, Options};
 use crate::input::Lookahead;
 use crate::link::Link;
 use crate::segment::HostDirection;
@@ -24,7 +24,6 @@ pub(crate) const SIMPLE_PACKET: u32 = 3;
 pub(crate) const ENHANCED_PACKET: u32 = 6;
 pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
 /// Codes of options. `epb_flags` holds the packet's direction in its two lowest bits.
-const END_OF_OPTIONS: u16 = 0;
 const EPB_FLAGS: u16 = 2;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
@@ -79,8 +78,8 @@ impl Clock {
     }
 }
 
-/// A packet and the options after it; `None` if its interface is not described.
-type Timed<'a> = Option<(Frame<'a>, &'a [u8])>;
+/// A packet; `None` if its interface is not described.
+type Timed<'a> = Option<Frame<'a>>;
 
 #[derive(Debug)]
 struct TimedInterface {
@@ -221,15 +220,11 @@ impl PcapNg {
         })
     }
 
-    /// Returns the code and value of the first option, and the options after it. `None` at the
-    /// end of the options, or if an option is longer than its block.
-    #[inline]
-    fn option<'a>(&self, options: &'a [u8]) -> Option<(u16, &'a [u8], &'a [u8])> {
-        let (code, length) = (self.half(options, 0)?, self.half(options, 2)?);
-        let length = usize::from(length);
-        let value = options.get(4..4 + length)?;
-        let rest = options.get(4 + length.next_multiple_of(4)..);
-        (code != END_OF_OPTIONS).then_some((code, value, rest.unwrap_or_default()))
+    fn options<'a>(&self, bytes: &'a [u8]) -> Options<'a> {
+        Options {
+            bytes,
+            big_endian: self.big_endian,
+        }
     }
 
     /// Reads a section header, whose byte order is known already.
@@ -249,8 +244,8 @@ impl PcapNg {
         let broken = || "a broken enhanced packet".to_owned();
         let interface = self.word(body, 0).ok_or_else(broken)?;
         let timed = self.timed(interface, &body[4..]).ok_or_else(broken)?;
-        Ok(timed.map(|(frame, options)| Frame {
-            host_direction: self.host_direction(options),
+        Ok(timed.map(|frame| Frame {
+            host_direction: host_direction(frame.options),
             ..frame
         }))
     }
@@ -261,7 +256,7 @@ impl PcapNg {
         let interface = self.half(body, 0).ok_or_else(broken)?;
         let rest = body.get(4..).ok_or_else(broken)?;
         let timed = self.timed(interface.into(), rest).ok_or_else(broken)?;
-        Ok(timed.map(|(frame, _)| frame))
+        Ok(timed)
     }
 
     /// Reads the fields that both types of packet blocks have: time, lengths and bytes, and
@@ -287,23 +282,9 @@ impl PcapNg {
             host_direction: HostDirection::Unknown,
             packet_bytes: packet_bytes.max(captured),
             bytes,
+            options: self.options(options.unwrap_or_default()),
         };
-        Some(Some((frame, options.unwrap_or_default())))
-    }
-
-    /// Returns the direction that a packet's options state.
-    fn host_direction(&self, mut options: &[u8]) -> HostDirection {
-        while let Some((code, value, rest)) = self.option(options) {
-            if code == EPB_FLAGS {
-                return match self.word(value, 0).map(|flags| flags & 3) {
-                    Some(1) => HostDirection::In,
-                    Some(2) => HostDirection::Out,
-                    _ => HostDirection::Unknown,
-                };
-            }
-            options = rest;
-        }
-        HostDirection::Unknown
+        Some(Some(frame))
     }
 
     /// Returns the length of the next block; sets the byte order at the begin of a section.
@@ -347,9 +328,9 @@ impl PcapNg {
         const FIXED_BYTES: usize = 8;
         let broken = || "a broken interface description".to_owned();
         let link = i32::from(self.half(body, 0).ok_or_else(broken)?);
-        let mut options = body.get(FIXED_BYTES..).ok_or_else(broken)?;
+        let options = body.get(FIXED_BYTES..).ok_or_else(broken)?;
         let (mut name, mut tsresol, mut offset_s) = (&[][..], TSRESOL_DEFAULT, 0);
-        while let Some((code, value, rest)) = self.option(options) {
+        for (code, value) in self.options(options) {
             match (code, value) {
                 (IF_NAME, value) => name = value,
                 (IF_TSRESOL, [first, ..]) => tsresol = *first,
@@ -364,7 +345,6 @@ impl PcapNg {
                 }
                 _ => {}
             }
-            options = rest;
         }
         let clock = Clock::new(tsresol, offset_s)
             .ok_or_else(|| format!("an interface whose if_tsresol is {tsresol:#04x}"))?;
@@ -384,6 +364,20 @@ impl PcapNg {
             clock,
         });
         Ok(())
+    }
+}
+
+/// Returns the direction that a packet's options state.
+fn host_direction(mut options: Options<'_>) -> HostDirection {
+    let flags = options.find(|(code, _)| *code == EPB_FLAGS);
+    let low = flags.and_then(|(_, value)| {
+        let word: [u8; 4] = *value.first_chunk()?;
+        Some(if options.big_endian { word[3] } else { word[0] })
+    });
+    match low.map(|low| low & 3) {
+        Some(1) => HostDirection::In,
+        Some(2) => HostDirection::Out,
+        _ => HostDirection::Unknown,
     }
 }
 

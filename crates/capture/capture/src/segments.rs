@@ -22,11 +22,12 @@ use crate::choice::Choice;
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
-use crate::frame::Interface;
+use crate::frame::{Interface, Options};
 use crate::headers::Other;
 use crate::link::{self, Link};
 use crate::packets::Packets;
 use crate::pcapng::Skipped;
+use crate::process::{Process, Processes};
 use crate::segment::Segment;
 
 /// A capture that can be opened again.
@@ -125,6 +126,7 @@ struct Shared {
     /// Time of the first packet.
     start_ns: Option<u64>,
     encapsulations: Encapsulations,
+    processes: Processes,
     interfaces: Vec<Interface>,
     counts: Counts,
     damages: Vec<(String, Damage)>,
@@ -146,6 +148,7 @@ impl Shared {
     #[inline]
     fn head<R: Read>(&mut self, packets: &mut Packets<R>) -> Result<Option<Head>, ReadError> {
         let (all, choice) = (&mut self.encapsulations, &self.choice);
+        let processes = &mut self.processes;
         let start_ns = &mut self.start_ns;
         packets.next(|frame| {
             let time_ns = frame.time.ns();
@@ -155,7 +158,11 @@ impl Shared {
                 time_ns,
                 passed: Skipped::default(),
                 outcome: if is_wanted {
-                    dissect(&frame, all)
+                    let found = dissect(&frame, all);
+                    if let (false, Ok((segment, _))) = (frame.options.bytes.is_empty(), &found) {
+                        note_process(processes, frame.options, segment);
+                    }
+                    found
                 } else {
                     Err(Other::LeftOut)
                 },
@@ -226,6 +233,19 @@ impl Shared {
         };
         *counter += 1;
         None
+    }
+}
+
+/// Notes the process that a packet's comments name.
+fn note_process(processes: &mut Processes, options: Options<'_>, segment: &Segment) {
+    const COMMENT: u16 = 1;
+    let mut process = Process::default();
+    let mut is_any = false;
+    for (_, comment) in options.filter(|(code, _)| *code == COMMENT) {
+        is_any |= process.read(comment);
+    }
+    if is_any {
+        processes.note(segment.from, segment.to, process);
     }
 }
 
@@ -355,6 +375,12 @@ impl<'a> Segments<'a> {
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         &self.shared.interfaces
+    }
+
+    /// Returns the processes that comments named so far.
+    #[must_use]
+    pub fn processes(&self) -> &Processes {
+        &self.shared.processes
     }
 
     /// Returns the VLANs and tunnels that were found. Call it after the last segment.

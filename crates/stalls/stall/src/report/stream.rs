@@ -206,7 +206,7 @@ impl<'a> Drawing<'a> {
             frame.right,
         );
         let y = Scale::new(Kind::Linear, low, high, frame.bottom, frame.top);
-        self.shades(&frame, &x, last);
+        self.shades(&frame, &x, height > PANEL_HEIGHT);
         let titled = (frame.left, frame.top - 16.0);
         self.canvas.text(titled, Anchor::Start, "label", title);
         let in_units = Scale::new(Kind::Linear, low / size, high / size, 0.0, 1.0);
@@ -240,9 +240,9 @@ impl<'a> Drawing<'a> {
 
     /// Shades the stalls, slow phases below the others, and writes their names below the first
     /// panel's title: of the shorter ones first, because a longer one can be named elsewhere.
-    fn shades(&mut self, frame: &Frame, x: &Scale, last: bool) {
+    fn shades(&mut self, frame: &Frame, x: &Scale, is_first: bool) {
         let stalls = self.stream.stalls.iter();
-        let (range, is_first) = (self.range_s, !last && self.top < 400.0 + SEQUENCE_HEIGHT);
+        let range = self.range_s;
         let mut shades: Vec<_> = stalls
             .filter(|s| s.end_s >= range.0 && s.begin_s <= range.1)
             .map(|s| {
