@@ -61,7 +61,7 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
     match command {
         Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
         Command::Stalls(args) => match args.fault() {
-            Some(fault) => whole().error(ErrorKind::ArgumentConflict, fault).exit(),
+            Some(fault) => misused(whole(), "stalls", fault).exit(),
             None => stalls::main(args).map(flowed),
         },
         Command::Host(command) => {
@@ -105,6 +105,17 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Returns clap's error for arguments of a subcommand that contradict each other, with the
+/// subcommand's own usage.
+fn misused(mut whole: clap::Command, subcommand: &str, fault: String) -> clap::Error {
+    whole.build();
+    let command = match whole.find_subcommand_mut(subcommand) {
+        Some(found) => found,
+        None => &mut whole,
+    };
+    command.error(ErrorKind::ArgumentConflict, fault)
 }
 
 /// Returns the exit status of a subcommand that failed.

@@ -390,6 +390,17 @@ fn damage_is_reported_with_its_place() {
             "{error}"
         );
     }
+    // Nothing but packets of a link type that is not read: PPP.
+    let mut foreign = whole.clone();
+    foreign[20] = 9;
+    let out = stalls(&[&folder.file("ppp", &foreign)]);
+    assert_eq!(out.status.code(), Some(1));
+    let error = text(&out.stderr);
+    let expected = "left out: 9 (PPP); expected Ethernet (1), IP (101)";
+    assert!(
+        error.contains("no TCP segment among") && error.contains(expected),
+        "{error}"
+    );
     let none = stalls(&["/nowhere.pcap"]);
     assert!(text(&none.stderr).contains("/nowhere.pcap: cannot read at byte 0"));
 }

@@ -305,6 +305,109 @@ fn a_pcapng_keeps_everything_else_to_the_byte() {
     }
 }
 
+/// A second run replaces the comments of the first, and keeps all others.
+#[test]
+fn a_copy_of_a_copy_has_each_comment_once() {
+    let folder = Folder::new("annotate-again");
+    for bytes in [transfer(), pcapng(&transfer(), true)] {
+        let file = folder.file("a", &bytes);
+        let (first, second) = (folder.0.join("1.pcapng"), folder.0.join("2.pcapng"));
+        let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
+        assert!(
+            pspacer(&["stalls", &file, "--annotate", first])
+                .status
+                .success()
+        );
+        assert!(
+            pspacer(&["stalls", first, "--annotate", second])
+                .status
+                .success()
+        );
+        let first = fs::read(first).unwrap();
+        assert!(
+            blocks(&first)
+                .iter()
+                .any(|b| b.is_packet() && !ours(b).is_empty())
+        );
+        assert!(first == fs::read(second).unwrap(), "nothing changes");
+        // Where nothing is found any more, the earlier comments go and the rest stays.
+        let third = folder.0.join("3.pcapng");
+        let third = third.to_str().unwrap();
+        let copy = folder.file("b", &first);
+        let none = [
+            "stalls",
+            &copy,
+            "--min-duration",
+            "60s",
+            "--annotate",
+            third,
+        ];
+        assert!(pspacer(&none).status.success());
+        let third = fs::read(third).unwrap();
+        let comments = |bytes: &[u8], mine: bool| {
+            let all = blocks(bytes).into_iter().filter(Block::is_packet);
+            let all: Vec<_> = all.flat_map(|b| b.comments()).collect();
+            all.iter().filter(|c| (*c == "mine") == mine).count()
+        };
+        assert_eq!(comments(&third, false), 0);
+        assert_eq!(comments(&third, true), comments(&first, true));
+    }
+}
+
+/// Comments as ptcpdump writes them name the process and its container.
+#[test]
+fn comments_of_ptcpdump_name_the_process() {
+    let folder = Folder::new("stalls-process");
+    let file = folder.file("a.pcapng", &pcapng(&transfer(), false));
+    let mut copy = fs::read(&file).unwrap();
+    // In place of the comment "mine" of a packet in the first section.
+    let block = blocks(&copy).into_iter();
+    let mut at = 0;
+    let mut out = Vec::new();
+    for block in block {
+        let end = at + block.bytes.len();
+        let is_first = block.is_packet() && block.comments() == ["mine"] && !block.big_endian;
+        if is_first {
+            let comment = b"PID: 42\nCmd: /usr/bin/curl\nArgs: curl a\nContainerName: web\n\
+                            ContainerId: 36f0310403b1d9028334\nPodName: front\nPodNamespace: shop";
+            let fixed = 28 + block.word(20).next_multiple_of(4);
+            let mut body = block.bytes[8..fixed].to_vec();
+            body.extend([1, 0]);
+            body.extend((comment.len() as u16).to_le_bytes());
+            body.extend(comment);
+            body.resize(body.len().next_multiple_of(4), 0);
+            body.extend([0; 4]);
+            let length = (body.len() as u32 + 12).to_le_bytes();
+            out.extend([&6u32.to_le_bytes()[..], &length, &body, &length].concat());
+        } else {
+            out.extend(&copy[at..end]);
+        }
+        at = end;
+    }
+    // The lengths of the sections are not known any more: -1.
+    copy = out;
+    let mut at = 0;
+    for block in blocks(&copy) {
+        if block.kind == 0x0a0d_0d0a {
+            copy[at + 16..at + 24].fill(0xff);
+        }
+        at += block.bytes.len();
+    }
+    let file = folder.file("b.pcapng", &copy);
+    let out = pspacer(&["stalls", &file]);
+    let shown = text(&out.stdout);
+    let expected = "process /usr/bin/curl (pid 42), container web (36f0310403b1), pod shop/front";
+    assert!(shown.contains(expected), "{shown}{}", text(&out.stderr));
+    let found = pspacer(&["stalls", &file, "--json"]);
+    let found: Value = serde_json::from_slice(&found.stdout).unwrap();
+    let process = &found["connections"][0]["processes"][0];
+    assert_eq!(
+        (&process["pid"], &process["container"]),
+        (&42.into(), &"web".into())
+    );
+    assert_eq!(process["arguments"], "curl a");
+}
+
 #[test]
 fn a_capture_cut_short_keeps_its_rest() {
     let folder = Folder::new("annotate-cut");
@@ -338,6 +441,8 @@ fn what_cannot_be_written_changes_nothing() {
         ),
     ] {
         refuses(&[&["stalls"], arguments].concat(), expected);
+        let usage = "Usage: pspacer stalls [OPTIONS] <FILE>...";
+        refuses(&[&["stalls"], arguments].concat(), usage);
     }
     let nowhere = folder.0.join("no/such/folder/out.pcapng");
     let out = pspacer(&["stalls", &file, "--annotate", nowhere.to_str().unwrap()]);
@@ -435,6 +540,24 @@ fn tshark_filters_by_cause() {
             "{name}: {shown}"
         );
         assert_eq!(tshark(&["-Y", "psp.cause == \"policer\""]), "");
+        // The advice has a place of its own.
+        let told = [
+            "-Y",
+            "psp.advice",
+            "-T",
+            "fields",
+            "-e",
+            "psp.advice",
+            "-e",
+            "psp.text",
+        ];
+        let told = tshark(&told);
+        assert_eq!(
+            told.matches("Look at the receiving application").count(),
+            1,
+            "{told}"
+        );
+        assert!(!told.contains('→'), "{told}");
         let longer = tshark(&["-Y", "psp.duration_s > 0.4 && psp.start_s < 1"]);
         assert_eq!(longer.lines().count(), numbers.len(), "{name}: {longer}");
     }

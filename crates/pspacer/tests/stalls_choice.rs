@@ -286,3 +286,63 @@ fn a_capture_from_the_other_end_is_put_beside() {
     let out = pspacer(&["stalls", "-", "--other-end", &far_file]);
     assert_eq!(out.status.code(), Some(2));
 }
+
+/// A qlog is read by its name; what is for captures alone is refused.
+#[test]
+fn a_qlog_is_judged_as_a_capture_is() {
+    let folder = Folder::new("stalls-qlog");
+    let event = |ms: u64, name: &str, number: u64, frames: &str| {
+        format!(
+            "{{\"time\":{ms},\"name\":\"quic:packet_{name}\",\"data\":{{\"header\":\
+             {{\"packet_type\":\"1RTT\",\"packet_number\":{number}}},\"frames\":[{frames}]}}}}\n"
+        )
+    };
+    let stream = "{\"frame_type\":\"stream\",\"stream_id\":0,\"offset\":9,\"length\":1000}";
+    let ack = "{\"frame_type\":\"ack\",\"acked_ranges\":[[0,9]]}";
+    let log = [
+        "{\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n".to_owned(),
+        event(0, "sent", 1, stream),
+        event(1, "sent", 2, "{\"frame_type\":\"data_blocked\"}"),
+        event(20, "received", 1, ack),
+        event(620, "received", 2, "{\"frame_type\":\"max_data\"}"),
+        event(621, "sent", 3, stream),
+    ]
+    .concat();
+    let file = folder.file("a.sqlog", log.as_bytes());
+    let out = pspacer(&["stalls", &file, "--exit-code"]);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    let shown = text(&out.stdout);
+    for expected in [
+        "1 connection of QUIC; 1 stalled, 1 stall",
+        "receiver window closed: the receiver's side; medium confidence",
+        "to the server for 601 ms",
+        "events ",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    let out = pspacer(&["stalls", &file, "--json"]);
+    let found: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(found["format"], "pspacer-stalls-qlog-1");
+    let stall = &found["connections"][0]["stalls"][0];
+    assert_eq!(stall["cause"], "receiver-window-closed");
+    assert_eq!(found["by_cause"][0]["stalls"], 1);
+    for option in ["--report", "--annotate", "--filter", "--flow"] {
+        let value = if option == "--flow" { "1" } else { "tcp" };
+        let expected = format!("{option} is for captures: FILE is a qlog");
+        refuses(&["stalls", &file, option, value], &expected);
+    }
+    let capture = folder.file("a.pcap", b"");
+    refuses(
+        &["stalls", &file, &capture],
+        "qlogs cannot be merged with captures",
+    );
+    let broken = folder.file(
+        "b.qlog",
+        b"{\"traces\":[{\"events\":[\n{\"time\":\"x\"}]}]}",
+    );
+    let out = pspacer(&["stalls", &broken]);
+    assert_eq!(out.status.code(), Some(1));
+    let said = text(&out.stderr);
+    let expected = "b.qlog: line 2: traces[0].events[0].time: expected milliseconds";
+    assert!(said.contains(expected), "{said}");
+}

@@ -38,7 +38,7 @@ macro_rules! plots {
              .line{fill:none;stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}\
              .target{fill:none;stroke-width:1;stroke-dasharray:5 4;opacity:.75}\
              .range{stroke-width:2;stroke-linecap:round;opacity:.55}\
-             .band{stroke:none;opacity:.2}.bar{stroke:none}\
+             .band{stroke:none;opacity:.2}.band.pale{opacity:.09}.bar{stroke:none}\
              .s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}\
              .s4{stroke:var(--c4)}.s5{stroke:var(--c5)}.s6{stroke:var(--c6)}.s7{stroke:var(--c7)}\
              .f0{fill:var(--c0)!important}.f1{fill:var(--c1)!important}.f2{fill:var(--c2)!important}\

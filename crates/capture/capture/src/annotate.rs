@@ -2,8 +2,8 @@
 //! Copies a capture as pcapng, with comments on chosen packets and nothing else changed.
 //!
 //! Of a pcapng file all blocks, options, byte orders and their sequence stay: a comment is one
-//! more `opt_comment` (pcapng, 3.5) behind the options that a packet has. A pcap file becomes
-//! one section with one interface, in the file's byte order, with the same packets, timestamps
+//! more `opt_comment` (pcapng, 3.5) behind the options that a packet has. Comments of an earlier
+//! run, which begin with [`Comments::mark`], are left out. A pcap file becomes one section with one interface, in the file's byte order, with the same packets, timestamps
 //! and resolution.
 
 use std::collections::BTreeMap;
@@ -16,8 +16,15 @@ use crate::packets::foreign;
 use crate::pcap::Pcap;
 use crate::pcapng::{ENHANCED_PACKET, OBSOLETE_PACKET, PcapNg, SECTION, SIMPLE_PACKET};
 
-/// Comments by the number of their packet, from 1: every packet of the file counts.
-pub type Comments = BTreeMap<u64, Vec<String>>;
+/// The comments to add.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comments {
+    /// Comments by the number of their packet, from 1: every packet of the file counts.
+    pub by_packet: BTreeMap<u64, Vec<String>>,
+    /// What every comment of this program begins with, of an earlier run too; empty: no comment of
+    /// the file is replaced.
+    pub mark: &'static str,
+}
 
 /// Code of the option that holds a comment.
 const COMMENT: u16 = 1;
@@ -128,8 +135,8 @@ struct Section {
     /// Offset of its length in the output.
     length_at: u64,
     length: i64,
-    /// Bytes that the copy has more.
-    added: u64,
+    /// Bytes that the copy has more; negative if it has fewer.
+    added: i64,
 }
 
 impl Section {
@@ -138,7 +145,7 @@ impl Section {
         if self.length == NO_LENGTH || self.added == 0 {
             return Ok(());
         }
-        let length = self.length.saturating_add_unsigned(self.added);
+        let length = self.length.saturating_add(self.added);
         let length = if out.big_endian {
             length.to_be_bytes()
         } else {
@@ -199,7 +206,7 @@ fn from_pcapng<R: Read, W: Write + Seek>(
         };
         let length = block.len();
         let kind = format.word(block, 0).unwrap_or(0);
-        let mut texts = None;
+        let (mut texts, mut is_packet) = (None, false);
         match kind {
             SECTION => {
                 if let Some(section) = section.take() {
@@ -214,21 +221,33 @@ fn from_pcapng<R: Read, W: Write + Seek>(
             }
             ENHANCED_PACKET | OBSOLETE_PACKET => {
                 copied.packets += 1;
-                texts = comments.get(&copied.packets);
+                texts = comments.by_packet.get(&copied.packets);
+                is_packet = true;
             }
             SIMPLE_PACKET => copied.packets += 1,
             _ => {}
         }
         let body = block.get(8..length - 4).unwrap_or_default();
-        match texts.and_then(|texts| Some((texts, options_end(&format, body)?))) {
-            Some((texts, end)) if length + texts.len() * (COMMENT_BYTES + 8) < MOST_BYTES => {
+        let options = is_packet.then(|| Options::of(&format, body, comments.mark));
+        match options.flatten() {
+            Some(options)
+                if (texts.is_some() || options.has_earlier)
+                    && length + texts.map_or(0, Vec::len) * (COMMENT_BYTES + 8) < MOST_BYTES =>
+            {
                 let before = out.written;
-                let (ahead, behind) = body.split_at(end.at);
-                let options = out.comments(texts);
-                let close: &[u8] = if end.is_first { &[0; 4] } else { &[] };
-                out.block(kind, &[ahead, &options, close, behind])?;
+                let texts = texts.map_or(&[][..], Vec::as_slice);
+                let added = out.comments(texts);
+                let is_first = options.kept.is_empty() && options.behind.is_empty();
+                let close: &[u8] = if is_first && !added.is_empty() {
+                    &[0; 4]
+                } else {
+                    &[]
+                };
+                let kept = options.kept.concat();
+                out.block(kind, &[options.ahead, &kept, &added, close, options.behind])?;
                 if let Some(section) = &mut section {
-                    section.added += out.written - before - length as u64;
+                    let written = i64::try_from(out.written - before).unwrap_or(i64::MAX);
+                    section.added += written - i64::try_from(length).unwrap_or(0);
                 }
                 copied.comments += texts.len() as u64;
             }
@@ -265,32 +284,50 @@ fn section_length(block: &[u8], big_endian: bool) -> i64 {
     })
 }
 
-/// Where a packet's options end.
-struct OptionsEnd {
-    /// Offset in the body: of the end-of-options mark, or the body's length without one.
-    at: usize,
-    /// Whether there is no option at all, so that the mark is needed too.
-    is_first: bool,
+/// The body of a packet's block, in parts.
+struct Options<'a> {
+    /// What is before the options.
+    ahead: &'a [u8],
+    /// The options to keep, as they are.
+    kept: Vec<&'a [u8]>,
+    /// From the end-of-options mark on; nothing without one.
+    behind: &'a [u8],
+    /// Whether there are comments of an earlier run, which are not kept.
+    has_earlier: bool,
 }
 
-/// Finds where a packet's options end. `None` if they, or the packet, contradict the block's
-/// length.
-fn options_end(format: &PcapNg, body: &[u8]) -> Option<OptionsEnd> {
-    let captured = format.word(body, CAPTURED_AT)? as usize;
-    let begin = PACKET_FIXED + captured.checked_next_multiple_of(4)?;
-    let mut at = begin;
-    loop {
-        let options = body.get(at..)?;
-        if options.is_empty() {
-            let is_first = at == begin;
-            return Some(OptionsEnd { at, is_first });
+impl<'a> Options<'a> {
+    /// Reads a packet's options. `None` if they, or the packet, contradict the block's length.
+    fn of(format: &PcapNg, body: &'a [u8], mark: &str) -> Option<Self> {
+        let captured = format.word(body, CAPTURED_AT)? as usize;
+        let begin = PACKET_FIXED + captured.checked_next_multiple_of(4)?;
+        let mut options = Self {
+            ahead: body.get(..begin)?,
+            kept: Vec::new(),
+            behind: &[],
+            has_earlier: false,
+        };
+        let mut at = begin;
+        loop {
+            let rest = body.get(at..)?;
+            if rest.is_empty() {
+                return Some(options);
+            }
+            let code = format.half(rest, 0)?;
+            if code == 0 {
+                options.behind = rest;
+                return Some(options);
+            }
+            let length = usize::from(format.half(rest, 2)?);
+            let whole = rest.get(..4 + length.next_multiple_of(4))?;
+            let is_own = !mark.is_empty() && whole[4..].starts_with(mark.as_bytes());
+            if code == COMMENT && is_own {
+                options.has_earlier = true;
+            } else {
+                options.kept.push(whole);
+            }
+            at += whole.len();
         }
-        if format.half(options, 0)? == 0 {
-            let is_first = false;
-            return Some(OptionsEnd { at, is_first });
-        }
-        let length = usize::from(format.half(options, 2)?);
-        at += 4 + length.next_multiple_of(4);
     }
 }
 
@@ -327,7 +364,7 @@ fn from_pcap<R: Read, W: Write + Seek>(
     let mut copied = Copied::default();
     loop {
         copied.packets += 1;
-        let texts = comments.get(&copied.packets);
+        let texts = comments.by_packet.get(&copied.packets);
         let written = pcap.next_raw(input, |packet| {
             let time = u64::from(packet.seconds) * second + u64::from(packet.fraction);
             let [high, low] = [time >> 32, time & 0xffff_ffff].map(|half| half as u32);

@@ -96,6 +96,7 @@ mod tests {
             host_direction: crate::segment::HostDirection::Unknown,
             packet_bytes: bytes.len() as u32,
             bytes,
+            options: crate::frame::Options::default(),
         };
         let (kind, place) = super::classify(&frame, &mut Encapsulations::default());
         (kind, place.map(|place| place.key))

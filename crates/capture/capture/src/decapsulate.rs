@@ -4,19 +4,18 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES};
+use units::ethernet::IPV4_HEADER_BYTES;
 
 use crate::encapsulation::Encapsulations;
 use crate::frame::Frame;
 use crate::headers::{Ahead, Endpoints, Ip, Other, Outline, Place, TcpPacket};
-use crate::link::Link;
-use crate::segment::HostDirection;
+use crate::link_headers::{begin, ethernet, llc};
 use crate::tunnels;
+use crate::wireless;
 
 /// Most layers of a packet. No real network has more; a packet with more is hostile.
-const MOST_LAYERS: usize = 12;
+const MOST_LAYERS: usize = 16;
 
-const ETHERNET_BYTES: usize = HEADER_BYTES as usize;
 const IPV4_BYTES: usize = IPV4_HEADER_BYTES as usize;
 const IPV6_BYTES: usize = 40;
 
@@ -33,30 +32,15 @@ pub(crate) fn decapsulate<'a>(
         wire_bytes: frame.packet_bytes,
     };
     let mut host_direction = frame.host_direction;
-    let mut ahead = match frame.link.ok_or(Other::UnknownLink)? {
-        Link::Ethernet => Ahead::Ethernet,
-        Link::RawIp => Ahead::Ip,
-        Link::Loopback => {
-            place.skip(4)?;
-            Ahead::Ip
-        }
-        Link::Cooked {
-            header_bytes,
-            type_at,
-        } => {
-            let header = place.bytes.get(..header_bytes).ok_or(Other::Cut)?;
-            host_direction = cooked_direction(header, type_at);
-            let kind = u16::from_be_bytes([header[type_at], header[type_at + 1]]);
-            place.skip(header_bytes)?;
-            Ahead::EtherType(kind)
-        }
-    };
+    let mut ahead = begin(frame.link, &mut place, &mut host_direction)?;
     let mut encapsulation = 0;
     let mut ip = None;
     for _ in 0..MOST_LAYERS {
         let layer;
         (ahead, layer) = match (ahead, &ip) {
             (Ahead::Ethernet, _) => (ethernet(&mut place)?, None),
+            (Ahead::Wifi { is_padded }, _) => (wireless::data_frame(is_padded, &mut place)?, None),
+            (Ahead::Llc, _) => (llc(&mut place)?, None),
             (Ahead::EtherType(kind), _) => {
                 let is_outermost = outline.ether_type.is_none_or(tunnels::is_vlan) && ip.is_none();
                 if is_outermost {
@@ -104,24 +88,6 @@ pub(crate) fn decapsulate<'a>(
     Err(Other::NotTcp)
 }
 
-/// Returns the direction at the host. Each version of the header stores it in another place.
-fn cooked_direction(header: &[u8], type_at: usize) -> HostDirection {
-    let kind = if type_at == 0 { header[10] } else { header[1] };
-    match kind {
-        0 => HostDirection::In,
-        4 => HostDirection::Out,
-        _ => HostDirection::Unknown,
-    }
-}
-
-#[inline]
-fn ethernet(place: &mut Place<'_>) -> Result<Ahead, Other> {
-    let header = place.head::<ETHERNET_BYTES>()?;
-    let kind = u16::from_be_bytes([header[12], header[13]]);
-    place.skip(ETHERNET_BYTES)?;
-    Ok(Ahead::EtherType(kind))
-}
-
 /// Reads an IP header and its extensions, up to the transport header.
 #[inline]
 fn internet(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
@@ -143,7 +109,7 @@ fn ipv4(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     match u16::from_be_bytes([h[2], h[3]]) {
         0 => {}
         total if usize::from(total) < header_bytes => return Err(Other::Malformed),
-        total => limit(place, total.into()),
+        total => place.limit(total.into()),
     }
     let fragment = u16::from_be_bytes([h[6], h[7]]);
     if fragment & 0x1fff != 0 {
@@ -162,21 +128,11 @@ fn ipv4(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     Ok((ip, h[9]))
 }
 
-/// Limits the packet to the length `wire_bytes` from its IP header. Bytes beyond it are
-/// padding of the Ethernet frame. A length above the one that the file states counts too.
-#[inline]
-fn limit(place: &mut Place<'_>, wire_bytes: u32) {
-    place.wire_bytes = wire_bytes;
-    if place.bytes.len() > wire_bytes as usize {
-        place.bytes = &place.bytes[..wire_bytes as usize];
-    }
-}
-
 fn ipv6(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
     let h = place.head::<IPV6_BYTES>()?;
     let length = u16::from_be_bytes([h[4], h[5]]);
     if length != 0 {
-        limit(place, u32::from(length) + IPV6_BYTES as u32);
+        place.limit(u32::from(length) + IPV6_BYTES as u32);
     }
     let address = |i: usize| {
         let octets: [u8; 16] = h[i..i + 16].try_into().unwrap_or_default();
@@ -214,7 +170,7 @@ fn ipv6(place: &mut Place<'_>) -> Result<(Ip, u8), Other> {
         if next == 0 && length == 0 {
             if let Some(jumbo) = jumbo(&header[..header_bytes.min(header.len())]) {
                 // A packet is at most as long as it was on the wire.
-                limit(place, jumbo.min(place.wire_bytes));
+                place.limit(jumbo.min(place.wire_bytes));
             }
         }
         next = header[0];

@@ -149,6 +149,7 @@ mod tests {
             host_direction: HostDirection::Unknown,
             packet_bytes: packet_bytes.max(bytes.len()) as u32,
             bytes,
+            options: crate::frame::Options::default(),
         }
     }
 
@@ -554,7 +555,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_without_panic(
-            link in prop::sample::select(vec![0, 1, 101, 113, 276]),
+            link in prop::sample::select(vec![0, 1, 101, 104, 105, 107, 113, 127, 192, 239, 276]),
             bytes in prop::collection::vec(any::<u8>(), 0..120),
             at in 0usize..120,
             packet_bytes in any::<u32>(),

@@ -32,6 +32,12 @@ pub enum Layer {
     Gtp(IpAddr, IpAddr),
     /// PPPoE, with its session.
     Pppoe(u16),
+    /// Provider backbone bridging (IEEE 802.1ah), with its service.
+    Pbb(u32),
+    /// MikroTik's Ethernet over IP, with its tunnel.
+    Eoip(u16),
+    /// CAPWAP, with its ends.
+    Capwap(IpAddr, IpAddr),
     /// MPLS: labels differ by direction.
     Mpls,
 }
@@ -49,6 +55,9 @@ impl fmt::Display for Layer {
             Self::IpInIp(a, b) => write!(f, "IP in IP {a} - {b}"),
             Self::Gtp(a, b) => write!(f, "GTP {a} - {b}"),
             Self::Pppoe(session) => write!(f, "PPPoE {session}"),
+            Self::Pbb(service) => write!(f, "PBB {service}"),
+            Self::Eoip(tunnel) => write!(f, "EoIP {tunnel}"),
+            Self::Capwap(a, b) => write!(f, "CAPWAP {a} - {b}"),
             Self::Mpls => f.write_str("MPLS"),
         }
     }

@@ -47,6 +47,39 @@ pub(crate) struct Frame<'a> {
     pub(crate) packet_bytes: u32,
     /// The captured bytes.
     pub(crate) bytes: &'a [u8],
+    /// The options that pcapng stores behind the packet.
+    pub(crate) options: Options<'a>,
+}
+
+/// Options of a pcapng block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) big_endian: bool,
+}
+
+impl<'a> Iterator for Options<'a> {
+    /// The code and the value of an option.
+    type Item = (u16, &'a [u8]);
+
+    /// Returns the next option; `None` at the end, or if an option is longer than its block.
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        const END_OF_OPTIONS: u16 = 0;
+        let ([a, b, c, d], _) = self.bytes.split_first_chunk()?;
+        let half = |half: [u8; 2]| {
+            if self.big_endian {
+                u16::from_be_bytes(half)
+            } else {
+                u16::from_le_bytes(half)
+            }
+        };
+        let (code, length) = (half([*a, *b]), usize::from(half([*c, *d])));
+        let value = self.bytes.get(4..4 + length)?;
+        let rest = self.bytes.get(4 + length.next_multiple_of(4)..);
+        self.bytes = rest.unwrap_or_default();
+        (code != END_OF_OPTIONS).then_some((code, value))
+    }
 }
 
 /// An interface at which packets were captured.

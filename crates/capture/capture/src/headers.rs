@@ -15,6 +15,8 @@ pub(crate) enum Other {
     NotTcp,
     /// Its protocol is not TCP but QUIC, by its port and first byte.
     Quic,
+    /// It is encrypted below IP (IEEE 802.11, CAPWAP) or within it (ESP).
+    Encrypted,
     /// It is a fragment without the TCP header.
     LaterFragment,
     /// The snap length cut it before the window field.
@@ -64,6 +66,12 @@ impl Ip {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ahead {
     Ethernet,
+    /// An IEEE 802.11 frame, whose header may be padded to four bytes.
+    Wifi {
+        is_padded: bool,
+    },
+    /// Logical link control (IEEE 802.2).
+    Llc,
     EtherType(u16),
     Ip,
     /// A header inside an IP packet: the protocol's number.
@@ -86,6 +94,16 @@ impl<'a> Place<'a> {
         self.bytes = self.bytes.get(count..).ok_or(Other::Cut)?;
         self.wire_bytes = self.wire_bytes.saturating_sub(count as u32);
         Ok(())
+    }
+
+    /// Limits the packet to the length `wire_bytes` from here. Bytes beyond it are padding of the
+    /// frame. A length above the one that the file states counts too.
+    #[inline]
+    pub(crate) fn limit(&mut self, wire_bytes: u32) {
+        self.wire_bytes = wire_bytes;
+        if self.bytes.len() > wire_bytes as usize {
+            self.bytes = &self.bytes[..wire_bytes as usize];
+        }
     }
 
     /// Returns the next `N` bytes without moving.

@@ -27,9 +27,11 @@ pub mod frame;
 mod headers;
 mod input;
 mod link;
+mod link_headers;
 mod packets;
 mod pcap;
 mod pcapng;
+pub mod process;
 pub mod reader;
 pub mod record;
 pub mod saved;
@@ -38,3 +40,6 @@ pub mod segments;
 pub mod selector;
 pub mod timeline;
 mod tunnels;
+mod wireless;
+
+pub use input::unpacked;

@@ -17,7 +17,24 @@ pub(crate) enum Link {
         header_bytes: usize,
         type_at: usize,
     },
+    /// Frame Relay, with the encapsulation of RFC 2427 or Cisco's.
+    FrameRelay,
+    /// Cisco HDLC: address, control, EtherType.
+    CiscoHdlc,
+    /// IEEE 802.11, without a header of the receiver's radio.
+    Wifi,
+    /// IEEE 802.11 behind a radiotap header.
+    Radiotap,
+    /// A header of per-packet information, and a packet of the link type that it names.
+    Ppi,
+    /// Linux netfilter's log: attributes, one of which is the IP packet.
+    Nflog,
 }
+
+/// The link types that are read, by name, as the notes list them.
+pub(crate) const READ: &str = "Ethernet (1), IP (101), Linux cooked (113, 276), BSD loopback (0, \
+                               108), Frame Relay (107), Cisco HDLC (104), IEEE 802.11 (105, 127, \
+                               192) or NFLOG (239)";
 
 impl Link {
     /// Returns the link type of a number in the file (LINKTYPE_...), if it is supported.
@@ -26,10 +43,16 @@ impl Link {
             1 => Some(Self::Ethernet),
             0 | 108 => Some(Self::Loopback),
             12 | 14 | 101 | 228 | 229 => Some(Self::RawIp),
+            104 => Some(Self::CiscoHdlc),
+            105 => Some(Self::Wifi),
+            107 => Some(Self::FrameRelay),
             113 => Some(Self::Cooked {
                 header_bytes: 16,
                 type_at: 14,
             }),
+            127 => Some(Self::Radiotap),
+            192 => Some(Self::Ppi),
+            239 => Some(Self::Nflog),
             276 => Some(Self::Cooked {
                 header_bytes: 20,
                 type_at: 0,
@@ -43,28 +66,37 @@ impl Link {
         match number {
             6 => "Token Ring",
             7 | 129 => "ARCNET",
-            9 | 50 | 51 | 166 => "PPP",
+            8 => "SLIP",
+            9 | 50 | 51 | 166 | 204 => "PPP",
             10 => "FDDI",
             11 | 100 | 123 => "ATM or SNAP",
-            104 => "Cisco HDLC",
-            105 | 119 | 127 | 163 => "IEEE 802.11",
+            119 | 163 => "IEEE 802.11 with a Prism or AVS header",
+            122 => "IP over Fibre Channel",
             130..=138 | 178..=183 | 194 | 200 | 238 => "Juniper",
+            143 => "DOCSIS",
+            147..=162 => "a private one",
+            187 | 201 | 251 | 254..=256 | 272 => "Bluetooth",
+            189 | 220 | 249 => "USB",
+            195 | 215 | 230 | 283 => "IEEE 802.15.4",
             197 => "ERF",
-            239 => "NFLOG",
+            199 => "IPMB",
+            206 | 227 => "CAN",
+            224 | 225 => "Fibre Channel",
             242 | 247 => "InfiniBand",
+            253 => "netlink",
             _ => "unknown",
         }
     }
 
-    /// Returns the length that a packet of `bytes` would have as an Ethernet frame.
-    pub(crate) fn frame_bytes(self, bytes: u32) -> u32 {
-        let header = match self {
-            Self::Ethernet => return bytes,
-            Self::RawIp => 0,
-            Self::Loopback => 4,
-            Self::Cooked { header_bytes, .. } => u32::try_from(header_bytes).unwrap_or(0),
-        };
-        bytes.saturating_sub(header).saturating_add(HEADER_BYTES)
+    /// Returns the length of the header, where it is the same in all packets.
+    pub(crate) fn header_bytes(self) -> Option<u32> {
+        match self {
+            Self::Ethernet => Some(HEADER_BYTES),
+            Self::RawIp => Some(0),
+            Self::Loopback | Self::CiscoHdlc => Some(4),
+            Self::Cooked { header_bytes, .. } => u32::try_from(header_bytes).ok(),
+            Self::FrameRelay | Self::Wifi | Self::Radiotap | Self::Ppi | Self::Nflog => None,
+        }
     }
 }
 
@@ -73,20 +105,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_as_ethernet_frames() {
+    fn numbers_and_names() {
         for (number, expected) in [
-            (1, 1514),
-            (101, 1528),
-            (108, 1524),
-            (113, 1512),
-            (276, 1508),
+            (1, Some(14)),
+            (101, Some(0)),
+            (104, Some(4)),
+            (108, Some(4)),
+            (113, Some(16)),
+            (127, None),
+            (276, Some(20)),
         ] {
-            assert_eq!(
-                Link::from_number(number).unwrap().frame_bytes(1514),
-                expected
-            );
+            assert_eq!(Link::from_number(number).unwrap().header_bytes(), expected);
         }
-        assert_eq!(Link::from_number(105), None);
-        assert_eq!(Link::name(105), "IEEE 802.11");
+        assert_eq!(Link::from_number(119), None);
+        assert_eq!(Link::name(9), "PPP");
+        assert_eq!(Link::name(9999), "unknown");
+        for number in [0, 1, 101, 104, 105, 107, 108, 113, 127, 192, 239, 276] {
+            assert!(Link::from_number(number).is_some(), "{number}");
+            assert!(READ.contains(&number.to_string()), "{number}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::error::ReadError;
 use crate::frame::{Frame, Interface};
 use crate::input::{Lookahead, unpacked};
 use crate::pcap::Pcap;
-use crate::pcapng::PcapNg;
+use crate::pcapng::{PcapNg, Skipped};
 
 #[derive(Debug)]
 enum Format {
@@ -89,12 +89,11 @@ impl<R: Read> Packets<R> {
         }
     }
 
-    /// Returns the number of packets that [`Self::next`] skipped so far because they have no
-    /// timestamp.
-    pub(crate) fn timeless(&self) -> u64 {
+    /// Returns the numbers of packets that [`Self::next`] skipped so far.
+    pub(crate) fn skipped(&self) -> Skipped {
         match &self.format {
-            Format::Pcap(_) => 0,
-            Format::PcapNg(pcapng) => pcapng.timeless,
+            Format::Pcap(_) => Skipped::default(),
+            Format::PcapNg(pcapng) => pcapng.skipped,
         }
     }
 

@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use crate::error::ReadError;
-use crate::frame::{CaptureTime, Frame, LARGEST_BLOCK_BYTES};
+use crate::frame::{CaptureTime, Frame, LARGEST_BLOCK_BYTES, Options};
 use crate::input::Lookahead;
 use crate::link::Link;
 use crate::segment::HostDirection;
@@ -125,6 +125,7 @@ impl Pcap {
                 host_direction: HostDirection::Unknown,
                 packet_bytes: packet.packet_bytes.max(packet.bytes.len() as u32),
                 bytes: packet.bytes,
+                options: Options::default(),
             })
         })
     }

@@ -7,7 +7,7 @@ use std::io::Read;
 use units::time::PS_PER_S;
 
 use crate::error::ReadError;
-use crate::frame::{CaptureTime, Frame, Interface, LARGEST_BLOCK_BYTES};
+use crate::frame::{CaptureTime, Frame, Interface, LARGEST_BLOCK_BYTES, Options};
 use crate::input::Lookahead;
 use crate::link::Link;
 use crate::segment::HostDirection;
@@ -24,7 +24,6 @@ pub(crate) const SIMPLE_PACKET: u32 = 3;
 pub(crate) const ENHANCED_PACKET: u32 = 6;
 pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
 /// Codes of options. `epb_flags` holds the packet's direction in its two lowest bits.
-const END_OF_OPTIONS: u16 = 0;
 const EPB_FLAGS: u16 = 2;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
@@ -79,14 +78,33 @@ impl Clock {
     }
 }
 
-/// A packet and the options after it, or the error in it.
-type Timed<'a> = Result<(Frame<'a>, &'a [u8]), String>;
+/// A packet; `None` if its interface is not described.
+type Timed<'a> = Option<Frame<'a>>;
 
 #[derive(Debug)]
 struct TimedInterface {
     number: u32,
     link: Option<Link>,
     clock: Clock,
+}
+
+/// Numbers of packets that no [`Frame`] can be made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    /// Packets without a timestamp.
+    pub(crate) timeless: u64,
+    /// Packets of an interface that the section does not describe.
+    pub(crate) no_interface: u64,
+}
+
+impl Skipped {
+    /// Returns what was skipped since `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            timeless: self.timeless.saturating_sub(before.timeless),
+            no_interface: self.no_interface.saturating_sub(before.no_interface),
+        }
+    }
 }
 
 /// State of a file that is being read.
@@ -96,8 +114,8 @@ pub(crate) struct PcapNg {
     section: Vec<TimedInterface>,
     /// Interfaces of all sections.
     pub(crate) interfaces: Vec<Interface>,
-    /// Packets without a timestamp, which are skipped.
-    pub(crate) timeless: u64,
+    /// Packets that were skipped.
+    pub(crate) skipped: Skipped,
 }
 
 impl PcapNg {
@@ -120,10 +138,18 @@ impl PcapNg {
             let length = bytes.len();
             let body = &bytes[8..length - 4];
             let frame = match self.word(bytes, 0) {
-                Some(ENHANCED_PACKET) => Some(self.enhanced(body).map_err(malformed)?),
-                Some(OBSOLETE_PACKET) => Some(self.obsolete(body).map_err(malformed)?),
+                Some(kind @ (ENHANCED_PACKET | OBSOLETE_PACKET)) => {
+                    let frame = if kind == ENHANCED_PACKET {
+                        self.enhanced(body)
+                    } else {
+                        self.obsolete(body)
+                    };
+                    let frame = frame.map_err(malformed)?;
+                    self.skipped.no_interface += u64::from(frame.is_none());
+                    frame
+                }
                 Some(SIMPLE_PACKET) => {
-                    self.timeless += 1;
+                    self.skipped.timeless += 1;
                     None
                 }
                 Some(SECTION) => {
@@ -194,15 +220,11 @@ impl PcapNg {
         })
     }
 
-    /// Returns the code and value of the first option, and the options after it. `None` at the
-    /// end of the options, or if an option is longer than its block.
-    #[inline]
-    fn option<'a>(&self, options: &'a [u8]) -> Option<(u16, &'a [u8], &'a [u8])> {
-        let (code, length) = (self.half(options, 0)?, self.half(options, 2)?);
-        let length = usize::from(length);
-        let value = options.get(4..4 + length)?;
-        let rest = options.get(4 + length.next_multiple_of(4)..);
-        (code != END_OF_OPTIONS).then_some((code, value, rest.unwrap_or_default()))
+    fn options<'a>(&self, bytes: &'a [u8]) -> Options<'a> {
+        Options {
+            bytes,
+            big_endian: self.big_endian,
+        }
     }
 
     /// Reads a section header, whose byte order is known already.
@@ -218,23 +240,23 @@ impl PcapNg {
         }
     }
 
-    fn enhanced<'a>(&self, body: &'a [u8]) -> Result<Frame<'a>, String> {
+    fn enhanced<'a>(&self, body: &'a [u8]) -> Result<Option<Frame<'a>>, String> {
         let broken = || "a broken enhanced packet".to_owned();
         let interface = self.word(body, 0).ok_or_else(broken)?;
-        let (frame, options) = self.timed(interface, &body[4..]).ok_or_else(broken)??;
-        Ok(Frame {
-            host_direction: self.host_direction(options),
+        let timed = self.timed(interface, &body[4..]).ok_or_else(broken)?;
+        Ok(timed.map(|frame| Frame {
+            host_direction: host_direction(frame.options),
             ..frame
-        })
+        }))
     }
 
     /// Reads the packet block of early pcapng files, which has an interface number of 16 bits.
-    fn obsolete<'a>(&self, body: &'a [u8]) -> Result<Frame<'a>, String> {
+    fn obsolete<'a>(&self, body: &'a [u8]) -> Result<Option<Frame<'a>>, String> {
         let broken = || "a broken packet block".to_owned();
         let interface = self.half(body, 0).ok_or_else(broken)?;
         let rest = body.get(4..).ok_or_else(broken)?;
-        let (frame, _) = self.timed(interface.into(), rest).ok_or_else(broken)??;
-        Ok(frame)
+        let timed = self.timed(interface.into(), rest).ok_or_else(broken)?;
+        Ok(timed)
     }
 
     /// Reads the fields that both types of packet blocks have: time, lengths and bytes, and
@@ -251,8 +273,7 @@ impl PcapNg {
         let bytes = rest.get(..captured as usize)?;
         let options = rest.get((captured as usize).next_multiple_of(4)..);
         let Some(known) = self.section.get(interface as usize) else {
-            let what = format!("a packet of interface {interface}, which is not described");
-            return Some(Err(what));
+            return Some(None);
         };
         let frame = Frame {
             time: known.clock.time((u64::from(high) << 32) | u64::from(low)),
@@ -261,23 +282,9 @@ impl PcapNg {
             host_direction: HostDirection::Unknown,
             packet_bytes: packet_bytes.max(captured),
             bytes,
+            options: self.options(options.unwrap_or_default()),
         };
-        Some(Ok((frame, options.unwrap_or_default())))
-    }
-
-    /// Returns the direction that a packet's options state.
-    fn host_direction(&self, mut options: &[u8]) -> HostDirection {
-        while let Some((code, value, rest)) = self.option(options) {
-            if code == EPB_FLAGS {
-                return match self.word(value, 0).map(|flags| flags & 3) {
-                    Some(1) => HostDirection::In,
-                    Some(2) => HostDirection::Out,
-                    _ => HostDirection::Unknown,
-                };
-            }
-            options = rest;
-        }
-        HostDirection::Unknown
+        Some(Some(frame))
     }
 
     /// Returns the length of the next block; sets the byte order at the begin of a section.
@@ -321,9 +328,9 @@ impl PcapNg {
         const FIXED_BYTES: usize = 8;
         let broken = || "a broken interface description".to_owned();
         let link = i32::from(self.half(body, 0).ok_or_else(broken)?);
-        let mut options = body.get(FIXED_BYTES..).ok_or_else(broken)?;
+        let options = body.get(FIXED_BYTES..).ok_or_else(broken)?;
         let (mut name, mut tsresol, mut offset_s) = (&[][..], TSRESOL_DEFAULT, 0);
-        while let Some((code, value, rest)) = self.option(options) {
+        for (code, value) in self.options(options) {
             match (code, value) {
                 (IF_NAME, value) => name = value,
                 (IF_TSRESOL, [first, ..]) => tsresol = *first,
@@ -338,7 +345,6 @@ impl PcapNg {
                 }
                 _ => {}
             }
-            options = rest;
         }
         let clock = Clock::new(tsresol, offset_s)
             .ok_or_else(|| format!("an interface whose if_tsresol is {tsresol:#04x}"))?;
@@ -358,6 +364,20 @@ impl PcapNg {
             clock,
         });
         Ok(())
+    }
+}
+
+/// Returns the direction that a packet's options state.
+fn host_direction(mut options: Options<'_>) -> HostDirection {
+    let flags = options.find(|(code, _)| *code == EPB_FLAGS);
+    let low = flags.and_then(|(_, value)| {
+        let word: [u8; 4] = *value.first_chunk()?;
+        Some(if options.big_endian { word[3] } else { word[0] })
+    });
+    match low.map(|low| low & 3) {
+        Some(1) => HostDirection::In,
+        Some(2) => HostDirection::Out,
+        _ => HostDirection::Unknown,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
 use crate::flows::FlowTable;
 use crate::frame::{Frame, Interface};
+use crate::link_headers::length_as_ethernet;
 use crate::packets::Packets;
 use crate::record::{Fate, NO_FLOW, Record};
 
@@ -28,7 +29,8 @@ pub struct Capture {
     /// Packets whose timestamp is before that of an earlier packet in the file. The reader
     /// sorts them.
     pub out_of_order: u64,
-    /// Packets left out because their link type is not supported.
+    /// Packets left out because their link type is not supported, or because they name an
+    /// interface that the file does not describe.
     pub skipped: u64,
     /// The damage, if the rest of the file could not be used.
     pub damage: Option<Damage>,
@@ -54,6 +56,7 @@ pub fn read_capture<R: Read>(source: R) -> Result<Capture, ReadError> {
             }
         }
     }
+    gathered.capture.skipped += packets.skipped().no_interface;
     gathered.capture.interfaces = packets.interfaces().to_vec();
     gathered.finish()
 }
@@ -68,13 +71,13 @@ struct Gathered {
 
 impl Gathered {
     fn add(&mut self, frame: Frame<'_>) {
-        let Some(link) = frame.link else {
+        if frame.link.is_none() {
             self.capture.skipped += 1;
             return;
-        };
+        }
         let (kind, place) = classify(&frame, &mut self.encapsulations);
         let flow = place.map_or(NO_FLOW, |place| self.flow(place));
-        let frame_bytes = link.frame_bytes(frame.packet_bytes);
+        let frame_bytes = length_as_ethernet(&frame);
         self.capture.records.push(Record {
             start_ps: 0,
             arrive_ps: 0,

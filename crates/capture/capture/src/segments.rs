@@ -22,10 +22,12 @@ use crate::choice::Choice;
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
-use crate::frame::Interface;
+use crate::frame::{Interface, Options};
 use crate::headers::Other;
-use crate::link::Link;
+use crate::link::{self, Link};
 use crate::packets::Packets;
+use crate::pcapng::Skipped;
+use crate::process::{Process, Processes};
 use crate::segment::Segment;
 
 /// A capture that can be opened again.
@@ -78,6 +80,10 @@ pub struct Counts {
     pub unknown_link_numbers: Vec<i32>,
     /// Packets without a timestamp (pcapng's simple packets).
     pub timeless: u64,
+    /// Packets of an interface that the file does not describe.
+    pub no_interface: u64,
+    /// Packets that are encrypted below TCP (IEEE 802.11, CAPWAP, ESP).
+    pub encrypted: u64,
     /// Segments whose options are broken or cut by the snap length.
     pub options_cut: u64,
     /// Packets that the snap length cut before the end of the TCP header.
@@ -100,7 +106,7 @@ struct Reading<'a> {
     /// Index of the file. It orders packets of equal timestamps.
     place: usize,
     packets: Packets<Box<dyn Read + 'a>>,
-    timeless: u64,
+    skipped: Skipped,
     head: Head,
 }
 
@@ -108,8 +114,8 @@ struct Reading<'a> {
 #[derive(Clone, Copy)]
 struct Head {
     time_ns: u64,
-    /// Packets without a timestamp before this one. They take numbers too.
-    passed: u64,
+    /// Packets that were skipped before this one. They take numbers too.
+    passed: Skipped,
     outcome: Result<(Segment, bool), Other>,
 }
 
@@ -120,6 +126,7 @@ struct Shared {
     /// Time of the first packet.
     start_ns: Option<u64>,
     encapsulations: Encapsulations,
+    processes: Processes,
     interfaces: Vec<Interface>,
     counts: Counts,
     damages: Vec<(String, Damage)>,
@@ -141,6 +148,7 @@ impl Shared {
     #[inline]
     fn head<R: Read>(&mut self, packets: &mut Packets<R>) -> Result<Option<Head>, ReadError> {
         let (all, choice) = (&mut self.encapsulations, &self.choice);
+        let processes = &mut self.processes;
         let start_ns = &mut self.start_ns;
         packets.next(|frame| {
             let time_ns = frame.time.ns();
@@ -148,9 +156,13 @@ impl Shared {
             let is_wanted = choice.is_all() || choice.takes(&frame, time_ns, start_ns);
             Head {
                 time_ns,
-                passed: 0,
+                passed: Skipped::default(),
                 outcome: if is_wanted {
-                    dissect(&frame, all)
+                    let found = dissect(&frame, all);
+                    if let (false, Ok((segment, _))) = (frame.options.bytes.is_empty(), &found) {
+                        note_process(processes, frame.options, segment);
+                    }
+                    found
                 } else {
                     Err(Other::LeftOut)
                 },
@@ -162,8 +174,8 @@ impl Shared {
     #[inline]
     fn advance(&mut self, reading: &mut Reading<'_>) -> bool {
         let next = self.head(&mut reading.packets);
-        let timeless = reading.packets.timeless();
-        let passed = timeless - std::mem::replace(&mut reading.timeless, timeless);
+        let skipped = reading.packets.skipped();
+        let passed = skipped.since(std::mem::replace(&mut reading.skipped, skipped));
         match next {
             Ok(Some(head)) => {
                 self.counts.backwards += u64::from(head.time_ns < reading.head.time_ns);
@@ -191,9 +203,10 @@ impl Shared {
         self.interfaces.extend_from_slice(interfaces);
     }
 
-    fn pass(&mut self, timeless: u64) {
-        self.counts.packets += timeless;
-        self.counts.timeless += timeless;
+    fn pass(&mut self, skipped: Skipped) {
+        self.counts.packets += skipped.timeless + skipped.no_interface;
+        self.counts.timeless += skipped.timeless;
+        self.counts.no_interface += skipped.no_interface;
     }
 
     #[inline]
@@ -213,12 +226,26 @@ impl Shared {
                 counts.quic += 1;
                 &mut counts.not_tcp
             }
+            Err(Other::Encrypted) => &mut counts.encrypted,
             Err(Other::LaterFragment) => &mut counts.later_fragments,
             Err(Other::Cut) => &mut counts.cut,
             Err(Other::Malformed) => &mut counts.malformed,
         };
         *counter += 1;
         None
+    }
+}
+
+/// Notes the process that a packet's comments name.
+fn note_process(processes: &mut Processes, options: Options<'_>, segment: &Segment) {
+    const COMMENT: u16 = 1;
+    let mut process = Process::default();
+    let mut is_any = false;
+    for (_, comment) in options.filter(|(code, _)| *code == COMMENT) {
+        is_any |= process.read(comment);
+    }
+    if is_any {
+        processes.note(segment.from, segment.to, process);
     }
 }
 
@@ -271,10 +298,10 @@ impl<'a> Segments<'a> {
             name: source.name,
             place,
             packets,
-            timeless: 0,
+            skipped: Skipped::default(),
             head: Head {
                 time_ns: 0,
-                passed: 0,
+                passed: Skipped::default(),
                 outcome: Err(Other::NotTcp),
             },
         };
@@ -350,6 +377,12 @@ impl<'a> Segments<'a> {
         &self.shared.interfaces
     }
 
+    /// Returns the processes that comments named so far.
+    #[must_use]
+    pub fn processes(&self) -> &Processes {
+        &self.shared.processes
+    }
+
     /// Returns the VLANs and tunnels that were found. Call it after the last segment.
     #[must_use]
     pub fn into_encapsulations(self) -> Encapsulations {
@@ -381,8 +414,8 @@ impl Counts {
             names => format!(": {}", names.join(", ")),
         };
         format!(
-            "packets of a link type that is not understood were left out{which}; capture on a \
-             device that gives Ethernet or IP"
+            "packets of a link type that is not understood were left out{which}; expected {}",
+            link::READ
         )
     }
 
@@ -397,6 +430,15 @@ impl Counts {
                 "packets are QUIC: it hides what TCP's headers show, and is not judged",
             ),
             of(self.timeless, "packets without a time were left out"),
+            of(
+                self.no_interface,
+                "packets name an interface that the file does not describe, and were left out",
+            ),
+            of(
+                self.encrypted,
+                "packets are encrypted below TCP (802.11, CAPWAP or ESP) and were left out; \
+                 capture where they are not",
+            ),
             of(
                 self.cut,
                 "packets were cut before the end of what is needed of a TCP header (a longer snap \

@@ -4,10 +4,17 @@
 
 use crate::encapsulation::Layer;
 use crate::headers::{Ahead, Ip, Other, Place, Step};
+use crate::wireless::tunnelled_data_frame;
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const TRANSPARENT_ETHERNET: u16 = 0x6558;
+/// Provider backbone bridging (IEEE 802.1ah): a service tag before the customer's frame.
+const PROVIDER_BACKBONE: u16 = 0x88e7;
+/// MikroTik's Ethernet over IP, in GRE of version 1.
+const EOIP: u16 = 0x6400;
+/// Port of CAPWAP's data.
+const CAPWAP: u16 = 5247;
 const ERSPAN_2: u16 = 0x88be;
 const ERSPAN_3: u16 = 0x22eb;
 
@@ -45,7 +52,15 @@ pub(crate) fn ether_type(kind: u16, place: &mut Place<'_>) -> Result<Step, Other
             let layer = (vlan != 0).then_some(Layer::Vlan(vlan));
             Ok((Ahead::EtherType(be16(tag[2], tag[3])), layer))
         }
+        // IEEE 802.3: a length, and logical link control behind it.
+        ..=1500 => Ok((Ahead::Llc, None)),
         0x8847 | 0x8848 => mpls(place),
+        PROVIDER_BACKBONE => {
+            let tag = place.head::<4>()?;
+            place.skip(4)?;
+            let layer = Layer::Pbb(be24(&[tag[1], tag[2], tag[3]]));
+            Ok((Ahead::Ethernet, Some(layer)))
+        }
         TRANSPARENT_ETHERNET => Ok((Ahead::Ethernet, None)),
         // PPPoE session: PPP's protocol follows.
         0x8864 => {
@@ -90,6 +105,13 @@ pub(crate) fn protocol(protocol: u8, ip: &Ip, place: &mut Place<'_>) -> Result<S
         4 | 41 => Ok((Ahead::Ip, Some(Layer::IpInIp(low, high)))),
         17 => udp(ip, place),
         47 => gre(ip, place),
+        50 => Err(Other::Encrypted),
+        // Authentication header (RFC 4302): what it authenticates follows.
+        51 => {
+            let h = *place.head::<8>()?;
+            place.skip((usize::from(h[1]) + 2) * 4)?;
+            Ok((Ahead::Protocol(h[0]), None))
+        }
         137 => mpls(place),
         _ => Err(Other::NotTcp),
     }
@@ -100,6 +122,10 @@ fn udp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
     let (from, port) = (be16(header[0], header[1]), be16(header[2], header[3]));
     if from == 443 || port == 443 {
         return Err(quic(place));
+    }
+    if from == CAPWAP || port == CAPWAP {
+        place.skip(8)?;
+        return capwap(ip, place);
     }
     if !matches!(port, 2152 | 4789 | 4790 | 6081 | 6635 | 8472) {
         return Err(Other::NotTcp);
@@ -161,6 +187,9 @@ fn gre(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
         flags & 0x20 != 0,
         flags & 0x10 != 0,
     );
+    if h[1] & 7 == 1 && kind == EOIP {
+        return eoip(place);
+    }
     if routing || h[1] & 7 != 0 {
         return Err(Other::NotTcp);
     }
@@ -182,6 +211,53 @@ fn gre(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
             Ok((Ahead::EtherType(kind), Some(Layer::Gre(low, high))))
         }
     }
+}
+
+/// Parses EoIP: the frame's length, and the tunnel's number in little-endian order. A length of 0
+/// keeps the tunnel alive.
+fn eoip(place: &mut Place<'_>) -> Result<Step, Other> {
+    let h = *place.head::<8>()?;
+    place.skip(8)?;
+    match be16(h[4], h[5]) {
+        0 => Err(Other::NotTcp),
+        length => {
+            place.limit(length.into());
+            let layer = Layer::Eoip(u16::from_le_bytes([h[6], h[7]]));
+            Ok((Ahead::Ethernet, Some(layer)))
+        }
+    }
+}
+
+/// Parses CAPWAP's data (RFC 5415, 4.3): Ethernet or IEEE 802.11 frames.
+fn capwap(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
+    const DTLS: u8 = 1;
+    const WIFI: u8 = 1;
+    let h = *place.head::<8>()?;
+    match h[0] {
+        0 => {}
+        DTLS => return Err(Other::Encrypted),
+        _ => return Err(Other::NotTcp),
+    }
+    let header_bytes = usize::from(h[1] >> 3) * 4;
+    let (binding, is_native) = ((h[2] >> 1) & 0x1f, h[2] & 1 != 0);
+    let (is_fragment, is_keep_alive) = (h[3] & 0x80 != 0, h[3] & 0x08 != 0);
+    if header_bytes < 8 {
+        return Err(Other::Malformed);
+    }
+    if is_keep_alive || is_native && binding != WIFI {
+        return Err(Other::NotTcp);
+    }
+    if is_fragment && be16(h[6], h[7]) >> 3 != 0 {
+        return Err(Other::LaterFragment);
+    }
+    place.skip(header_bytes)?;
+    let (low, high) = ip.ends();
+    let ahead = if is_native {
+        tunnelled_data_frame(place)?
+    } else {
+        Ahead::Ethernet
+    };
+    Ok((ahead, Some(Layer::Capwap(low, high))))
 }
 
 /// Parses a mirrored frame. A frame without a sequence number is of ERSPAN's first version,

@@ -12,5 +12,6 @@ mod captures;
 mod common;
 mod export;
 mod expression;
+mod links;
 mod saved;
 mod segments;

@@ -70,7 +70,7 @@ fn read_packets(from: impl Read) -> Result<Source> {
     }
     if capture.skipped > 0 {
         notes.push(format!(
-            "{} packets of an unknown link type left out",
+            "{} packets of an unknown link type or interface left out",
             capture.skipped
         ));
     }

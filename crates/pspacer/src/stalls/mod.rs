@@ -2,6 +2,7 @@
 //! `pspacer stalls`: tells why transfers stalled, from captures of them.
 
 mod files;
+mod qlogs;
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +28,8 @@ use crate::values;
 pub struct StallsArgs {
     /// Captures (pcap or pcapng, also gzip or zstd packed); of several, such as
     /// those of a rotated capture, the packets are merged in order of time. "-"
-    /// is standard input
+    /// is standard input. Or qlogs of QUIC connections (.qlog, .sqlog), as one
+    /// of their ends wrote them
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Only these connections: conditions and ends as for measure, as in "dst 10.1.0.0/16 port 80"
@@ -98,6 +100,8 @@ impl StallsArgs {
             "--other-end reads the capture twice: expected a file instead of -"
         } else if has_stdin && self.report.is_some() {
             "--report reads the capture twice: expected a file instead of -"
+        } else if let Some(fault) = qlogs::fault(&self.files, &self.of_packets()) {
+            return Some(fault);
         } else if self.annotate.is_some() && (has_stdin || self.files.len() > 1) {
             "--annotate copies one capture: expected one FILE; mergecap merges several"
         } else if self.follow && self.files.len() > 1 {
@@ -109,6 +113,20 @@ impl StallsArgs {
             return checked.err().map(|error| error.to_string());
         };
         Some(fault.to_owned())
+    }
+
+    /// Returns the options that are for captures alone, and whether each was given.
+    fn of_packets(&self) -> [(&'static str, bool); 8] {
+        [
+            ("--flow", !self.flow.is_empty()),
+            ("--from", self.from.is_some()),
+            ("--to", self.to.is_some()),
+            ("--filter", self.filter.is_some()),
+            ("--report", self.report.is_some()),
+            ("--annotate", self.annotate.is_some()),
+            ("--other-end", self.other_end.is_some()),
+            ("--follow", self.follow),
+        ]
     }
 
     fn choice(&self) -> Choice {
@@ -129,6 +147,12 @@ impl StallsArgs {
 pub fn main(args: &StallsArgs) -> Result<bool> {
     if args.follow {
         return followed(args);
+    }
+    if args.files.iter().any(|path| qlogs::is_qlog(path)) {
+        let found = qlogs::read(&args.files, args.min_duration)?;
+        qlogs::print(&found, args.json, args.all, args.top)?;
+        let has_stall = found.connections.iter().any(|c| !c.stalls.is_empty());
+        return Ok(!(args.exit_code && has_stall));
     }
     let mut found = analyse(args, None)?;
     found.most = args.top;
@@ -200,6 +224,9 @@ fn analyse(args: &StallsArgs, history_of: Option<usize>) -> Result<CaptureResult
     if found.counts.segments == 0 {
         let why = found.damages.first();
         let mut why = why.map_or(String::new(), |(name, d)| format!("; {name}: {d}"));
+        for note in found.counts.notes() {
+            why += &format!("; {note}");
+        }
         if found.counts.left_out > 0 {
             why += "; --from, --to or --filter leave packets out";
         }

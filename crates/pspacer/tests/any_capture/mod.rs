@@ -45,11 +45,11 @@ fn segments_of(bytes: &[u8]) -> Vec<Segment> {
 /// A copy with comments has the same segments.
 fn copied(bytes: &[u8], read: &[Segment]) {
     let comment = || vec!["pspacer stall=1.1".to_owned(), String::new()];
-    let comments: Comments = read
-        .iter()
-        .step_by(3)
-        .map(|s| (s.number, comment()))
-        .collect();
+    let commented = read.iter().step_by(3).map(|s| (s.number, comment()));
+    let comments = Comments {
+        by_packet: commented.collect(),
+        mark: "pspacer stall=",
+    };
     let mut out = Cursor::new(Vec::new());
     if annotate(bytes, &mut out, &comments).is_ok() {
         assert!(
@@ -139,6 +139,7 @@ fn analyse(bytes: &[u8], files: usize, history_of: Option<usize>) -> Option<(Ana
     let counts = segments.counts();
     assert!(last <= counts.packets);
     let others = counts.not_tcp + counts.unknown_link + counts.timeless + counts.cut;
+    let others = others + counts.no_interface + counts.encrypted;
     let all = counts.segments + others + counts.malformed + counts.later_fragments;
     assert_eq!(all, counts.packets, "every packet is counted once");
     Some((analyser.finish(), last))

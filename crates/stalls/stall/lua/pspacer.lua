@@ -22,9 +22,12 @@ local fields = {
     duration_s = ProtoField.double("psp.duration_s", "Duration", "Seconds"),
 }
 local text = ProtoField.string("psp.text", "What happened")
+local advice = ProtoField.string("psp.advice", "What to do")
+-- What a comment's line of advice begins with.
+local ARROW = "→ "
 psp.fields = {
     fields.stall, fields.cause, fields.root, fields.side, fields.confidence, fields.kind,
-    fields.direction, fields.start_s, fields.duration_s, text,
+    fields.direction, fields.start_s, fields.duration_s, text, advice,
 }
 
 local comment = Field.new("frame.comment")
@@ -49,7 +52,11 @@ local function show(tree, value)
         end
     end
     for line in rest:gmatch("[^\n]+") do
-        shown:add(text, line)
+        if line:sub(1, #ARROW) == ARROW then
+            shown:add(advice, line:sub(#ARROW + 1))
+        else
+            shown:add(text, line)
+        end
     end
     shown:append_text(", stall " .. (found.stall or "?") .. ": " .. (found.cause or "?"))
 end

@@ -3,6 +3,7 @@
 
 use capture::encapsulation::Encapsulations;
 use capture::error::Damage;
+use capture::process::Processes;
 use capture::segments::{Counts, Segments};
 use capture::selector::Selector;
 
@@ -22,6 +23,8 @@ pub struct CaptureResults {
     pub damages: Vec<(String, Damage)>,
     /// The VLANs and tunnels of the connections.
     pub encapsulations: Encapsulations,
+    /// The processes that comments of packets name.
+    pub processes: Processes,
     /// Names of the files.
     pub files: Vec<String>,
     /// Indices of the wanted connections, the worst first. Sums are over all of them.
@@ -52,6 +55,7 @@ pub fn read(
         analysis: analyser.finish(),
         counts: segments.counts().clone(),
         damages: segments.damages().to_vec(),
+        processes: segments.processes().clone(),
         encapsulations: segments.into_encapsulations(),
         files,
         shown: Vec::new(),

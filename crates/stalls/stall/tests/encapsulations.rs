@@ -49,6 +49,10 @@ enum Around {
     Vlan(u16),
     Vxlan(u32),
     Nvgre(u32),
+    /// The last byte of the outer addresses.
+    IpInIp(u8),
+    /// An outer and an inner VLAN.
+    TwoVlans(u16, u16),
 }
 
 fn ethernet(kind: u16) -> Vec<u8> {
@@ -104,6 +108,15 @@ fn packet(segment: &Segment, around: Around) -> (Vec<u8>, usize) {
         Around::Vlan(id) => {
             let tag = [id.to_be_bytes(), 0x0800_u16.to_be_bytes()].concat();
             [ethernet(0x8100), tag, inner].concat()
+        }
+        Around::TwoVlans(outer, inner_id) => {
+            let tags = [outer, 0x8100, inner_id, 0x0800].map(u16::to_be_bytes);
+            [ethernet(0x88a8), tags.concat(), inner].concat()
+        }
+        Around::IpInIp(end) => {
+            let outer = [[203, 0, 113, end], [203, 0, 113, end + 1]].map(IpAddr::from);
+            let bytes = inner.len() + payload;
+            [ethernet(0x0800), ip(outer[0], outer[1], 4, bytes), inner].concat()
         }
         Around::Vxlan(network) => {
             let within = [ethernet(0x0800), inner].concat();
@@ -183,12 +196,15 @@ fn results(analysis: &Analysis) -> Vec<(u64, u64, u64, Vec<stall::Cause>)> {
     analysis.connections.iter().map(of).collect()
 }
 
-const PAIRS: [[Around; 2]; 5] = [
+const PAIRS: [[Around; 2]; 8] = [
     [Around::Vlan(10), Around::Vlan(20)],
     [Around::Vlan(10), Around::Nothing],
     [Around::Nothing, Around::Vlan(10)],
     [Around::Vxlan(7001), Around::Vxlan(7002)],
     [Around::Nvgre(5001), Around::Nvgre(5002)],
+    [Around::IpInIp(1), Around::IpInIp(5)],
+    [Around::TwoVlans(7, 8), Around::TwoVlans(7, 9)],
+    [Around::IpInIp(1), Around::Vlan(9)],
 ];
 
 #[test]
@@ -203,6 +219,25 @@ fn numbers_that_differ_by_direction_do_not_split_a_connection() {
             let ids: Vec<_> = found.iter().map(|segment| segment.encapsulation).collect();
             assert!(ids.iter().any(|id| *id != ids[0]), "{around:?}: {ids:?}");
             assert_eq!(results(&analyse(&found)), wanted, "{around:?} {script}");
+        }
+    }
+}
+
+/// Requests that were sent again, refused or answered twice; a tail without an end.
+const SETUPS: [&str; 3] = [
+    "0 S SYN\n1000 S SYN\n1020 R SYN\n1020 S ack\n1020 S 0..1448\n1040 R ack 1448",
+    "0 S SYN\n20 R SYN\n220 R SYN\n221 S ack\n221 S 0..1448\n240 R ack 1448",
+    "0 S SYN\n20 R SYN\n20 S ack\n30 R ack 0\n40 S 0..1448\n60 R ack 1448",
+];
+
+#[test]
+fn neither_do_they_split_a_handshake() {
+    for script in SETUPS {
+        let wanted = results(&analyse(&read(&pcap(script, [Around::Nothing; 2]))));
+        assert_eq!(wanted.len(), 1, "{script}");
+        for around in PAIRS {
+            let found = analyse(&read(&pcap(script, around)));
+            assert_eq!(results(&found), wanted, "{around:?} {script}");
         }
     }
 }

@@ -20,6 +20,7 @@ mod late;
 mod limits;
 mod proof;
 mod properties;
+mod qlog;
 mod script;
 mod sender_clock;
 mod two_ends;

@@ -2,8 +2,9 @@
 //! The outermost headers of a packet, behind so many VLAN tags.
 
 use crate::frame::Frame;
-use crate::link::Link;
-use crate::tunnels::{ip_ether_type, is_vlan};
+use crate::headers::Other;
+use crate::link_headers::outermost;
+use crate::tunnels::is_vlan;
 
 /// The packet was cut before what decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,27 +28,19 @@ pub(super) fn be16(from: &[u8], at: usize) -> Result<u16, Cut> {
 /// Returns what follows `tags` VLAN tags; `None` if there are fewer, or the link type is not
 /// supported.
 pub(super) fn payload<'a>(frame: &Frame<'a>, tags: u8) -> Result<Option<Payload<'a>>, Cut> {
-    let Some(link) = frame.link else {
-        return Ok(None);
+    let (mut ether_type, place) = match outermost(frame) {
+        Ok(found) => found,
+        Err(Other::Cut) => return Err(Cut),
+        Err(_) => return Ok(None),
     };
-    let version = |at: usize| bytes::<1>(frame.bytes, at).map(|first| ip_ether_type(first[0] >> 4));
-    let (ether_type, mut at) = match link {
-        Link::Ethernet => (be16(frame.bytes, 12)?, 14),
-        Link::RawIp => (version(0)?, 0),
-        Link::Loopback => (version(4)?, 4),
-        Link::Cooked {
-            header_bytes,
-            type_at,
-        } => (be16(frame.bytes, type_at)?, header_bytes),
-    };
-    let mut ether_type = ether_type;
+    let (bytes, mut at) = (place.bytes, 0);
     for _ in 0..tags {
         if !is_vlan(ether_type) {
             return Ok(None);
         }
-        ether_type = be16(frame.bytes, at + 2)?;
+        ether_type = be16(bytes, at + 2)?;
         at += 4;
     }
-    let bytes = frame.bytes.get(at..).ok_or(Cut)?;
+    let bytes = bytes.get(at..).ok_or(Cut)?;
     Ok(Some(Payload { ether_type, bytes }))
 }

@@ -41,6 +41,7 @@ fn frame(bytes: &[u8]) -> Frame<'_> {
         host_direction: HostDirection::Unknown,
         packet_bytes: bytes.len() as u32,
         bytes,
+        options: crate::frame::Options::default(),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::choice::Choice;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
 use crate::packets::Packets;
+use crate::pcapng::Skipped;
 use crate::segment::Segment;
 
 /// Bytes that a capture's header has at least.
@@ -38,7 +39,8 @@ enum State {
     None,
     /// The bytes of a header that is not whole.
     Opening(Vec<u8>, Input),
-    Reading(Packets<Box<dyn Read>>, u64),
+    /// And what was skipped so far.
+    Reading(Packets<Box<dyn Read>>, Skipped),
 }
 
 /// Captures that are read while they are written.
@@ -82,13 +84,15 @@ impl Following {
                         self.state = State::Opening(head, source);
                         return Next::Waiting;
                     }
-                    Opened::Packets(packets) => self.state = State::Reading(packets, 0),
+                    Opened::Packets(packets) => {
+                        self.state = State::Reading(packets, Skipped::default())
+                    }
                     Opened::Failed(error) => self.damaged(error),
                 },
-                State::Reading(mut packets, timeless) => {
+                State::Reading(mut packets, before) => {
                     let head = self.shared.head(&mut packets);
-                    let passed = packets.timeless() - timeless;
-                    self.shared.pass(passed);
+                    let skipped = packets.skipped();
+                    self.shared.pass(skipped.since(before));
                     let head = match head {
                         Ok(Some(head)) => head,
                         Ok(None) => {
@@ -96,7 +100,7 @@ impl Following {
                             continue;
                         }
                         Err(ReadError::Io { source, .. }) if is_waiting(&source) => {
-                            self.state = State::Reading(packets, timeless + passed);
+                            self.state = State::Reading(packets, skipped);
                             return Next::Waiting;
                         }
                         Err(error) => {
@@ -105,7 +109,7 @@ impl Following {
                             continue;
                         }
                     };
-                    self.state = State::Reading(packets, timeless + passed);
+                    self.state = State::Reading(packets, skipped);
                     let counts = &mut self.shared.counts;
                     counts.packets += 1;
                     counts.backwards += u64::from(head.time_ns < self.last_ns);

@@ -13,9 +13,15 @@ use serde::Serialize;
 use crate::Stall;
 use crate::captures::CaptureResults;
 
+/// What each comment begins with. Comments of an earlier run are told by it.
+const MARK: &str = "pspacer stall=";
+
 /// Returns the comments by the number of their packet.
 pub fn comments(found: &CaptureResults) -> Comments {
-    let mut comments = Comments::new();
+    let mut comments = Comments {
+        mark: MARK,
+        ..Comments::default()
+    };
     for index in &found.shown {
         let Some(connection) = found.analysis.connections.get(*index) else {
             continue;
@@ -30,7 +36,7 @@ pub fn comments(found: &CaptureResults) -> Comments {
                         let _ = write!(text, "\n→ {}", stall.advice);
                     }
                 }
-                comments.entry(*packet).or_default().push(text);
+                comments.by_packet.entry(*packet).or_default().push(text);
             }
         }
     }
@@ -41,7 +47,7 @@ pub fn comments(found: &CaptureResults) -> Comments {
 /// stall's number is the connection's, and its own within the connection.
 fn head(connection: usize, place: usize, stall: &Stall) -> String {
     let mut text = format!(
-        "pspacer stall={connection}.{place} cause={} side={} confidence={} kind={} direction={} \
+        "{MARK}{connection}.{place} cause={} side={} confidence={} kind={} direction={} \
          start_s={:.9} duration_s={:.9}",
         name(&stall.cause),
         name(&stall.side),

@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use anyhow::Result;
+use capture::process::Process;
 use serde::Serialize;
 
 use crate::captures::CaptureResults;
@@ -32,8 +33,36 @@ struct Numbered<'a> {
     number: usize,
     #[serde(skip_serializing_if = "String::is_empty")]
     tunnel: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    processes: Vec<OfProcess<'a>>,
     #[serde(flatten)]
     connection: &'a Connection,
+}
+
+/// A process that comments of packets name.
+#[derive(Serialize)]
+struct OfProcess<'a> {
+    pid: Option<u32>,
+    command: &'a str,
+    arguments: &'a str,
+    container_id: &'a str,
+    container: &'a str,
+    pod: &'a str,
+    pod_namespace: &'a str,
+}
+
+impl<'a> From<&'a Process> for OfProcess<'a> {
+    fn from(process: &'a Process) -> Self {
+        Self {
+            pid: process.pid,
+            command: &process.command,
+            arguments: &process.arguments,
+            container_id: &process.container_id,
+            container: &process.container,
+            pod: &process.pod,
+            pod_namespace: &process.pod_namespace,
+        }
+    }
 }
 
 /// Writes the object, with the connections in the order of their first packets.
@@ -45,9 +74,12 @@ pub fn write(out: &mut impl Write, found: &CaptureResults) -> Result<()> {
     shown.sort_unstable();
     let connections = shown.iter().map(|i| {
         let connection = &found.analysis.connections[*i];
+        let (client, server) = (connection.client, connection.server);
+        let processes = found.processes.of(client, server).iter();
         Numbered {
             number: i + 1,
             tunnel: found.encapsulations.name(connection.encapsulation),
+            processes: processes.map(OfProcess::from).collect(),
             connection,
         }
     });

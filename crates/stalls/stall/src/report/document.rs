@@ -102,7 +102,7 @@ pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
         "The transfer over time",
         "Each upright stroke is data sent, over its sequence numbers; retransmitted data stands below the \
          front. The gray line is what was acknowledged: where it is level nothing arrives in order. Shades are \
-         the stalls, by number.",
+         the stalls, by number; pale ones are slow phases, in which something moved.",
         events,
         (*begin_s, *end_s),
     );

@@ -5,6 +5,7 @@ mod document;
 mod one_way;
 pub mod page;
 pub mod phrases;
+pub mod qlog_text;
 mod stream;
 pub mod text;
 mod time_lost;

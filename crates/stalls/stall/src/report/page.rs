@@ -8,11 +8,13 @@ use units::display::count;
 
 use super::document::{StallConnection, StallRow, stalls_html};
 use super::phrases::{self, words};
-use super::stream::{Sample, Stream};
+use super::stream::{Sample, Shade, Stream};
 use super::time_lost::{SIDES, TimeLost, time_lost};
 use super::two_ends;
 use crate::captures::CaptureResults;
-use crate::{CauseTotal, Connection, Direction, History, HostPairTotal, Side, Stall, What};
+use crate::{
+    CauseTotal, Connection, Direction, History, HostPairTotal, Side, Stall, StallKind, What,
+};
 
 /// Intervals of the throughput curve, if no length is chosen.
 const INTERVALS: u64 = 200;
@@ -20,6 +22,8 @@ const INTERVALS: u64 = 200;
 const MOST_INTERVALS: u64 = 20_000;
 /// Most connections in the page.
 const MOST_CONNECTIONS: usize = 200;
+/// Most files that the title names.
+const MOST_FILES: usize = 3;
 /// Most rows of a picture of sums.
 const MOST_ROWS: usize = 20;
 
@@ -55,8 +59,13 @@ pub fn html(found: &CaptureResults, interval_ns: Option<u64>) -> String {
         Some(name) => name.to_string_lossy().into_owned(),
         None => path.clone(),
     };
-    let files: Vec<_> = found.files.iter().map(file_name).collect();
-    let title = format!("Why did it stall? {}", files.join(", "));
+    let files = found.files.iter().take(MOST_FILES).map(file_name);
+    let files = files.collect::<Vec<_>>().join(", ");
+    let more = match found.files.len().saturating_sub(MOST_FILES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let title = format!("Why did it stall? {files}{more}");
     stalls_html(&title, &facts, &notes, &sums(found), &connections)
 }
 
@@ -138,6 +147,8 @@ fn connection(found: &CaptureResults, index: usize, interval_ns: Option<u64>) ->
         name => format!(" ({name})"),
     };
     let mut facts = vec![phrases::facts(c)];
+    let processes = found.processes.of(c.client, c.server).iter();
+    facts.extend(processes.map(phrases::process));
     facts.extend(c.notes.iter().cloned());
     let facts = facts.iter().map(|fact| sentence(fact)).collect();
     StallConnection {
@@ -226,11 +237,12 @@ fn stream(c: &Connection, history: &History, interval_ns: Option<u64>) -> Stream
     stream.stalls = stalls
         .map(|(i, s)| {
             let begin_s = in_seconds(s.start_ns);
-            (
+            Shade {
                 begin_s,
-                begin_s + in_seconds(s.duration_ns),
-                (i + 1).to_string(),
-            )
+                end_s: begin_s + in_seconds(s.duration_ns),
+                name: (i + 1).to_string(),
+                is_slow: s.kind == StallKind::Slow,
+            }
         })
         .collect();
     stream

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Phrases that describe a connection and a stall, for the page and the terminal.
 
+use capture::process::Process;
 use units::display::count;
 use units::terse::{ms, size};
 
@@ -51,6 +52,32 @@ pub fn facts(c: &Connection) -> String {
         ms(c.start_ns),
         ms(c.duration_ns),
     )
+}
+
+/// Names a process, with its container and pod.
+#[must_use]
+pub fn process(process: &Process) -> String {
+    let command = match process.command.as_str() {
+        "" => "an unknown program",
+        command => command,
+    };
+    let mut text = format!("process {command}");
+    if let Some(pid) = process.pid {
+        text += &format!(" (pid {pid})");
+    }
+    let short: String = process.container_id.chars().take(12).collect();
+    match (process.container.as_str(), short.as_str()) {
+        ("", "") => {}
+        ("", id) => text += &format!(", container {id}"),
+        (name, "") => text += &format!(", container {name}"),
+        (name, id) => text += &format!(", container {name} ({id})"),
+    }
+    match (process.pod_namespace.as_str(), process.pod.as_str()) {
+        (_, "") => {}
+        ("", pod) => text += &format!(", pod {pod}"),
+        (namespace, pod) => text += &format!(", pod {namespace}/{pod}"),
+    }
+    text
 }
 
 /// Returns the cause, and the root cause behind it if there is one.

@@ -37,8 +37,22 @@ pub struct Stream {
     pub window: Vec<Sample>,
     /// Acknowledged bits per second, each in the middle of its interval.
     pub rate: Vec<Sample>,
-    /// The stalls: begin, end (seconds), and a short name.
-    pub stalls: Vec<(f64, f64, String)>,
+    /// The stalls.
+    pub stalls: Vec<Shade>,
+}
+
+/// A stall, as it is shaded.
+#[derive(Clone, Debug, Default)]
+pub struct Shade {
+    /// Begin, seconds.
+    pub begin_s: f64,
+    /// End, seconds.
+    pub end_s: f64,
+    /// A short name.
+    pub name: String,
+    /// Whether data moved, slowly. Its shade is paler and lies below the others, which it may
+    /// contain.
+    pub is_slow: bool,
 }
 
 /// Resolution of the plot, in the style sheet's pixels.
@@ -192,7 +206,7 @@ impl<'a> Drawing<'a> {
             frame.right,
         );
         let y = Scale::new(Kind::Linear, low, high, frame.bottom, frame.top);
-        self.shades(&frame, &x, last);
+        self.shades(&frame, &x, height > PANEL_HEIGHT);
         let titled = (frame.left, frame.top - 16.0);
         self.canvas.text(titled, Anchor::Start, "label", title);
         let in_units = Scale::new(Kind::Linear, low / size, high / size, 0.0, 1.0);
@@ -224,28 +238,50 @@ impl<'a> Drawing<'a> {
         (x, y)
     }
 
-    /// Shades the stalls and writes their names below the first panel's title.
-    fn shades(&mut self, frame: &Frame, x: &Scale, last: bool) {
-        let mut free = frame.left;
-        for (begin, end, name) in &self.stream.stalls {
-            if *end < self.range_s.0 || *begin > self.range_s.1 {
-                continue;
-            }
-            let (left, right) = (x.at(*begin), x.at(*end).max(x.at(*begin) + 1.0));
+    /// Shades the stalls, slow phases below the others, and writes their names below the first
+    /// panel's title: of the shorter ones first, because a longer one can be named elsewhere.
+    fn shades(&mut self, frame: &Frame, x: &Scale, is_first: bool) {
+        let stalls = self.stream.stalls.iter();
+        let range = self.range_s;
+        let mut shades: Vec<_> = stalls
+            .filter(|s| s.end_s >= range.0 && s.begin_s <= range.1)
+            .map(|s| {
+                let left = x.at(s.begin_s);
+                (s, left, x.at(s.end_s).max(left + 1.0))
+            })
+            .collect();
+        shades.sort_by_key(|(shade, ..)| !shade.is_slow);
+        for (shade, left, right) in &shades {
             let corners = [
-                (left, frame.top),
-                (right, frame.top),
-                (right, frame.bottom),
-                (left, frame.bottom),
+                (*left, frame.top),
+                (*right, frame.top),
+                (*right, frame.bottom),
+                (*left, frame.bottom),
             ];
-            self.canvas.area(&corners, "band f1");
-            let middle = f64::midpoint(left, right);
-            let need = text_width(name);
-            // Names each stall once, in the first panel, and never over another name.
-            if !last && middle - need / 2.0 >= free && self.top < 400.0 + SEQUENCE_HEIGHT {
-                let place = (middle, frame.top - 3.0);
-                self.canvas.text(place, Anchor::Middle, "note", name);
-                free = middle + need / 2.0 + 6.0;
+            let class = if shade.is_slow {
+                "band pale f1"
+            } else {
+                "band f1"
+            };
+            self.canvas.area(&corners, class);
+        }
+        if !is_first {
+            return;
+        }
+        shades.sort_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)));
+        let mut taken: Vec<(f64, f64)> = Vec::new();
+        for (shade, left, right) in shades {
+            let (left, right) = (left.max(frame.left), right.min(frame.right));
+            let need = text_width(&shade.name) / 2.0;
+            let places = [0.5, 0.25, 0.75, 0.1, 0.9].map(|part| left + part * (right - left));
+            let is_free = |place: &&f64| {
+                let (begin, end) = (**place - need - 3.0, **place + need + 3.0);
+                taken.iter().all(|(b, e)| end <= *b || begin >= *e)
+            };
+            if let Some(&place) = places.iter().find(is_free) {
+                let at = (place, frame.top - 3.0);
+                self.canvas.text(at, Anchor::Middle, "note", &shade.name);
+                taken.push((place - need - 3.0, place + need + 3.0));
             }
         }
     }
@@ -398,6 +434,15 @@ impl<'a> Drawing<'a> {
 mod tests {
     use super::*;
 
+    fn shade(begin_s: f64, end_s: f64, name: &str, is_slow: bool) -> Shade {
+        Shade {
+            begin_s,
+            end_s,
+            name: name.to_owned(),
+            is_slow,
+        }
+    }
+
     fn sample() -> Stream {
         Stream {
             new: (0..1000)
@@ -408,7 +453,7 @@ mod tests {
                 .map(|i| (f64::from(i) * 1e-3, f64::from(i) * 1448.0))
                 .collect(),
             flight: vec![(0.0, 10.0), (1.0, 20.0)],
-            stalls: vec![(0.2, 0.4, "1".to_owned())],
+            stalls: vec![shade(0.2, 0.4, "1", false)],
             rate: vec![(0.1, 1e6), (0.3, 2e6)],
             ..Stream::default()
         }
@@ -443,6 +488,23 @@ mod tests {
         assert!(svg.contains(">retransmitted<") && svg.contains(">acknowledged<"));
         assert!(!svg.contains(">SACKed<") && !svg.contains(">window<"));
         assert_eq!(svg.matches("band f1").count(), 3, "a shade in each panel");
+    }
+
+    /// A slow phase that contains stalls is below them and paler, and all are named.
+    #[test]
+    fn a_slow_phase_does_not_hide_the_stalls_in_it() {
+        let mut events = sample();
+        events.stalls = vec![
+            shade(0.1, 0.9, "71", true),
+            shade(0.2, 0.21, "72", false),
+            shade(0.49, 0.51, "73", false),
+        ];
+        let svg = stream("s", "t", "c", &events, (0.0, 1.0)).svg();
+        let first = |what: &str| svg.find(what).unwrap();
+        assert!(first("band pale f1") < first("band f1"));
+        for name in [">71<", ">72<", ">73<"] {
+            assert_eq!(svg.matches(name).count(), 1, "{name}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use draw::terminal::{self, Style};
 use units::display::{count as number, number as decimal};
 use units::terse::{ms, size};
 
-use super::phrases::{cause, evidence, facts, side, words};
+use super::phrases::{cause, evidence, facts, process, side, words};
 use super::two_ends;
 use crate::captures::CaptureResults;
 use crate::two_ends::TwoEnds;
@@ -35,7 +35,13 @@ pub fn write(
     all: bool,
     style: Style,
 ) -> io::Result<()> {
-    let writer = &mut Writer { out, style, all };
+    let evidence_of = "packets";
+    let writer = &mut Writer {
+        out,
+        style,
+        all,
+        evidence_of,
+    };
     let connections = &found.analysis.connections;
     let stalled = |i: &&usize| !connections[**i].stalls.is_empty();
     let with_stalls = found.shown.iter().filter(stalled).count();
@@ -55,7 +61,9 @@ pub fn write(
     for &&i in &wanted {
         let connection = &connections[i];
         let tunnel = found.encapsulations.name(connection.encapsulation);
-        writer.connection(i + 1, connection, &tunnel)?;
+        let processes = found.processes.of(connection.client, connection.server);
+        let processes: Vec<_> = processes.iter().map(process).collect();
+        writer.connection(i + 1, connection, &tunnel, &processes)?;
     }
     let more = found.shown.len() - wanted.len();
     if more > 0 {
@@ -137,14 +145,23 @@ fn by_host_pair(totals: &[HostPairTotal]) -> Table {
     table
 }
 
-struct Writer<'a, W> {
-    out: &'a mut W,
-    style: Style,
-    all: bool,
+/// Writes text in lines that fit.
+pub(super) struct Writer<'a, W> {
+    pub(super) out: &'a mut W,
+    pub(super) style: Style,
+    pub(super) all: bool,
+    /// What the numbers that show a stall are of.
+    pub(super) evidence_of: &'static str,
 }
 
 impl<W: Write> Writer<'_, W> {
-    fn connection(&mut self, number: usize, c: &Connection, tunnel: &str) -> io::Result<()> {
+    fn connection(
+        &mut self,
+        number: usize,
+        c: &Connection,
+        tunnel: &str,
+        processes: &[String],
+    ) -> io::Result<()> {
         let tunnel = match tunnel {
             "" => String::new(),
             name => format!("  ({name})"),
@@ -153,6 +170,9 @@ impl<W: Write> Writer<'_, W> {
         writeln!(self.out, "\n{}", self.bold(&head))?;
         self.paragraph(4, &c.verdict)?;
         self.paragraph(4, &facts(c))?;
+        for process in processes {
+            self.paragraph(4, process)?;
+        }
         for note in &c.notes {
             self.paragraph(4, &format!("Note: {note}"))?;
         }
@@ -160,7 +180,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     /// Writes the stalls in order; of many, only the longest ones.
-    fn stalls(&mut self, stalls: &[Stall]) -> io::Result<()> {
+    pub(super) fn stalls(&mut self, stalls: &[Stall]) -> io::Result<()> {
         let mut wanted: Vec<_> = (0..stalls.len()).collect();
         if !self.all && stalls.len() > MOST_STALLS {
             wanted.sort_by_key(|i| std::cmp::Reverse(stalls[*i].duration_ns));
@@ -221,12 +241,15 @@ impl<W: Write> Writer<'_, W> {
             self.paragraph(6, &format!("→ {}", s.advice))?;
         }
         if !s.evidence.is_empty() {
-            self.paragraph(6, &format!("packets {}", evidence(&s.evidence)))?;
+            self.paragraph(
+                6,
+                &format!("{} {}", self.evidence_of, evidence(&s.evidence)),
+            )?;
         }
         Ok(())
     }
 
-    fn by_cause(&mut self, totals: &[CauseTotal]) -> io::Result<()> {
+    pub(super) fn by_cause(&mut self, totals: &[CauseTotal]) -> io::Result<()> {
         if totals.is_empty() {
             return Ok(());
         }
@@ -282,7 +305,7 @@ impl<W: Write> Writer<'_, W> {
         }
     }
 
-    fn bold(&self, text: &str) -> String {
+    pub(super) fn bold(&self, text: &str) -> String {
         let (begin, end) = self.bold_marks();
         format!("{begin}{text}{end}")
     }
@@ -292,7 +315,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     /// Writes the text in lines that fit, from column `indent` on.
-    fn paragraph(&mut self, indent: usize, text: &str) -> io::Result<()> {
+    pub(super) fn paragraph(&mut self, indent: usize, text: &str) -> io::Result<()> {
         let width = self.width();
         let mut used = 0;
         for word in text.split_whitespace() {
@@ -331,6 +354,7 @@ mod tests {
             out: &mut out,
             style,
             all: false,
+            evidence_of: "packets",
         };
         writer
             .paragraph(4, "one two three four five six seven eight nine")

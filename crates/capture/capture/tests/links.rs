@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Link types and encapsulations other than Ethernet's, by their public specifications.
+
+use std::io::Read;
+
+use capture::reader::read_capture;
+use capture::segment::{HostDirection, Segment};
+use capture::segments::{Counts, Segments, Source};
+use etherparse::PacketBuilder;
+use proptest::prelude::*;
+
+use crate::common::{ORDERS, Order, interface, packet, section};
+
+const LINKS: [u32; 12] = [0, 1, 101, 104, 105, 107, 108, 113, 127, 192, 239, 276];
+
+/// A pcap file of one packet of this link type.
+fn pcap(link: u32, bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len() as u32;
+    let mut file = Vec::new();
+    for word in [
+        0xa1b2_c3d4,
+        0x0004_0002,
+        0,
+        0,
+        65535,
+        link,
+        7,
+        0,
+        length,
+        length,
+    ] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(bytes);
+    file
+}
+
+/// Reads a file: its first segment, the name of what is around it, and the counts.
+fn read(file: &[u8]) -> (Option<Segment>, String, Counts) {
+    let source = Source::new("a", move || Ok(Box::new(file) as Box<dyn Read + '_>));
+    let mut segments = Segments::open(vec![source]).unwrap();
+    let first = segments.next();
+    while segments.next().is_some() {}
+    let id = first.map_or(0, |first| first.encapsulation);
+    let name = segments.encapsulations().name(id);
+    (first, name, segments.counts().clone())
+}
+
+/// An Ethernet frame of a segment with 100 bytes, of which a header in front of it must not
+/// change anything.
+fn frame() -> Vec<u8> {
+    let mut out = Vec::new();
+    PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2])
+        .ipv4([10, 1, 1, 1], [10, 1, 2, 1], 63)
+        .tcp(40000, 5001, 77, 900)
+        .write(&mut out, &[7; 100])
+        .unwrap();
+    out
+}
+
+fn ip(protocol: u8, rest: &[&[u8]]) -> Vec<u8> {
+    let rest = rest.concat();
+    let [high, low] = (rest.len() as u16 + 20).to_be_bytes();
+    let header = [
+        0x45, 0, high, low, 0, 0, 0, 0, 64, protocol, 0, 0, 192, 0, 2, 9, 192, 0, 2, 1,
+    ];
+    [&header[..], &rest].concat()
+}
+
+/// The header of an 802.11 frame with these bytes of frame control.
+fn wifi(control: [u8; 2], more: &[u8], rest: &[u8]) -> Vec<u8> {
+    [&control[..], &[0; 20], &[0x10, 0], more, rest].concat()
+}
+
+const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+
+fn radiotap(fields: &[u8], rest: &[u8]) -> Vec<u8> {
+    let length = (4 + fields.len()) as u16;
+    [&[0, 0][..], &length.to_le_bytes(), fields, rest].concat()
+}
+
+/// An attribute of a netfilter log, padded.
+fn attribute(order: Order, kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = order.u16(value.len() as u16 + 4);
+    let mut out = [&length[..], &order.u16(kind), value].concat();
+    out.resize(out.len().next_multiple_of(4), 0);
+    out
+}
+
+fn capwap(header: &[u8], rest: &[u8]) -> Vec<u8> {
+    let udp = [0xc0, 1, 0x14, 0x7f, 0, 0, 0, 0];
+    let packet = ip(17, &[&udp, header, rest]);
+    [&[0; 12][..], &[8, 0], &packet].concat()
+}
+
+/// Link type, the name of what is around the segment, and the packet.
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn cases() -> Vec<(&'static str, u32, &'static str, Vec<u8>)> {
+    let frame = frame();
+    let inner = &frame[14..];
+    let llc = [&SNAP[..], inner].concat();
+    let over_ip =
+        |protocol: u8, rest: &[&[u8]]| [&[0; 12][..], &[8, 0], &ip(protocol, rest)].concat();
+    let frame_bytes = (frame.len() as u16).to_be_bytes();
+    let vlan = [&frame[..12], &[0x81, 0, 0, 5], &frame[12..]].concat();
+    let length = (llc.len() as u16).to_be_bytes();
+    let ends = "192.0.2.1 - 192.0.2.9";
+    let capwap_name = "CAPWAP 192.0.2.1 - 192.0.2.9";
+    assert!(capwap_name.ends_with(ends));
+    vec![
+        (
+            "Frame Relay, IP",
+            107,
+            "",
+            [&[0x18, 0x41, 3, 0xcc][..], inner].concat(),
+        ),
+        (
+            "Frame Relay, an address of four bytes",
+            107,
+            "",
+            [&[0x18, 0x40, 0, 1, 3, 0xcc][..], inner].concat(),
+        ),
+        (
+            "Frame Relay, SNAP",
+            107,
+            "",
+            [&[0x18, 0x41, 3, 0, 0x80, 0, 0, 0, 8, 0][..], inner].concat(),
+        ),
+        (
+            "Frame Relay, bridged",
+            107,
+            "VLAN 5",
+            [&[0x18, 0x41, 3, 0, 0x80, 0, 0x80, 0xc2, 0, 7][..], &vlan].concat(),
+        ),
+        (
+            "Frame Relay, Cisco",
+            107,
+            "",
+            [&[0x18, 0x41, 8, 0][..], inner].concat(),
+        ),
+        (
+            "Cisco HDLC",
+            104,
+            "",
+            [&[0x0f, 0, 8, 0][..], inner].concat(),
+        ),
+        ("802.11", 105, "", wifi([8, 1], &[], &llc)),
+        ("802.11 between cells", 105, "", wifi([8, 3], &[0; 6], &llc)),
+        ("802.11 with QoS", 105, "", wifi([0x88, 2], &[0; 2], &llc)),
+        (
+            "802.11 with HT control",
+            105,
+            "",
+            wifi([0x88, 0x81], &[0; 6], &llc),
+        ),
+        (
+            "802.11, several packets in one frame",
+            105,
+            "",
+            wifi(
+                [0x88, 1],
+                &[0x80, 0],
+                &[&[0; 12][..], &length, &llc, &[9; 30]].concat(),
+            ),
+        ),
+        (
+            "radiotap",
+            127,
+            "",
+            radiotap(&[0; 4], &wifi([8, 1], &[], &llc)),
+        ),
+        (
+            "radiotap with a clock and padding",
+            127,
+            "",
+            radiotap(
+                &[&[3, 0, 0, 0][..], &[0; 8], &[0x20, 0, 0, 0]].concat(),
+                &wifi([0x88, 1], &[0; 4], &llc),
+            ),
+        ),
+        (
+            "radiotap of two words",
+            127,
+            "",
+            radiotap(
+                &[&[2, 0, 0, 0x80][..], &[0; 4], &[0x20, 0]].concat(),
+                &wifi([0x88, 1], &[0; 4], &llc),
+            ),
+        ),
+        (
+            "PPI",
+            192,
+            "",
+            [
+                &[0, 0, 12, 0, 105, 0, 0, 0, 9, 9, 9, 9][..],
+                &wifi([8, 2], &[], &llc),
+            ]
+            .concat(),
+        ),
+        (
+            "PPI of Ethernet",
+            192,
+            "",
+            [&[0, 0, 8, 0, 1, 0, 0, 0][..], &frame].concat(),
+        ),
+        (
+            "802.3 with LLC and SNAP",
+            1,
+            "",
+            [&[0; 12][..], &length, &llc, &[0; 9]].concat(),
+        ),
+        (
+            "PBB",
+            1,
+            "VLAN 9, PBB 77",
+            [
+                &[0; 12][..],
+                &[0x88, 0xa8, 0, 9, 0x88, 0xe7, 0x20, 0, 0, 77],
+                &frame,
+            ]
+            .concat(),
+        ),
+        (
+            "EoIP",
+            1,
+            "EoIP 513",
+            over_ip(47, &[&[0x20, 1, 0x64, 0], &frame_bytes, &[1, 2], &frame]),
+        ),
+        (
+            "AH",
+            1,
+            "IP in IP 192.0.2.1 - 192.0.2.9",
+            over_ip(51, &[&[4, 4, 0, 0], &[1; 20], inner]),
+        ),
+        (
+            "CAPWAP of 802.3",
+            1,
+            capwap_name,
+            capwap(&[0, 0x10, 2, 0, 0, 0, 0, 0], &frame),
+        ),
+        (
+            "CAPWAP of 802.11",
+            1,
+            capwap_name,
+            capwap(
+                &[0, 0x18, 3, 0x10, 0, 0, 0, 0, 9, 9, 9, 9],
+                &wifi([8, 1], &[], &llc),
+            ),
+        ),
+        (
+            "CAPWAP of 802.11 with swapped bytes",
+            1,
+            capwap_name,
+            capwap(
+                &[0, 0x10, 3, 0, 0, 0, 0, 0],
+                &wifi([2, 0x88], &[0; 2], &llc),
+            ),
+        ),
+    ]
+}
+
+#[test]
+fn each_is_read_as_the_packet_inside() {
+    let expected = read(&pcap(1, &frame())).0.unwrap();
+    for (what, link, name, bytes) in cases() {
+        let (found, around, _) = read(&pcap(link, &bytes));
+        let found = found.unwrap_or_else(|| panic!("{what}"));
+        assert_eq!(around, name, "{what}");
+        let encapsulation = found.encapsulation;
+        let expected = Segment {
+            encapsulation,
+            ..expected
+        };
+        assert_eq!(found, expected, "{what}");
+        for cut in 0..bytes.len() {
+            read(&pcap(link, &bytes[..cut]));
+        }
+    }
+}
+
+#[test]
+fn the_log_of_netfilter_in_either_byte_order() {
+    let frame = frame();
+    let expected = read(&pcap(1, &frame)).0.unwrap();
+    for order in ORDERS {
+        for (hook, host_direction) in [
+            (1, HostDirection::In),
+            (3, HostDirection::Out),
+            (2, HostDirection::Unknown),
+        ] {
+            let bytes = [
+                &[2, 0, 0, 5][..],
+                &attribute(order, 1, &[8, 0, hook, 0]),
+                &attribute(order, 10, b"prefix"),
+                &attribute(order, 9, &frame[14..]),
+            ]
+            .concat();
+            let (found, _, _) = read(&pcap(239, &bytes));
+            let expected = Segment {
+                host_direction,
+                ..expected
+            };
+            assert_eq!(found, Some(expected));
+        }
+    }
+    let endless = [&[2, 0, 0, 5][..], &[0, 0, 1, 0]].concat();
+    assert_eq!(read(&pcap(239, &endless)).2.malformed, 1);
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_by_its_reason() {
+    let llc = [&SNAP[..], &frame()[14..]].concat();
+    let encrypted = [
+        (105, wifi([8, 0x41], &[], &llc)),
+        (1, capwap(&[1, 0, 0, 0, 0, 0, 0, 0], &frame())),
+        (1, [&[0; 12][..], &[8, 0], &ip(50, &[&[1; 40]])].concat()),
+    ];
+    for (link, bytes) in &encrypted {
+        let (_, _, counts) = read(&pcap(*link, bytes));
+        assert_eq!((counts.encrypted, counts.packets), (1, 1), "{link}");
+        assert!(counts.notes()[0].starts_with("1 packets are encrypted below TCP"));
+    }
+    // Beacons, frames without data, keep-alives.
+    for (link, bytes) in [
+        (105, wifi([0x80, 0], &[], &llc)),
+        (105, wifi([0x48, 1], &[], &llc)),
+        (1, capwap(&[0, 0x10, 2, 8, 0, 0, 0, 0], &frame())),
+        (
+            1,
+            [
+                &[0; 12][..],
+                &[8, 0],
+                &ip(47, &[&[0x20, 1, 0x64, 0, 0, 0, 1, 2]]),
+            ]
+            .concat(),
+        ),
+    ] {
+        assert_eq!(read(&pcap(link, &bytes)).2.not_tcp, 1);
+    }
+    // Later fragments, a checksum that was wrong.
+    let mut fragment = wifi([8, 1], &[], &llc);
+    fragment[22] |= 1;
+    assert_eq!(read(&pcap(105, &fragment)).2.later_fragments, 1);
+    let fragment = capwap(&[0, 0x10, 2, 0x80, 0, 0, 1, 0], &frame());
+    assert_eq!(read(&pcap(1, &fragment)).2.later_fragments, 1);
+    let broken = radiotap(&[2, 0, 0, 0, 0x50], &wifi([8, 1], &[], &llc));
+    assert_eq!(read(&pcap(127, &broken)).2.malformed, 1);
+    // PPI names a link type that is not read.
+    let private = [0, 0, 8, 0, 147, 0, 0, 0, 1, 2, 3];
+    assert_eq!(read(&pcap(192, &private)).2.unknown_link, 1);
+    let (_, _, counts) = read(&pcap(9, &frame()));
+    let note = &counts.notes()[0];
+    assert!(
+        note.contains("left out: 9 (PPP); expected Ethernet (1), IP (101)"),
+        "{note}"
+    );
+}
+
+#[test]
+fn lengths_count_as_those_of_ethernet_frames() {
+    for (what, link, name, bytes) in cases() {
+        if link == 1 || !name.is_empty() || what.contains("several") || what == "PPI of Ethernet" {
+            continue;
+        }
+        let capture = read_capture(pcap(link, &bytes).as_slice()).unwrap();
+        assert_eq!(
+            capture.records[0].frame_bytes,
+            frame().len() as u32,
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_packet_of_an_interface_that_is_not_described_is_left_out_alone() {
+    for order in ORDERS {
+        let file = [
+            section(order),
+            interface(order, 1, 6, 0),
+            packet(order, 0, 1, &frame()),
+            packet(order, 3, 2, &frame()),
+            packet(order, 0, 3, &frame()),
+        ]
+        .concat();
+        let (_, _, counts) = read(&file);
+        let expected = Counts {
+            packets: 3,
+            segments: 2,
+            no_interface: 1,
+            ..Counts::default()
+        };
+        assert_eq!(counts, expected);
+        assert!(counts.notes()[0].starts_with("1 packets name an interface"));
+        let capture = read_capture(file.as_slice()).unwrap();
+        assert_eq!((capture.records.len(), capture.skipped), (2, 1));
+        assert_eq!(capture.damage, None);
+    }
+}
+
+proptest! {
+    #![proptest_config(testkit::properties())]
+
+    #[test]
+    fn any_bytes_behind_any_good_header_are_read_without_panic(
+        case in 0..23usize,
+        link in prop::sample::select(LINKS.to_vec()),
+        at in 0..200usize,
+        bytes in prop::collection::vec(any::<u8>(), 0..120),
+    ) {
+        read(&pcap(link, &bytes));
+        let cases = cases();
+        let (_, link, _, good) = &cases[case.min(cases.len() - 1)];
+        let mut mixed = good.clone();
+        mixed.truncate(at);
+        mixed.extend(&bytes);
+        let file = pcap(*link, &mixed);
+        let (_, _, counts) = read(&file);
+        prop_assert_eq!(counts.packets, 1);
+        let _ = read_capture(file.as_slice());
+        // One byte changed.
+        let mut changed = good.clone();
+        if let (Some(byte), Some(value)) = (changed.get_mut(at), bytes.first()) {
+            *byte = *value;
+        }
+        read(&pcap(*link, &changed));
+    }
+}
