@@ -31,6 +31,8 @@ pub struct Analyser {
     /// For two ends: their last connections inside VLANs or tunnels. The other direction of
     /// such a connection may be in other VLANs or tunnels.
     halves: FxHashMap<(Endpoint, Endpoint), Vec<usize>>,
+    /// Of a connection that two keys lead to: both.
+    joined: FxHashMap<usize, [Key; 2]>,
     connections: Vec<Entry>,
     /// The connection of the last segment: most often the next segment belongs to it too.
     last: Option<(Key, usize)>,
@@ -80,6 +82,7 @@ impl Analyser {
             clock: Clock::default(),
             by_key: FxHashMap::default(),
             halves: FxHashMap::default(),
+            joined: FxHashMap::default(),
             connections: Vec::new(),
             last: None,
         }
@@ -103,7 +106,12 @@ impl Analyser {
         let known = known.or_else(|| self.other_half(key, from, segment));
         let index = match known {
             Some(index) if !self.is_replaced(index, from, segment) => index,
-            _ => self.open(key, ends, segment, now),
+            replaced => {
+                if let Some(old) = replaced {
+                    self.forget(old);
+                }
+                self.open(key, ends, segment, now)
+            }
         };
         self.last = Some((key, index));
         let Some(entry) = self.connections.get_mut(index) else {
@@ -127,6 +135,16 @@ impl Analyser {
             connection.close();
         }
         replaced
+    }
+
+    /// No key leads to a connection any more that is replaced: its other direction's key would take
+    /// the answers to the next one.
+    fn forget(&mut self, old: usize) {
+        for key in self.joined.remove(&old).into_iter().flatten() {
+            if self.by_key.get(&key) == Some(&old) {
+                self.by_key.remove(&key);
+            }
+        }
     }
 
     fn open(&mut self, key: Key, ends: [Endpoint; 2], segment: &Segment, now: u64) -> usize {
@@ -174,6 +192,11 @@ impl Analyser {
         }
         let index = found?;
         self.by_key.insert(key, index);
+        let first = match &self.connections[index] {
+            Entry::Opening(opening) => opening.encapsulation,
+            Entry::Open(connection) => connection.encapsulation,
+        };
+        self.joined.insert(index, [key, (key.0, key.1, first)]);
         Some(index)
     }
 

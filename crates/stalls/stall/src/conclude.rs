@@ -15,6 +15,8 @@ use crate::verdict::verdict;
 
 /// A client that sends so many times what it receives sends a file.
 const UPLOAD_SHARE: u64 = 4;
+/// Less than this is no file worth speaking of.
+const UPLOAD_LEAST_BYTES: u64 = 10_000;
 /// Segments that no receiver leaves without an acknowledgement of their own.
 const FILTERED_LEAST: u64 = 6;
 
@@ -67,7 +69,7 @@ fn contexts<'a>(
 ) -> [Context<'a>; 2] {
     let knows_roles = roles::are_known(connection);
     let bytes = |flow: &Flow| flow.counts().bytes;
-    let first_ns = |flow: &Flow| flow.first_data().map_or(u64::MAX, |(at, ..)| at.now);
+    let first_ns = |flow: &Flow| flow.first_data().map_or(u64::MAX, |first| first.at.now);
     let has_client_begun =
         connection.handshake.syn.is_some() && first_ns(flows[0]) < first_ns(flows[1]);
     std::array::from_fn(|index| Context {
@@ -76,7 +78,8 @@ fn contexts<'a>(
         view: views[index],
         origin: origins[index].as_ref(),
         is_client: index == 0,
-        is_upload: index == 0 && bytes(flows[0]) >= UPLOAD_SHARE * bytes(flows[1]),
+        is_upload: index == 0
+            && bytes(flows[0]) >= (UPLOAD_SHARE * bytes(flows[1])).max(UPLOAD_LEAST_BYTES),
         knows_roles,
         has_client_begun,
         start_ns,
@@ -161,9 +164,11 @@ fn history(connection: &mut Connection, client: usize, start_ns: u64) -> Option<
 fn believe_less(stall: &mut Stall) {
     let by_place = matches!(
         stall.cause,
-        Cause::Application
+        Cause::AckLoss
+            | Cause::Application
             | Cause::ResponseTime
             | Cause::DelayedAck
+            | Cause::RtoFewDupacks
             | Cause::RtoTail
             | Cause::RtoLostRetransmission
             | Cause::TailLossProbe

@@ -98,7 +98,8 @@ impl Connection {
             return false;
         }
         match self.handshake.client {
-            Some((end, number)) => end != from || number != segment.seq,
+            // A host may begin with the same number again; what has ended is over.
+            Some((end, number)) => end != from || number != segment.seq || self.fins != [false; 2],
             None => self.packets > 0,
         }
     }

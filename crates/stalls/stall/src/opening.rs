@@ -41,7 +41,7 @@ struct Brief {
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
     ends: [Endpoint; 2],
-    encapsulation: EncapsulationId,
+    pub(crate) encapsulation: EncapsulationId,
     first: At,
     segments: Vec<Brief>,
 }
@@ -108,7 +108,11 @@ impl Opening {
             client.get_or_insert(asked);
         }
         let is_syn = segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK);
-        is_syn && client != Some((from, segment.seq))
+        let has_ended = self
+            .segments
+            .iter()
+            .any(|brief| brief.flags.any(Flags::FIN));
+        is_syn && (client != Some((from, segment.seq)) || has_ended)
     }
 
     fn whole(&self, brief: &Brief) -> Segment {

@@ -280,3 +280,24 @@ fn directions_whose_numbers_do_not_fit_are_two_connections() {
     }
     assert_eq!(analyse(&all).connections.len(), 2);
 }
+/// Ports are used again: each handshake opens a connection, whose directions are joined again.
+#[test]
+fn each_handshake_of_reused_ports_opens_one_connection() {
+    for around in PAIRS {
+        let first = read(&pcap(WHOLE, around));
+        let mut all = first.clone();
+        for round in 1..4u32 {
+            let moved = first.iter().map(|segment| Segment {
+                number: segment.number + u64::from(round) * 100,
+                time_ns: segment.time_ns + u64::from(round) * 5_000_000_000,
+                seq: segment.seq.wrapping_add(round * 0x1234_5678),
+                ack: segment.ack.wrapping_add(round * 0x1234_5678),
+                ..*segment
+            });
+            all.extend(moved.collect::<Vec<_>>());
+        }
+        let found = results(&analyse(&all));
+        let wanted = results(&analyse(&first));
+        assert_eq!(found, vec![wanted[0].clone(); 4], "{around:?}");
+    }
+}

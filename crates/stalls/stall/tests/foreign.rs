@@ -250,18 +250,18 @@ fn a_client_that_thinks_between_large_requests_is_no_slow_application() {
     let large = |at: u32, from: u32| {
         format!(
             "{at} S {from}..{}\n{} R ack {}\n",
-            from + 4344,
+            from + 8688,
             at + 20,
-            from + 4344
+            from + 8688
         )
     };
     let asked = format!(
         "{HANDSHAKE}{}60 R 0..300\n80 S ack 300\n{}",
         large(20, 0),
-        large(2000, 4344)
+        large(2000, 8688)
     );
     assert_eq!(connection(&asked).stalls, []);
-    let upload = format!("{HANDSHAKE}{}{}", large(20, 0), large(2000, 4344));
+    let upload = format!("{HANDSHAKE}{}{}", large(20, 0), large(2000, 8688));
     assert_eq!(longest(&upload).cause, Cause::Application);
 }
 

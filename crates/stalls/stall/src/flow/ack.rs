@@ -4,7 +4,6 @@
 use capture::segment::{Flags, Segment};
 use units::time::NS_PER_MS;
 
-use super::Flow;
 use super::at::At;
 use super::data::PROBE_ANSWER_NS;
 use super::facts::{Answered, Closed};
@@ -12,6 +11,7 @@ use super::ip_ids::Identified;
 use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
+use super::{AckedBy, Flow};
 use crate::history::What;
 
 /// The longest time for which a receiver holds an acknowledgement back, with what a host adds.
@@ -68,7 +68,13 @@ impl Flow {
             }
             self.board.ack(ack, &mut delivered);
             self.una = ack;
-            self.acked_by = (segment.timestamps.map(|stamp| stamp.value), is_below_window);
+            let value = segment.timestamps.map(|stamp| stamp.value);
+            let is_of_new_tick = value != self.acked_by.value;
+            self.acked_by = AckedBy {
+                value,
+                is_of_new_tick,
+                is_below_window,
+            };
             if let Some(clocked) = &mut self.clocked {
                 clocked.acknowledged(at.now, ack.saturating_sub(ORIGIN));
             }
@@ -93,6 +99,8 @@ impl Flow {
             self.close_pause_delivered(at, pause, &delivered);
         } else if ack > una_before {
             self.last_ack_ns = at.now; // all of it had been reported before
+        } else if self.is_extra_ack(segment, ack, window_before) && !identified.is_copy {
+            self.note_after(|after| after.extra_acks += 1);
         } else if !identified.is_copy && self.is_duplicate_ack(segment, ack, window_before) {
             self.counts.duplicate_acks += 1;
             self.last_ack_ns = at.now;
@@ -116,6 +124,14 @@ impl Flow {
         let is_same = window_before == Some(segment.window) || !segment.sack.as_slice().is_empty();
         let under_way = self.una < self.sent_end();
         ack == self.una && under_way && segment.sequence_length() == 0 && is_same
+    }
+
+    /// Returns whether an acknowledgement tells nothing new and nothing is under way: it answers a
+    /// copy of what had arrived.
+    fn is_extra_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
+        let is_same = window_before == Some(segment.window);
+        let is_bare = segment.sequence_length() == 0 && ack == self.una;
+        self.after_open && self.una >= self.nxt && is_bare && is_same
     }
 
     /// Returns whether an acknowledgement is of data that cannot have been sent, as far as the

@@ -171,7 +171,8 @@ impl Flow {
                 Kind::Unclear
             };
         };
-        let silent = quiet_ns >= (rtt_ns + rtt_ns / 2).max(AT_ONCE_NS);
+        // Neither an answer nor a copy for so long.
+        let silent = quiet_ns >= (rtt_ns + rtt_ns / 2).max(AT_ONCE_NS) && since_ns >= rtt_ns;
         if silent && is_tail {
             return Kind::Probe;
         }
@@ -264,10 +265,10 @@ impl Flow {
             self.gap.first_acked_ns = at.now;
         }
         self.gap.last_acked_ns = at.now;
-        let (acked, is_below_window) = self.acked_by;
+        let acked = self.acked_by;
         let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
         self.gap.known.repeated(echo, acked, identified.sent);
-        self.gap.known.below_window |= is_below_window;
+        self.gap.known.below_window |= acked.is_below_window;
         let unknown_bytes = self.una.saturating_sub(start);
         self.gap.unknown_acked_bytes = self.gap.unknown_acked_bytes.max(unknown_bytes);
         self.gap.acked_answer = (at.now, 0);

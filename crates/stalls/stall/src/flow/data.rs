@@ -4,11 +4,11 @@
 use capture::segment::{Flags, Segment};
 use units::time::NS_PER_MS;
 
-use super::Flow;
 use super::at::At;
 use super::facts::{Closed, LET_GO_NS};
 use super::ip_ids::Identified;
 use super::sequence::{FAR, ORIGIN};
+use super::{FirstData, Flow};
 use crate::history::What;
 
 /// What comes later after a probe than this, beside one and a half round trips, is not its answer.
@@ -52,6 +52,9 @@ impl Flow {
         self.note_payload(at, segment);
         if segment.flags.any(Flags::FIN) {
             self.fin = Some(end);
+            if self.after_open {
+                self.note_after(|after| after.has_ended = true);
+            }
         }
         if self.is_keepalive(segment, start, end) {
             self.counts.keepalives += 1;
@@ -199,9 +202,12 @@ impl Flow {
         let payload = u64::from(segment.payload_bytes);
         self.first_data_ns.get_or_insert(at.now);
         if payload > 0 {
-            let is_answer = self.peer_settled_ns >= self.peer_data.0;
-            self.first_data
-                .get_or_insert((at, self.peer_data, is_answer));
+            let (asked, settled_ns) = (self.peer_data, self.peer_settled_ns);
+            self.first_data.get_or_insert(FirstData {
+                at,
+                asked,
+                settled_ns,
+            });
         }
         self.has_data = true;
         self.counts.data_packets += 1;

@@ -4,6 +4,7 @@
 
 use units::time::NS_PER_MS;
 
+use super::AckedBy;
 use crate::history::RetransmissionKind;
 
 /// A sender that waited for an acknowledgement goes on within this time.
@@ -145,6 +146,8 @@ pub(crate) struct Gap {
 pub(crate) struct Known {
     /// The timestamp that the first such repeat echoes.
     echo: Option<u32>,
+    /// The timestamp of the acknowledgement that it did not know, perhaps.
+    acked: Option<u32>,
     /// The first timestamp of the receiver after that, and when it was captured.
     reply: Option<(u32, u64)>,
     /// The repeat echoes the acknowledgement, or a later segment: the sender had it.
@@ -163,14 +166,16 @@ pub(crate) struct Known {
 
 impl Known {
     /// Notes a repeat of data that the receiver had acknowledged with timestamp `acked`.
-    pub(super) fn repeated(&mut self, echo: Option<u32>, acked: Option<u32>, sent: Option<u16>) {
+    pub(super) fn repeated(&mut self, echo: Option<u32>, acked: AckedBy, sent: Option<u16>) {
         self.missed = self.missed.max(sent.map_or(0, |sent| u64::from(sent) - 1));
         if self.echo.is_some() {
             return;
         }
         self.echo = echo;
-        let ahead = echo.zip(acked).map(|(e, a)| e.wrapping_sub(a) as i32);
-        self.at_repeat = ahead.is_some_and(|ahead| ahead >= 0);
+        self.acked = acked.value;
+        let ahead = echo.zip(acked.value).map(|(e, a)| e.wrapping_sub(a) as i32);
+        // On a clock with long ticks the acknowledgement before has the same timestamp.
+        self.at_repeat = ahead.is_some_and(|ahead| ahead > 0 || ahead == 0 && acked.is_of_new_tick);
     }
 
     /// Returns whether the repeat shows that its sender did not have the acknowledgement.
@@ -185,7 +190,7 @@ impl Known {
 
     /// Notes the timestamp of a segment of the receiver.
     pub(super) fn replied(&mut self, value: u32, now: u64) {
-        if self.echo.is_some() {
+        if self.echo.is_some() && self.acked != Some(value) {
             self.reply.get_or_insert((value, now));
         }
     }
@@ -234,6 +239,10 @@ pub(crate) struct After {
     pub(crate) prompt_until_ns: u64,
     /// When the first of the new segments came, if the pause did not end with it.
     pub(crate) next_data_ns: Option<u64>,
+    /// Whether the sender ended its stream.
+    pub(crate) has_ended: bool,
+    /// Acknowledgements of the receiver for which nothing was under way: each answers a copy.
+    pub(crate) extra_acks: u32,
     /// Whether the other side sent data before that.
     pub(crate) peer_spoke: bool,
     /// Bytes of new data, and of those sent until `prompt_until_ns`.

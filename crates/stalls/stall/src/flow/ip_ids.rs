@@ -5,9 +5,9 @@
 use capture::segment::Segment;
 
 /// So many steps of one show a counter of the connection.
-const ONES_LEAST: u32 = 8;
+const ONES_LEAST: u32 = 16;
 /// Of so many steps one may be another: a packet that the capture lacks.
-const ONES_FOR_OTHER: u32 = 8;
+const ONES_FOR_OTHER: u32 = 16;
 
 /// The identifications of one end's packets.
 #[derive(Clone, Copy, Debug, Default)]

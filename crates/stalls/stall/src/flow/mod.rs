@@ -69,6 +69,26 @@ pub(super) struct Recent {
     spurious: bool,
 }
 
+/// The segment that acknowledged most so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckedBy {
+    pub(crate) value: Option<u32>,
+    /// Whether the acknowledgement before it had another timestamp.
+    pub(crate) is_of_new_tick: bool,
+    /// Whether it lay below the sender's window.
+    pub(crate) is_below_window: bool,
+}
+
+/// The first data of a flow, and what the other side had sent before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstData {
+    pub(crate) at: At,
+    /// Time and packet of the other side's last data; 0: none.
+    pub(crate) asked: (u64, u64),
+    /// When all of that was acknowledged, at the latest by this data; before `asked`: it was not.
+    pub(crate) settled_ns: u64,
+}
+
 /// The events that a flow adds to the history.
 pub(crate) type Shown = Vec<What>;
 
@@ -149,9 +169,7 @@ pub(crate) struct Flow {
     /// Whether a small segment was sent while another small one was under way.
     pub(super) sends_small_ones: bool,
     pub(super) last_sent_ns: u64,
-    /// Timestamp of the segment that acknowledged most so far, and whether it lay below the
-    /// sender's window.
-    pub(super) acked_by: (Option<u32>, bool),
+    pub(super) acked_by: AckedBy,
     /// An acknowledgement of far more than the capture shows, not believed yet; 0: none.
     pub(super) unheard_of: u64,
     /// The IP identifications of the sender's packets.
@@ -170,8 +188,7 @@ pub(crate) struct Flow {
     pub(super) has_peer_ended: bool,
     /// Shortest time in which the sender acknowledged data of the other direction.
     pub(super) peer_rtt_ns: Option<u64>,
-    /// The first data, the other side's last data before it, and whether it acknowledges that.
-    pub(super) first_data: Option<(At, (u64, u64), bool)>,
+    pub(super) first_data: Option<FirstData>,
     /// Bytes of new data since the last pause.
     pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
@@ -277,7 +294,7 @@ impl Flow {
             last_sent: (0, 0, 0),
             sends_small_ones: false,
             last_sent_ns: 0,
-            acked_by: (None, false),
+            acked_by: AckedBy::default(),
             unheard_of: 0,
             ip_ids: IpIds::default(),
             clocked: None,
@@ -490,9 +507,7 @@ impl Flow {
         self.scale.is_some()
     }
 
-    /// Returns the first data, the time and packet of the other side's last data before it, and
-    /// whether it acknowledges all of that.
-    pub(crate) fn first_data(&self) -> Option<(At, (u64, u64), bool)> {
+    pub(crate) fn first_data(&self) -> Option<FirstData> {
         self.first_data
     }
 

@@ -118,6 +118,7 @@ impl Flow {
                     facts.fills_window = self.nxt == self.edge;
                     facts.fills_untold = self.nxt == self.edge_untold;
                     facts.after.burst_bytes = self.last_data_bytes;
+                    facts.after.has_ended = self.fin == Some(self.nxt);
                     facts.after.prompt_bytes = self.last_data_bytes;
                     self.burst_bytes = self.last_data_bytes;
                     (facts.ticks_apart, facts.missed) = (self.ticks_apart, self.missed);

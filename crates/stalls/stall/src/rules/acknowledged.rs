@@ -25,18 +25,6 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let first_ns = gap.first_acked_ns;
     let is_late =
         !facts.peer_spoke() && is_late_repeat(facts, first_ns) && context.view != View::Sender;
-    if is_late && acks_lost(facts, context) >= DUPACK_THRESHOLD {
-        // Some acknowledgements in a row were lost, and repeats before this one: nothing passed
-        // in either direction.
-        let text = format!(
-            "nothing passed for {}: {} acknowledgements or more did not reach the sender, and the \
-             repeat that came then is too late to be the first one",
-            ms(first_ns - facts.start_ns),
-            acks_lost(facts, context)
-        );
-        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
-        return Some(finding.shown_by(gap.retransmitted_acked.iter()));
-    }
     // With few acknowledgements, a repeat that was lost as well is likely, but only the loss of
     // the acknowledgements is proved.
     let before = if is_late {
@@ -70,6 +58,18 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     // does not show that the acknowledgement was lost.
     // It may have waited in a queue in front of the capture: one that has room for longer than
     // a timer takes is not known to stand there.
+    if is_late && acks_lost(facts, context) >= DUPACK_THRESHOLD {
+        // Some acknowledgements in a row were lost, and repeats before this one: nothing passed
+        // in either direction.
+        let text = format!(
+            "nothing passed for {}: {} acknowledgements or more did not reach the sender, and the \
+             repeat that came then is too late to be the first one",
+            ms(first_ns - facts.start_ns),
+            acks_lost(facts, context)
+        );
+        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
+        return Some(finding.shown_by(gap.retransmitted_acked.iter()));
+    }
     // Of a few, the first may be a probe, and the last the timer's. A sender that goes back to a
     // loss sends copies for as long as its flight lasts.
     let repeat_ns = match gap.retransmitted_acked.count() {
@@ -112,7 +112,7 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     }
     // Only what the sender echoes afterwards tells that the acknowledgements never came.
     let confidence = match context.view {
-        View::Receiver | View::Middle if is_open && !is_late && known.never => Confidence::High,
+        View::Receiver if is_open && !is_late && known.never => Confidence::High,
         _ => Confidence::Medium,
     };
     let finding = Finding::new(Cause::AckLoss, confidence, text);
@@ -130,7 +130,9 @@ fn acks_lost(facts: &Facts, context: &Context<'_>) -> u64 {
 /// Finds retransmissions of data that had arrived.
 pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let reported = gap.spurious + facts.after.spurious;
+    // Without reports, each copy of what had arrived is answered by itself.
+    let extra = u64::from(facts.after.extra_acks);
+    let reported = gap.spurious + facts.after.spurious + extra;
     if gap.retransmitted.count() == 0 || facts.closed != Closed::Delivery {
         return None;
     }

@@ -8,7 +8,7 @@ use super::finding::Context;
 use crate::flow::facts::{Closed, Facts};
 
 /// Shorter intervals are those of work that repeats, not of heartbeats.
-const INTERVAL_LEAST_NS: u64 = NS_PER_S;
+const INTERVAL_LEAST_NS: u64 = 5 * NS_PER_S;
 /// Intervals that differ by less than this part are equal.
 const ALIKE: u64 = 50;
 /// A late answer of always the same length keeps its interval, too, if the other side asks as soon

@@ -36,8 +36,11 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         return None;
     }
     let before = window::no_room(facts).or_else(|| lost_before_the_capture(facts, context));
-    if facts.has_peer_ended {
-        // What is said after the other side's end says good-bye.
+    let is_asked = facts.peer_spoke() && facts.peer_data.0 > facts.last_data_ns;
+    let is_small = facts.after.burst_bytes <= SMALL_MESSAGE_BYTES;
+    let is_last_word = facts.after.has_ended && is_small && !is_asked;
+    if facts.has_peer_ended || is_last_word {
+        // What is said after the other side's end, or just before the own, says good-bye.
         return before.or_else(|| Some(Finding::idle()));
     }
     if facts.ended_by_fin {
@@ -123,6 +126,10 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let settled_ns = facts.peer_settled_ns;
     let had_it =
         settled_ns >= asked_ns && (facts.end_ns - settled_ns.min(facts.end_ns)) * 2 >= took_ns;
+    let acked_ns = facts.end_ns.saturating_sub(settled_ns);
+    if settled_ns >= asked_ns && (1..wait_least_ns(facts.rtt_ns)).contains(&acked_ns) {
+        return Finding::idle(); // its host's acknowledgement was as late: the way took the time
+    }
     let acked = if had_it {
         ", which its host had acknowledged"
     } else {
@@ -142,7 +149,8 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     };
     let confidence = confidence.min(window_allows(facts));
     // The answer acknowledges all of the request, else it is none, or not to this.
-    let confidence = if settled_ns < asked_ns {
+    // A small word at once after this side's may be the answer to that, and this a push.
+    let confidence = if settled_ns < asked_ns || is_said_at_once(facts) {
         Confidence::Low
     } else {
         confidence
@@ -151,20 +159,23 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     finding.waited_since(facts.end_ns - took_ns, packet)
 }
 
-/// Returns whether small messages go to and fro of which the last of the other side may be the
-/// answer, and not the request: it is as long as this side's, or it followed this side's at once.
-/// Keep-alives of both sides, keys that are typed at the server, and an equipment's cyclic reports
-/// are such.
+/// Returns whether both sides sent small messages of one length: keep-alives, keys and their echo.
 fn is_dialogue(facts: &Facts) -> bool {
-    let (bytes, before_ns) = facts.peer_message;
+    let (bytes, _) = facts.peer_message;
     let own_bytes = facts.after.burst_bytes;
     if own_bytes.max(bytes.into()) > SMALL_MESSAGE_BYTES {
         return false;
     }
+    own_bytes == u64::from(bytes)
+}
+
+/// Returns whether the other side's last message is small and followed this side's at once.
+fn is_said_at_once(facts: &Facts) -> bool {
+    let (bytes, before_ns) = facts.peer_message;
     let (peer_ns, _) = facts.peer_data;
     let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
     let is_prompt = before_ns > 0 && peer_ns.saturating_sub(before_ns) <= answer_ns;
-    own_bytes == u64::from(bytes) || is_prompt
+    is_prompt && u64::from(bytes) <= SMALL_MESSAGE_BYTES
 }
 
 /// Returns the time after which an answer is late: two round trips, and at least 100 ms, which
@@ -208,12 +219,6 @@ fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
         ms(facts.duration_ns())
     );
     Finding::new(Cause::Application, confidence, text)
-}
-
-/// Judges a late acknowledgement of the last data: nothing waited for it, except for room in
-/// the window.
-pub(super) fn had_sent_all(facts: &Facts) -> Finding {
-    window::no_room(facts).unwrap_or_else(Finding::idle)
 }
 
 /// Returns how sure it is that the sender did not wait for the window. Where the window's scale

@@ -4,7 +4,7 @@
 use units::time::NS_PER_MS;
 
 use super::finding::{Context, Finding};
-use super::{idle, window};
+use super::window;
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
 use crate::flow::round_trip::is_delayed_ack;
@@ -103,7 +103,7 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     }
     if !facts.goes_on_at_once() && facts.after.retransmissions == 0 {
         // The sender did not wait for it.
-        return Some(idle::had_sent_all(facts));
+        return Some(Finding::idle());
     }
     if facts.ended_by_peer_data || facts.after.peer_spoke {
         return Some(Finding::idle()); // it came with an answer, which the sender waited for

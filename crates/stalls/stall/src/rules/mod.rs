@@ -228,7 +228,8 @@ impl Series {
 
     /// Ends the series. The confidence is the one that most of its time has.
     fn end(mut self) -> Stall {
-        let levels = [Confidence::Low, Confidence::Medium, Confidence::High];
+        // Of equal ones the last.
+        let levels = [Confidence::High, Confidence::Medium, Confidence::Low];
         let most = levels
             .into_iter()
             .max_by_key(|&level| self.by_confidence[level as usize]);

@@ -10,9 +10,9 @@ use crate::analysis::{Stall, StallKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
 use crate::direction::Direction;
-use crate::flow::Flow;
 use crate::flow::at::At;
 use crate::flow::facts::Packets;
+use crate::flow::{FirstData, Flow};
 use crate::roles;
 use crate::vantage::{View, ms};
 
@@ -111,7 +111,11 @@ fn slow_handshake(
 /// Finds a client that sent its first request late after the connection was set up.
 fn first_request(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option<Stall> {
     let ready = connection.handshake.ack?;
-    let (first, (peer_ns, _), _) = flows[0].first_data()?;
+    let FirstData {
+        at: first,
+        asked: (peer_ns, _),
+        ..
+    } = flows[0].first_data()?;
     let way_ns = flows[0].sender_rtt_ns().unwrap_or(0);
     let took_ns = first.now.saturating_sub(ready.now);
     if peer_ns > 0 || took_ns < idle::wait_least_ns(Some(way_ns)) {
@@ -139,8 +143,12 @@ fn first_response(
     views: [View; 2],
     start_ns: u64,
 ) -> Option<Stall> {
-    let (first, (asked_ns, packet), is_answer) = flows[1].first_data()?;
-    if !roles::are_known(connection) || !is_answer {
+    let FirstData {
+        at: first,
+        asked: (asked_ns, packet),
+        settled_ns,
+    } = flows[1].first_data()?;
+    if !roles::are_known(connection) || settled_ns < asked_ns {
         return None; // the client's next request looks the same, or the request had not arrived
     }
     let ready = connection.handshake.ack;
@@ -154,12 +162,18 @@ fn first_response(
     if took_ns < idle::wait_least_ns(Some(way_ns)) {
         return None;
     }
+    let acked_ns = first.now.saturating_sub(settled_ns);
+    if asked_ns > 0 && (1..idle::wait_least_ns(Some(way_ns))).contains(&acked_ns) {
+        return None; // its host's acknowledgement was as late: the way took the time
+    }
     let after = match asked_ns {
         0 => "the connection was set up",
         _ => "the request",
     };
     let text = format!("the server's first data came {} after {after}", ms(took_ns));
+    // Without the handshake, what the capture begins with need not be the first request.
     let confidence = match views[1] {
+        _ if connection.handshake.client.is_none() => Confidence::Low,
         View::Sender => Confidence::High,
         _ => Confidence::Medium,
     };

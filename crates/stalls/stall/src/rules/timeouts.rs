@@ -105,7 +105,8 @@ fn copies(facts: &Facts) -> String {
 /// Finds more than one timeout.
 pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    if gap.timeouts < 2 && gap.head_copies < 2 {
+    let by_timer = gap.timeouts + gap.probes > 0;
+    if gap.timeouts < 2 && (gap.head_copies < 2 || !by_timer) {
         return repeated_unseen(facts, context);
     }
     let segments = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
@@ -392,7 +393,8 @@ pub(super) fn probe(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
             "the last segment was lost, and its sender's timer repaired it after {}",
             ms(retransmitted.at_ns.saturating_sub(facts.start_ns))
         );
-        let finding = Finding::new(Cause::RtoTail, Confidence::Medium, text);
+        let finding = Finding::new(Cause::RtoTail, proof(facts, context), text);
+        let finding = finding.at_most(Confidence::Medium);
         return Some(finding.shown_by(gap.retransmitted.iter()));
     }
     let text = format!(

@@ -100,8 +100,8 @@ pub(super) fn closed(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
 /// soon as it could.
 fn is_let_go(facts: &Facts, at_ns: u64) -> bool {
     let way_ns = facts.sender_rtt_ns;
-    let allowed_ns = way_ns + (way_ns / 4).max(LET_GO_NS);
-    facts.closed == Closed::NewData && facts.end_ns.saturating_sub(at_ns) <= allowed_ns
+    let allowed_ns = way_ns / 4 * 3..=way_ns + (way_ns / 4).max(LET_GO_NS);
+    facts.closed == Closed::NewData && allowed_ns.contains(&facts.end_ns.saturating_sub(at_ns))
 }
 
 /// Finds a window that was filled before the acknowledgement that ended the pause and had room

@@ -41,7 +41,7 @@ impl Proof {
         }
         (stall.cause, stall.side) = (self.cause, self.side);
         stall.confidence = if is_patchy {
-            stall.confidence.max(Confidence::Medium)
+            Confidence::Medium
         } else {
             Confidence::High
         };
@@ -283,7 +283,7 @@ impl Stalled<'_> {
             let cause = if held_ns <= HELD_MOST_NS {
                 Cause::DelayedAck
             } else {
-                stall.cause
+                Cause::Unknown // the host stood still, or did not want to
             };
             return Some(Proof::new(cause, Side::Receiver, shows));
         }
