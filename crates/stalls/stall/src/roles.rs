@@ -17,11 +17,14 @@ const EPHEMERAL: u16 = 32_768;
 
 /// How likely a port is a server's: the less, the more likely.
 fn rank(port: u16) -> u8 {
-    match port {
-        ..WELL_KNOWN => 0,
-        _ if SERVERS.binary_search(&port).is_ok() => 1,
-        ..EPHEMERAL => 2,
-        _ => 3,
+    if port < WELL_KNOWN {
+        0
+    } else if SERVERS.binary_search(&port).is_ok() {
+        1
+    } else if port < EPHEMERAL {
+        2
+    } else {
+        3
     }
 }
 

@@ -130,8 +130,9 @@ fn acks_lost(facts: &Facts, context: &Context<'_>) -> u64 {
 /// Finds retransmissions of data that had arrived.
 pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    // Without reports, each copy of what had arrived is answered by itself.
-    let extra = u64::from(facts.after.extra_acks);
+    // Without reports, each copy of the only segment is answered by itself, if both arrived.
+    let is_alone = facts.outstanding_packets == 1 && gap.retransmitted.count() == 1;
+    let extra = u64::from(facts.after.extra_acks > 0 && is_alone);
     let reported = gap.spurious + facts.after.spurious + extra;
     if gap.retransmitted.count() == 0 || facts.closed != Closed::Delivery {
         return None;

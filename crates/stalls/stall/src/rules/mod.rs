@@ -71,9 +71,10 @@ pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idl
     let mut all: Vec<Stall> = Vec::new();
     let beats = heartbeats::of(facts, context);
     for (facts, is_beat) in facts.iter().zip(beats) {
-        let judged = match is_beat {
-            true => Judged::Idle,
-            false => of_pause(facts, context),
+        let judged = if is_beat {
+            Judged::Idle
+        } else {
+            of_pause(facts, context)
         };
         match judged {
             Judged::Stall(stall) => all.push(*stall),
