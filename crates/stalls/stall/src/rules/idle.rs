@@ -126,9 +126,14 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let settled_ns = facts.peer_settled_ns;
     let had_it =
         settled_ns >= asked_ns && (facts.end_ns - settled_ns.min(facts.end_ns)) * 2 >= took_ns;
-    let acked_ns = facts.end_ns.saturating_sub(settled_ns);
-    if settled_ns >= asked_ns && (1..wait_least_ns(facts.rtt_ns)).contains(&acked_ns) {
-        return Finding::idle(); // its host's acknowledgement was as late: the way took the time
+    if was_way_late(asked_ns, settled_ns, facts.end_ns) {
+        let text = format!(
+            "the answer came {} after the request, and just before it the acknowledgement, which \
+             was as late: the way took the time",
+            ms(took_ns)
+        );
+        let finding = Finding::new(Cause::DelaySpike, Confidence::Low, text);
+        return finding.waited_since(facts.end_ns - took_ns, packet);
     }
     let acked = if had_it {
         ", which its host had acknowledged"
@@ -176,6 +181,13 @@ fn is_said_at_once(facts: &Facts) -> bool {
     let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
     let is_prompt = before_ns > 0 && peer_ns.saturating_sub(before_ns) <= answer_ns;
     is_prompt && u64::from(bytes) <= SMALL_MESSAGE_BYTES
+}
+
+/// Returns whether the acknowledgement of a request took most of the time that its answer took, and
+/// came apart from it: hosts acknowledge without their applications.
+pub(super) fn was_way_late(asked_ns: u64, settled_ns: u64, answered_ns: u64) -> bool {
+    let acked_ns = settled_ns.saturating_sub(asked_ns);
+    settled_ns < answered_ns && acked_ns >= answered_ns.saturating_sub(asked_ns) / 4 * 3
 }
 
 /// Returns the time after which an answer is late: two round trips, and at least 100 ms, which

@@ -162,10 +162,7 @@ fn first_response(
     if took_ns < idle::wait_least_ns(Some(way_ns)) {
         return None;
     }
-    let acked_ns = first.now.saturating_sub(settled_ns);
-    if asked_ns > 0 && (1..idle::wait_least_ns(Some(way_ns))).contains(&acked_ns) {
-        return None; // its host's acknowledgement was as late: the way took the time
-    }
+    let is_way = asked_ns > 0 && idle::was_way_late(asked_ns, settled_ns, first.now);
     let after = match asked_ns {
         0 => "the connection was set up",
         _ => "the request",
@@ -182,7 +179,12 @@ fn first_response(
         from,
         to: first,
     };
-    let cause = (Cause::ResponseTime, Side::Sender, confidence);
+    let cause = if is_way {
+        // Its host's acknowledgement was as late.
+        (Cause::DelaySpike, Side::Network, Confidence::Low)
+    } else {
+        (Cause::ResponseTime, Side::Sender, confidence)
+    };
     Some(wait(&span, Direction::ToClient, cause, text, start_ns))
 }
 
