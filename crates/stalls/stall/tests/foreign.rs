@@ -348,3 +348,134 @@ fn a_connection_lasts_from_its_first_packet_on() {
     let found = connection("100 S SYN\n120 R SYN\n1100 S ack\n");
     assert_eq!((found.start_ns, found.duration_ns), (0, 1_000_000_000));
 }
+
+/// IP identifications that count the connection's packets tell what the sender sent and the capture
+/// lacks.
+#[test]
+fn identifications_tell_a_silent_path_from_a_sender_that_paused() {
+    let script = |last: u32| {
+        let mut text = String::new();
+        let mut ids = [92, 394];
+        for line in AT_RECEIVER.lines().filter(|line| !line.is_empty()) {
+            let id = &mut ids[usize::from(line.contains(" R "))];
+            *id += 1;
+            let _ = writeln!(text, "{line} id {id}");
+        }
+        for n in 0..40u32 {
+            let (from, at) = (5792 + n * 1448, 200 + n * 40);
+            let (ms, end) = (1000 + at, from + 1448);
+            let _ = writeln!(text, "{ms} S {from}..{end} ts {at} 9160 id {}", 100 + n);
+            let _ = writeln!(
+                text,
+                "{ms} R ack {end} ts {} {at} id {}",
+                9000 + at,
+                400 + n
+            );
+        }
+        let _ = writeln!(
+            text,
+            "4900 S 63712..65160 ts 3900 10760 id {last}\n4900 R ack 65160"
+        );
+        longest(&text)
+    };
+    let silent = script(100 + 40 + 24);
+    assert_eq!(
+        (silent.cause, silent.side),
+        (Cause::SilentPath, Side::Network),
+        "{silent:#?}"
+    );
+    let paused = script(100 + 40);
+    assert_eq!(paused.cause, Cause::Application, "{paused:#?}");
+}
+
+/// Each side sends by its own clock; the one's message is not the other's answer.
+#[test]
+fn heartbeats_are_no_late_answers() {
+    let mut text =
+        "0 S SYN\n20 R SYN\n20 S ack\n20 S 0..300\n40 R ack 300\n45 R 0..250\n45 S ack 250\n"
+            .to_owned();
+    for n in 0..6u32 {
+        let (own, at) = (300 + n * 90, 30_000 * (n + 1));
+        let _ = writeln!(
+            text,
+            "{at} S {own}..{}\n{} R ack {}",
+            own + 90,
+            at + 20,
+            own + 90
+        );
+        let (theirs, at) = (250 + n * 80, 30_000 * (n + 1) + 11_000);
+        let _ = writeln!(
+            text,
+            "{at} R {theirs}..{}\n{at} S ack {}",
+            theirs + 80,
+            theirs + 80
+        );
+    }
+    assert_eq!(connection(&text).stalls, []);
+}
+
+/// A port pair that is used again with the same number: what has ended is over.
+#[test]
+fn a_new_connection_with_the_old_number_is_no_repeated_syn() {
+    let once = |at: u32| {
+        format!(
+            "{at} S SYN\n{} R SYN\n{} S ack\n{} S 0..10\n{} R ack 10\n{} S 10..10 FIN\n{} R ack 11\n",
+            at + 20,
+            at + 20,
+            at + 20,
+            at + 40,
+            at + 40,
+            at + 60
+        )
+    };
+    let text = format!("{}{}", once(0), once(20_000));
+    let all = analyse(&segments(&text, Base::default())).connections;
+    assert_eq!(all.len(), 2, "{all:#?}");
+    assert!(
+        all.iter().all(|connection| connection.stalls.is_empty()),
+        "{all:#?}"
+    );
+}
+
+/// A server that says good-bye after a time of rest did not stop.
+#[test]
+fn the_last_word_before_the_end_is_no_late_data() {
+    let end = |last: &str| {
+        format!(
+            "{HANDSHAKE}20 S 0..300\n40 R ack 300\n41 R 0..4344\n41 S ack 4344\n5000 R {last}\n5000 S ack 4375\n"
+        )
+    };
+    assert_eq!(connection(&end("4344..4375 FIN")).stalls, []);
+}
+
+/// One byte of what was sent before asks for nothing but a sign of life.
+#[test]
+fn a_keep_alive_is_no_request() {
+    let text = "
+        0      S 99..100
+        20     R ack 100
+        16000  R 0..600
+        16000  S ack 600
+    ";
+    let by_server = |stall: &&Stall| stall.cause == Cause::ResponseTime;
+    assert_eq!(connection(text).stalls.iter().find(by_server), None);
+}
+
+/// Both copies of the only segment came late: each is answered.
+#[test]
+fn two_answers_to_one_repeat_show_that_both_arrived() {
+    let stall = |second: &str| {
+        longest(&format!(
+            "{HANDSHAKE}{TEN}
+            400  S 14480..15928
+            1500 S 14480..15928
+            1830 R ack 15928
+            {second}
+            1831 S 15928..17376
+            1851 R ack 17376
+        "
+        ))
+    };
+    assert_eq!(stall("1830 R ack 15928").cause, Cause::DelaySpike);
+    assert_ne!(stall("").cause, Cause::DelaySpike);
+}

@@ -4,14 +4,14 @@
 use capture::segment::{Flags, Segment};
 use units::time::NS_PER_MS;
 
+use super::Flow;
 use super::at::At;
 use super::data::PROBE_ANSWER_NS;
-use super::facts::{Answered, Closed};
+use super::facts::{AckedBy, Answered, Closed};
 use super::ip_ids::Identified;
 use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
-use super::{AckedBy, Flow};
 use crate::history::What;
 
 /// The longest time for which a receiver holds an acknowledgement back, with what a host adds.

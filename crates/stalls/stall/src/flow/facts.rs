@@ -4,7 +4,6 @@
 
 use units::time::NS_PER_MS;
 
-use super::AckedBy;
 use crate::history::RetransmissionKind;
 
 /// A sender that waited for an acknowledgement goes on within this time.
@@ -138,6 +137,16 @@ pub(crate) struct Gap {
     pub(crate) head_copies: u32,
     pub(crate) backoffs: u32,
     pub(crate) head_interval_ns: u64,
+}
+
+/// The segment that acknowledged most so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AckedBy {
+    pub(crate) value: Option<u32>,
+    /// Whether the acknowledgement before it had another timestamp.
+    pub(crate) is_of_new_tick: bool,
+    /// Whether it lay below the sender's window.
+    pub(crate) is_below_window: bool,
 }
 
 /// What the sender knew of acknowledgements when it repeated what they acknowledge, by the

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use at::At;
 use capture::segment::Segment;
 use clocked::Clocked;
-use facts::{Facts, Gap};
+use facts::{AckedBy, Facts, Gap};
 use ip_ids::IpIds;
 use loss_stats::LossStats;
 use round_trip::{EchoTimer, Smoothed};
@@ -67,16 +67,6 @@ pub(super) struct Recent {
     /// the original was overtaken.
     was_passed: bool,
     spurious: bool,
-}
-
-/// The segment that acknowledged most so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AckedBy {
-    pub(crate) value: Option<u32>,
-    /// Whether the acknowledgement before it had another timestamp.
-    pub(crate) is_of_new_tick: bool,
-    /// Whether it lay below the sender's window.
-    pub(crate) is_below_window: bool,
 }
 
 /// The first data of a flow, and what the other side had sent before.

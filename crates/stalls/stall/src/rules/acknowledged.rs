@@ -97,7 +97,7 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
             ms(first_ns - facts.start_ns),
             known.missed
         );
-        let finding = Finding::new(Cause::SilentPath, Confidence::Medium, text);
+        let finding = Finding::new(Cause::SilentPath, Confidence::Low, text);
         return Some(finding.shown_by(packets));
     }
     let room = gap.room_least_bytes.unwrap_or(u64::MAX);
@@ -130,10 +130,7 @@ fn acks_lost(facts: &Facts, context: &Context<'_>) -> u64 {
 /// Finds retransmissions of data that had arrived.
 pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    // Without reports, each copy of the only segment is answered by itself, if both arrived.
-    let is_alone = facts.outstanding_packets == 1 && gap.retransmitted.count() == 1;
-    let extra = u64::from(facts.after.extra_acks > 0 && is_alone);
-    let reported = gap.spurious + facts.after.spurious + extra;
+    let reported = gap.spurious + facts.after.spurious + u64::from(are_both_answered(facts));
     if gap.retransmitted.count() == 0 || facts.closed != Closed::Delivery {
         return None;
     }
@@ -243,10 +240,18 @@ fn was_it_lost(facts: &Facts) -> Option<bool> {
     let since_ns = facts.end_ns.saturating_sub(facts.gap.last_resent_ns);
     let is_too_soon = since_ns < facts.receiver_rtt_ns / 4 * 3;
     let is_late = is_too_soon
+        || are_both_answered(facts)
         || are_answers_of_before(facts)
         || facts.answered == Answered::Older
         || facts.answers_sent == Some(1);
     is_late.then_some(false)
+}
+
+/// Returns whether the only segment and its repeat were each answered: both arrived. Without
+/// reports of duplicates nothing else tells.
+fn are_both_answered(facts: &Facts) -> bool {
+    let is_alone = facts.outstanding_packets == 1 && facts.gap.retransmitted.count() == 1;
+    is_alone && facts.after.extra_acks > 0
 }
 
 /// Returns whether the first answer was followed by answers for more than had been

@@ -15,6 +15,9 @@ const LONGEST_FIRST_NS: u64 = 3500 * NS_PER_S / 1000;
 pub(super) const DUPACK_THRESHOLD: u64 = 3;
 /// Least timeout of stacks that follow RFC 6298, 2.4.
 const RTO_LEAST_NS: u64 = NS_PER_S;
+/// With a first timeout of a second (RFC 6298, 2.4) the second is over after three; with the round
+/// trip, a little later.
+const LONGEST_SECOND_NS: u64 = 3250 * NS_PER_MS;
 /// From so many segments on, a loss of all at once is no loss of single ones.
 const WHOLE_FLIGHT: u64 = 8;
 
@@ -193,7 +196,7 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     }
     // Three timeouts, each twice as long as the one before, take seven times the first; of three,
     // two did not come here.
-    let is_long = waited_ns >= facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(6);
+    let is_long = waited_ns >= facts.rto_ns.saturating_mul(6).max(LONGEST_SECOND_NS);
     let is_third = retransmitted.missed.is_some_and(|missed| missed >= 2);
     if facts.sacked_bytes > 0 && (is_long || is_third) {
         let text = format!(

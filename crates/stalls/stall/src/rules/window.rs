@@ -17,9 +17,7 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
         return None;
     }
     let probe_ns = gap.last_window_probe_ns;
-    // The answer comes after a round trip as it is now, which may have a queue in it.
-    let now_ns = facts.rtt_ns.unwrap_or(0).max(facts.receiver_rtt_ns);
-    let answer_ns = now_ns.saturating_mul(3) / 2 + NS_PER_MS;
+    let answer_ns = facts.receiver_rtt_ns.saturating_mul(3) / 2 + NS_PER_MS;
     let packets = gap
         .closed_window
         .iter()
@@ -87,8 +85,15 @@ pub(super) fn closed(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     // told of room. At the receiver it would have been captured.
     let lost = gap.probes_unanswered > 0 || gap.retransmitted_acked.count() > 0;
     let saw_all = !lost || context.view == View::Receiver;
+    // With a queue in the way, what told of room may be the answer to a probe.
+    let now_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(3) / 2 + NS_PER_MS;
+    let probe_ns = gap.last_window_probe_ns;
+    let may_answer = probes > 0
+        && gap
+            .opened
+            .is_some_and(|(at, _)| (probe_ns..=probe_ns + now_ns).contains(&at));
     let confidence = match facts.closed {
-        _ if waited && gap.timeouts == 0 && saw_all => Confidence::High,
+        _ if waited && gap.timeouts == 0 && saw_all && !may_answer => Confidence::High,
         Closed::Capture | Closed::Reset if !waited => Confidence::Low,
         _ => Confidence::Medium,
     };
