@@ -327,9 +327,18 @@ int on_drop(u64 *args)
 	const struct skb_shared_info *shared;
 	struct drop_record *record;
 	struct followed *followed;
-	struct sock *sk = skb->sk;
+	struct sock *sk;
 	u16 segments;
+	u64 raw;
 
+	/*
+	 * Kernels without 18685451fc4e ("inet: inet_defrag: prevent sk release while still in
+	 * use") keep the offset of an IP fragment in the place of skb->sk: no pointer of the
+	 * kernel is so small.
+	 */
+	if (bpf_probe_read_kernel(&raw, sizeof(raw), &skb->sk) || !(raw >> 32))
+		return 0;
+	sk = skb->sk;
 	if (!sk)
 		return 0;
 	followed = bpf_sk_storage_get(&sockets, sk, 0, 0);

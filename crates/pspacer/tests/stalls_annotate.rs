@@ -425,7 +425,7 @@ fn what_cannot_be_written_changes_nothing() {
     let same = pspacer(&["stalls", &file, "--annotate", &file]);
     assert_eq!(same.status.code(), Some(2));
     assert!(
-        text(&same.stderr).contains("is the capture itself"),
+        text(&same.stderr).contains("is a file that is read"),
         "{}",
         text(&same.stderr)
     );
@@ -444,6 +444,20 @@ fn what_cannot_be_written_changes_nothing() {
         let usage = "Usage: pspacer stalls [OPTIONS] <FILE>...";
         refuses(&[&["stalls"], arguments].concat(), usage);
     }
+    let other = folder.file("b.pcap", &transfer());
+    let (new, read) = (folder.0.join("x"), "is a file that is read");
+    let new = new.to_str().unwrap();
+    for (arguments, expected) in [
+        (&["--report", &file][..], read),
+        (&["--other-end", &other, "--report", &other], read),
+        (&["--other-end", &other, "--annotate", &other], read),
+        (&["--report", new, "--annotate", new], "name one file"),
+        (&["--annotate", "/dev/null"], "expected a new file"),
+    ] {
+        refuses(&[&["stalls", &file], arguments].concat(), expected);
+    }
+    assert_eq!(fs::read(&other).unwrap(), transfer());
+    assert!(!fs::exists(new).unwrap());
     let nowhere = folder.0.join("no/such/folder/out.pcapng");
     let out = pspacer(&["stalls", &file, "--annotate", nowhere.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(1));

@@ -57,12 +57,18 @@ impl Process {
                 _ => continue,
             };
             let printable = |c: &char| !c.is_control();
-            *field = value.trim().chars().filter(printable).collect();
+            *field = value
+                .trim()
+                .chars()
+                .filter(printable)
+                .take(VALUE_BYTES)
+                .collect();
             let mut end = field.len().min(VALUE_BYTES);
             while !field.is_char_boundary(end) {
                 end -= 1;
             }
             field.truncate(end);
+            field.shrink_to_fit();
             is_any = true;
         }
         is_any

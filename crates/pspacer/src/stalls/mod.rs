@@ -2,11 +2,12 @@
 //! `pspacer stalls`: tells why transfers stalled, from captures of them.
 
 mod files;
+mod outputs;
 mod qlogs;
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use capture::choice::{Choice, Moment};
@@ -109,10 +110,22 @@ impl StallsArgs {
         } else if !self.from.zip(self.to).is_none_or(is_range) {
             "--from is not before --to: expected an earlier time"
         } else {
-            let checked = annotate::check(&self.files[0], self.annotate.as_deref()?);
-            return checked.err().map(|error| error.to_string());
+            return outputs::fault(&self.inputs(), &self.outputs());
         };
         Some(fault.to_owned())
+    }
+
+    /// Returns the files that are read.
+    fn inputs(&self) -> Vec<&Path> {
+        let files = self.files.iter().chain(&self.other_end);
+        files.map(PathBuf::as_path).collect()
+    }
+
+    /// Returns the files that are written, with their options.
+    fn outputs(&self) -> Vec<(&'static str, &Path)> {
+        let report = self.report.as_deref().map(|path| ("--report", path));
+        let annotate = self.annotate.as_deref().map(|path| ("--annotate", path));
+        report.into_iter().chain(annotate).collect()
     }
 
     /// Returns the options that are for captures alone, and whether each was given.

@@ -384,7 +384,7 @@ fn what_is_wrong_is_named_with_its_line_and_key() {
     assert!(
         read(endless.as_bytes())
             .unwrap_err()
-            .contains("an event of more than 16777216 bytes")
+            .contains("an event of more than 1048576 bytes")
     );
 }
 

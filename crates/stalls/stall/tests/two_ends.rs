@@ -401,6 +401,26 @@ fn proved(script: &str) -> [(Cause, Side, Confidence, String); 2] {
     [alone, there]
 }
 
+/// Twice the same place: what both lack tells nothing of the way.
+#[test]
+fn two_captures_of_one_place_prove_nothing() {
+    let text = "60 S 14480..15928 lost\n310 S 14480..15928\n330 R ack 15928\n";
+    let both = scripted(&format!("{HANDSHAKE}{TEN}{text}"));
+    for one in &both {
+        let alone = analyse(one);
+        let mut analysis = alone.clone();
+        let mut ends = two_ends(&[one.clone(), one.clone()]).unwrap();
+        ends.prove(&mut analysis, &alone);
+        assert_eq!(analysis.connections[0].stalls, alone.connections[0].stalls);
+        assert_eq!(ends.proofs, []);
+        let notes = analysis.notes.join(" ");
+        assert!(
+            notes.contains("both captures are from one place"),
+            "{notes}"
+        );
+    }
+}
+
 #[test]
 fn a_lost_tail_is_proved() {
     let [alone, both] = proved(

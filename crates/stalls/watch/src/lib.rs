@@ -27,6 +27,7 @@ mod owner;
 pub mod packets;
 mod pause;
 mod phases;
+mod printable;
 mod rate;
 mod reasons;
 mod receiving;

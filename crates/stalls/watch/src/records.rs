@@ -3,6 +3,8 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use crate::printable::printable;
+
 /// A record, in the units of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
@@ -51,7 +53,7 @@ impl SocketIds {
     #[must_use]
     pub fn comm(&self) -> Option<String> {
         let name = self.comm.split(|byte| *byte == 0).next()?;
-        (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
+        (!name.is_empty()).then(|| printable(&String::from_utf8_lossy(name)))
     }
 }
 

@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes a copy of a capture whose packets carry the findings as comments.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{BufReader, BufWriter, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use capture::annotate::{AnnotateError, Copied, annotate};
 
 use super::comments::comments;
 use crate::captures::CaptureResults;
-
-/// Checks, before anything is read or written, that `out` may be written.
-///
-/// # Errors
-/// If `out` is the capture itself, or there is something else than a file in its place.
-pub fn check(capture: &Path, out: &Path) -> Result<()> {
-    let Ok(there) = fs::metadata(out) else {
-        return Ok(()); // a new file
-    };
-    let name = out.display();
-    ensure!(
-        there.is_file(),
-        "--annotate {name}: expected a new file or one to replace"
-    );
-    let is_same =
-        fs::metadata(capture).is_ok_and(|c| (c.dev(), c.ino()) == (there.dev(), there.ino()));
-    ensure!(
-        !is_same,
-        "--annotate {name} is the capture itself: expected another file"
-    );
-    Ok(())
-}
 
 /// Writes `out`: the capture as pcapng, with a comment on each packet that shows a stall of
 /// `found`, and nothing else changed. A temporary file beside it takes its name when it is
@@ -41,7 +19,6 @@ pub fn check(capture: &Path, out: &Path) -> Result<()> {
 /// # Errors
 /// If the capture cannot be read, or the copy cannot be written.
 pub fn write(capture: &Path, out: &Path, found: &CaptureResults) -> Result<Copied> {
-    check(capture, out)?;
     let cannot = || format!("cannot write {}", out.display());
     let folder = match out.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

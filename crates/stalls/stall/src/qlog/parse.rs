@@ -16,7 +16,9 @@ use super::connection::Vantage;
 use super::event::{Event, event};
 
 /// Most bytes between the ends of two events.
-pub const EVENT_BYTES_MOST: u64 = 16 << 20;
+pub const EVENT_BYTES_MOST: u64 = 1 << 20;
+/// Most characters of a trace's name.
+const NAME_MOST: usize = 256;
 /// Separates the texts of a sequence.
 const RECORD_SEPARATOR: u8 = 0x1e;
 
@@ -205,13 +207,17 @@ fn texts<R: Read>(source: Counted<R>, reader: &mut Reader<'_>) -> Result<(), Str
     Ok(())
 }
 
+fn name(text: &str) -> String {
+    text.chars().take(NAME_MOST).collect()
+}
+
 /// Reads the value of `common_fields`.
 fn common_fields(head: &mut Head, fields: &Value) {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let format = text("time_format").unwrap_or_default();
     head.is_delta = matches!(format, "delta" | "relative_to_previous_event");
     if let (true, Some(id)) = (head.name.is_empty(), text("ODCID").or(text("group_id"))) {
-        id.clone_into(&mut head.name);
+        head.name = name(id);
     }
 }
 
@@ -252,7 +258,7 @@ impl<'de> Visitor<'de> for Document<'_, '_> {
                     let trace: Map<String, Value> = map.next_value()?;
                     let mut head = Head::default();
                     if let Some(title) = trace.get("title").and_then(Value::as_str) {
-                        title.clone_into(&mut head.name);
+                        head.name = name(title);
                     }
                     if let Some(fields) = trace.get("common_fields") {
                         common_fields(&mut head, fields);
@@ -320,7 +326,7 @@ impl<'de> Visitor<'de> for Trace<'_, '_> {
             match key.as_str() {
                 "title" => {
                     if let Some(title) = map.next_value::<Value>()?.as_str() {
-                        title.clone_into(&mut head.name);
+                        head.name = name(title);
                     }
                 }
                 "vantage_point" => head.vantage = vantage(&map.next_value()?),

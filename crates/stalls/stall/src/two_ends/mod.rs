@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use capture::segment::Endpoint;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use units::time::{NS_PER_MS, NS_PER_S};
 
 use crate::analysis::{Analysis, Connection, Stall};
 use crate::direction::Direction;
@@ -36,6 +37,11 @@ use pairing::{fates, unique_pairs};
 pub use path::Path;
 pub use trace::{TooMany, Trace};
 pub use unpaired::Unpaired;
+
+/// Ends of so long a round trip are not on one machine.
+const FAR_NS: u64 = 10 * NS_PER_MS;
+/// Captures between which is a smaller part of the round trip are not at both ends.
+const PLACE_PART: f64 = 8.0;
 
 /// What was proved of a stall.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -131,7 +137,12 @@ impl TwoEnds {
             self.clocks.near(near.start_ns),
             self.clocks.as_near(far.start_ns),
         ];
+        let mut at_one_place = 0u64;
         for (index, connection) in near.connections.iter_mut().enumerate() {
+            if self.is_one_place(connection) {
+                at_one_place += 1;
+                continue;
+            }
             let other = counterpart(connection, near_ns, far, far_ns);
             let was_patchy = connection.flows.iter().any(|flow| flow.unseen_bytes > 0);
             let mut all = Vec::new();
@@ -195,6 +206,30 @@ impl TwoEnds {
             connection.stalls = all.into_iter().map(|(stall, _)| stall).collect();
             connection.verdict = verdict(connection);
         }
+        if at_one_place > 0 {
+            near.notes.push(format!(
+                "--other-end: of {at_one_place} connections both captures are from one place, as \
+                 packets are in both at once although the ends are far from each other; expected \
+                 one capture from each end, and nothing was proved of them"
+            ));
+        }
+    }
+
+    /// Returns whether both captures of a connection are from one place: what passes one passes the
+    /// other at once, though the handshake took long. The way there and back between two captures
+    /// does not depend on their clocks.
+    fn is_one_place(&self, connection: &Connection) -> bool {
+        let (client, server) = (connection.client, connection.server);
+        let paths = self.path(client, server).zip(self.path(server, client));
+        let least = paths.and_then(|(there, back)| there.delays.min_s.zip(back.delays.min_s));
+        let rtts = [
+            connection.vantage.server_rtt_ns,
+            connection.vantage.client_rtt_ns,
+        ];
+        let rtt_ns: u64 = rtts.into_iter().flatten().sum();
+        least.is_some_and(|(there_s, back_s)| {
+            rtt_ns >= FAR_NS && (there_s + back_s) * PLACE_PART < rtt_ns as f64 / NS_PER_S as f64
+        })
     }
 
     fn path(&self, from: Endpoint, to: Endpoint) -> Option<&Path> {

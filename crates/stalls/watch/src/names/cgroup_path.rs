@@ -2,6 +2,8 @@
 //! Reads unit, container and pod out of a cgroup's path, as systemd, container runtimes and
 //! Kubernetes name their cgroups. Nothing is asked of any of them.
 
+use crate::printable::printable;
+
 /// What a cgroup's path says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
@@ -107,7 +109,7 @@ fn unescape(name: &str) -> String {
         }
     }
     bytes.extend(rest.as_bytes());
-    String::from_utf8_lossy(&bytes).into_owned()
+    printable(&String::from_utf8_lossy(&bytes))
 }
 
 #[cfg(test)]
@@ -193,5 +195,6 @@ mod tests {
         );
         assert_eq!(parse("/kubepods/pod").pod, None);
         assert_eq!(unescape(r"a\x2d\xzz\x"), r"a-\xzz\x");
+        assert_eq!(unescape(r"a\x1b[2J"), "a\u{fffd}[2J");
     }
 }

@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use self::cgroups::Cgroups;
+use crate::printable::printable;
 use crate::records::SocketIds;
 
 pub use self::processes::Process;
@@ -103,7 +104,7 @@ impl Names {
             pid: ids.pid(),
             comm,
         });
-        let cgroup = self.cgroups.path(ids.cgroup).map(str::to_owned);
+        let cgroup = self.cgroups.path(ids.cgroup).map(printable);
         let parts = cgroup
             .as_deref()
             .map(cgroup_path::parse)

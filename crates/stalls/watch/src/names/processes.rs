@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::printable::printable;
+
 use serde::Serialize;
 
 /// A process.
@@ -51,8 +53,8 @@ fn has_open(proc: &Path, pid: u32, target: &str, until: Instant) -> bool {
 }
 
 fn comm(proc: &Path, pid: u32) -> Option<String> {
-    let text = fs::read_to_string(proc.join(pid.to_string()).join("comm")).ok()?;
-    Some(text.trim_end().to_owned())
+    let name = fs::read(proc.join(pid.to_string()).join("comm")).ok()?;
+    Some(printable(String::from_utf8_lossy(&name).trim_end()))
 }
 
 #[cfg(test)]

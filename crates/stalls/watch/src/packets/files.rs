@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the packets of each stall into a file, within limits.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use capture::saved::{SavedPacket, write_packets};
@@ -47,7 +48,10 @@ pub(super) struct Files {
 
 impl Files {
     pub(super) fn new(folder: &Path) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
         if fs::read_dir(folder)?.next().is_some() {
             let what = "the folder has files; expected a new or an empty folder";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
@@ -88,8 +92,6 @@ impl Files {
             ));
         }
         if let Err(error) = create(&path, &bytes) {
-            // The file may be there in part. If it cannot be removed, the next one fails, too.
-            let _ = fs::remove_file(&path);
             return self.fail(format!("{}: {error}", path.display()));
         }
         self.counts.files += 1;
@@ -111,9 +113,19 @@ impl Files {
     }
 }
 
+/// Creates a file that this user alone may read: packets have what people say to each other. One
+/// that cannot be written to its end is removed; one that was there is not touched.
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes).inspect_err(|_| {
+        // If it cannot be removed, the next one fails, too.
+        let _ = fs::remove_file(path);
+    })
 }
 
 fn encode(comment: &str, kept: &[Kept], name: &dyn Fn(u32) -> String) -> io::Result<Vec<u8>> {
