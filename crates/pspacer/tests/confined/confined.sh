@@ -23,6 +23,9 @@ mv /confined/pspacer /usr/bin/pspacer
 tar -xf /confined/apparmor.tar -C /
 mount -t securityfs securityfs /sys/kernel/security
 cp /confined/profiles /etc/apparmor.d/pspacer
+# What a site adds: where watch saves packets.
+mkdir -p /etc/apparmor.d/local /srv/stalls
+echo "owner /srv/stalls/{,**} rw," >/etc/apparmor.d/local/pspacer
 ip link set lo up
 cd /tmp
 
@@ -226,10 +229,11 @@ stranger=$!
 of_nobody() { same 65534 "$(stat -c %u /proc/$stranger)"; }
 check "a process of another user runs" until_so of_nobody
 check "watch: sees a process of another user" confined watch watch --json --pid $stranger --duration 100ms
+check "watch: keeps packets" confined watch watch --packets /srv/stalls --duration 100ms
 # The library that loads the program tries what the kernel can do for others.
 undisturbed watch 'capname="\(net_admin\|sys_admin\)"'
 for capability in $(capabilities watch); do
-	needs watch "$capability" watch --pid $stranger --duration 100ms
+	needs watch "$capability" watch --pid $stranger --packets /srv/stalls --duration 100ms
 done
 refuse "watch: writes no tables elsewhere" "Permission denied" confined watch watch --duration 100ms --out /srv/tables
 fenced watch
