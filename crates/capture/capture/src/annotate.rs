@@ -3,8 +3,8 @@
 //!
 //! Of a pcapng file all blocks, options, byte orders and their sequence stay: a comment is one
 //! more `opt_comment` (pcapng, 3.5) behind the options that a packet has. Comments of an earlier
-//! run, which begin with [`Comments::mark`], are left out. A pcap file becomes one section with one interface, in the file's byte order, with the same packets, timestamps
-//! and resolution.
+//! run, which begin with [`Comments::mark`], are left out. A pcap file becomes one section with one
+//! interface, in the file's byte order, with the same packets, timestamps and resolution.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -298,6 +298,15 @@ impl Script {
         self.raw(from, ms, seq, bytes, flag::ACK | flag::PSH)
     }
 
+    /// Sends segments of new data in a row; returns the first one's number.
+    pub fn flight(&mut self, from: End, ms: f64, segments: u32, bytes: u64) -> u64 {
+        let first = self.next(from);
+        for n in 0..segments {
+            self.data(from, ms + 0.12 * f64::from(n), bytes);
+        }
+        first
+    }
+
     /// Sends an acknowledgement alone.
     pub fn ack(&mut self, from: End, ms: f64) -> &mut Send {
         self.push(from, ms, None, 0, flag::ACK)

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::Connection;
+use crate::analysis::{Connection, Stall};
 use crate::cause::{Cause, Side};
 use crate::totals::totals;
 use crate::units::seconds;
@@ -41,7 +41,13 @@ pub struct SideTotal {
 
 /// Returns the totals over these connections, the most time lost first.
 pub fn by_cause<'a>(connections: impl IntoIterator<Item = &'a Connection>) -> Vec<CauseTotal> {
-    let totals = totals(connections, |_, stall| (stall.cause, stall.side));
+    of_stalls(connections.into_iter().map(|c| c.stalls.as_slice()))
+}
+
+/// Returns the totals over the stalls of each connection, the most time lost first.
+pub(crate) fn of_stalls<'a>(connections: impl IntoIterator<Item = &'a [Stall]>) -> Vec<CauseTotal> {
+    let each = connections.into_iter().map(|stalls| ((), stalls));
+    let totals = totals(each, |(), stall| (stall.cause, stall.side));
     totals
         .into_iter()
         .map(|((cause, side), total)| CauseTotal {
@@ -56,7 +62,8 @@ pub fn by_cause<'a>(connections: impl IntoIterator<Item = &'a Connection>) -> Ve
 
 /// Returns the totals over these connections by side, the most time lost first.
 pub fn by_side<'a>(connections: impl IntoIterator<Item = &'a Connection>) -> Vec<SideTotal> {
-    let totals = totals(connections, |_, stall| stall.side);
+    let each = connections.into_iter().map(|c| ((), c.stalls.as_slice()));
+    let totals = totals(each, |(), stall| stall.side);
     totals
         .into_iter()
         .map(|(side, total)| SideTotal {

@@ -41,7 +41,8 @@ pub fn by_host_pair<'a>(
     for connection in connections.clone() {
         of.entry(pair(connection)).or_default().push(connection);
     }
-    let totals = totals(connections, |connection, _| pair(connection));
+    let each = connections.into_iter().map(|c| (c, c.stalls.as_slice()));
+    let totals = totals(each, |connection, _| pair(connection));
     totals
         .into_iter()
         .map(|((client, server), total)| {

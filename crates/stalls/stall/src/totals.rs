@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::analysis::{Connection, Stall};
+use crate::analysis::Stall;
 
 /// A number of stalls and what they cost.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,15 +19,16 @@ pub(crate) struct Total {
     last_connection: Option<usize>,
 }
 
-/// Returns the totals by `key`, the most time lost first; of equal times the lowest key.
-pub(crate) fn totals<'a, K: Ord>(
-    connections: impl IntoIterator<Item = &'a Connection>,
-    key: impl Fn(&Connection, &Stall) -> K,
+/// Returns the totals by `key` over connections with their stalls, the most time lost first; of
+/// equal times the lowest key.
+pub(crate) fn totals<'a, C, K: Ord>(
+    connections: impl IntoIterator<Item = (C, &'a [Stall])>,
+    key: impl Fn(&C, &Stall) -> K,
 ) -> Vec<(K, Total)> {
     let mut totals: BTreeMap<K, Total> = BTreeMap::new();
-    for (index, connection) in connections.into_iter().enumerate() {
-        for stall in &connection.stalls {
-            let total = totals.entry(key(connection, stall)).or_default();
+    for (index, (connection, stalls)) in connections.into_iter().enumerate() {
+        for stall in stalls {
+            let total = totals.entry(key(&connection, stall)).or_default();
             total.stalls += 1;
             total.time_lost_ns = total.time_lost_ns.saturating_add(stall.duration_ns);
             if total.last_connection.replace(index) != Some(index) {

@@ -52,10 +52,7 @@ fn lost(name: &str, place: &'static str, sack: bool, stamps: bool) -> Case {
     }
     let t = s.warm() + 0.4;
     let full = s.full();
-    let first = s.next(S);
-    for n in 0..3 {
-        s.data(S, t + 0.12 * f64::from(n), full);
-    }
+    let first = s.flight(S, t, 3, full);
     s.ack(C, t + 15.2).lost();
     s.ack(C, t + 15.3).lost();
     // The timeout's copy is needless: the receiver says so with a D-SACK (RFC 2883).
@@ -115,11 +112,7 @@ fn way_back_down(place: &'static str) -> Case {
         .path(C, |n| n.outages = vec![(130 * MS, 900 * MS)])
         .download(&[(0, 90_000)]);
     let capture = sim.capture(at(S, place));
-    let gaps = capture.gaps(150);
-    let span = (
-        gaps.first().map_or(0, |g| g.0),
-        gaps.last().map_or(0, |g| g.1),
-    );
+    let span = capture.from_first_to_last(150);
     let seen = place == "receiver";
     let causes: &[&str] = if seen {
         &["ack-loss"]
@@ -177,10 +170,7 @@ fn late(place: &'static str) -> Case {
     let mut s = Script::new(seed(&name), 24.0);
     let t = s.warm() + 0.4;
     let full = s.full();
-    let first = s.next(S);
-    for n in 0..6 {
-        s.data(S, t + 0.12 * f64::from(n), full);
-    }
+    let first = s.flight(S, t, 6, full);
     for n in 0..3 {
         let sent = t + 12.0 + 0.15 + 0.24 * f64::from(n);
         s.ack(C, sent).late(420.0 + 0.1 * f64::from(n));
@@ -285,10 +275,7 @@ fn outside(place: &'static str) -> Case {
     let mut s = Script::new(seed(&name), 30.0);
     let t = s.warm() + 0.4;
     let full = s.full();
-    let first = s.next(S);
-    for n in 0..4 {
-        s.data(S, t + 0.12 * f64::from(n), full);
-    }
+    let first = s.flight(S, t, 4, full);
     let good = s.next(C);
     for n in 1..3 {
         s.raw(
@@ -306,9 +293,7 @@ fn outside(place: &'static str) -> Case {
         .sack(&[(first, first + full)]);
     let mut t = t + 280.2;
     for _ in 0..2 {
-        for n in 0..2 {
-            s.data(S, t + 0.12 * f64::from(n), full);
-        }
+        s.flight(S, t, 2, full);
         s.raw(C, t + 15.2, good, 0, 16);
         t += 30.3;
     }

@@ -165,10 +165,7 @@ fn real_loss() -> Case {
     let mut s = crate::script::Script::new(seed(name), 30.0);
     let t = s.warm() + 0.4;
     let full = s.full();
-    let first = s.next(S);
-    for n in 0..4 {
-        s.data(S, t + 0.12 * f64::from(n), full);
-    }
+    let first = s.flight(S, t, 4, full);
     for n in 0..4_u32 {
         s.again(
             S,

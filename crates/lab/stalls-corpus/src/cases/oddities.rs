@@ -141,9 +141,7 @@ fn reset() -> Case {
     let t = s.warm() + 0.4;
     let t = s.bulk(S, t, &[8, 8]);
     let full = s.full();
-    for n in 0..8 {
-        s.data(S, t + 0.12 * f64::from(n), full);
-    }
+    s.flight(S, t, 8, full);
     let at = t + 12.0;
     let seq = s.next(C);
     s.raw(C, at, seq, 0, flag::RST | flag::ACK);

@@ -258,11 +258,7 @@ fn storm(place: &'static str) -> Case {
         .lose(S, 1, &[Why::Fast])
         .lose(S, 3, &[Why::Timeout]);
     let capture = sim.capture(at(S, place));
-    let gaps = capture.gaps(150);
-    let span = (
-        gaps.first().map_or(0, |g| g.0),
-        gaps.last().map_or(0, |g| g.1),
-    );
+    let span = capture.from_first_to_last(150);
     let causes: &[&str] = if place == "sender" {
         &["rto-storm", "rto-lost-retransmission"]
     } else {
@@ -297,11 +293,7 @@ fn outage(place: &'static str) -> Case {
         .path(C, |n| n.outages.clone_from(&down))
         .download(&[(0, 80_000)]);
     let capture = sim.capture(at(S, place));
-    let gaps = capture.gaps(150);
-    let span = (
-        gaps.first().map_or(0, |g| g.0),
-        gaps.last().map_or(0, |g| g.1),
-    );
+    let span = capture.from_first_to_last(150);
     let causes: &[&str] = if place == "sender" {
         &["silent-path", "rto-storm"]
     } else {
@@ -376,11 +368,7 @@ fn spike(place: &'static str, stamps: bool) -> Case {
     let t = s.bulk(S, t + hold + 46.0, &[4, 6]);
     s.close(S, t + 1.0);
     let capture = s.capture(at(S, place));
-    let gaps = capture.gaps(150);
-    let span = (
-        gaps.first().map_or(0, |g| g.0),
-        gaps.last().map_or(0, |g| g.1),
-    );
+    let span = capture.from_first_to_last(150);
     let causes: &[&str] = if stamps {
         &["delay-spike"]
     } else {
@@ -502,10 +490,7 @@ fn receiver_stopped(place: &'static str) -> Case {
     let mut s = Script::new(seed(&name), 20.0);
     let t = s.warm() + 0.4;
     let full = s.full();
-    let first = s.next(S);
-    for n in 0..6_u32 {
-        s.data(S, t + 0.12 * f64::from(n), full);
-    }
+    let first = s.flight(S, t, 6, full);
     s.again(S, t + 43.0, first + 5 * full, full);
     for after in [268.0, 700.0] {
         s.again(S, t + after, first, full);
@@ -542,11 +527,7 @@ fn receiver_stopped(place: &'static str) -> Case {
         at_ms += 21.0;
     }
     let capture = s.capture(at(S, place));
-    let gaps = capture.gaps(150);
-    let span = (
-        gaps.first().map_or(0, |g| g.0),
-        gaps.last().map_or(0, |g| g.1),
-    );
+    let span = capture.from_first_to_last(150);
     Case::new(&name, THEME, place, capture)
         .stall(
             Stall::new(Towards::Client, span, &["unknown", "delay-spike", "delayed-ack", "silent-path"])

@@ -234,9 +234,7 @@ fn silly() -> Case {
     let t = s.open(0.0);
     let t = s.burst(C, t + 0.2, 1, 120);
     let full = 1_024;
-    for n in 0..4 {
-        s.data(S, t + 0.5 + 0.12 * f64::from(n), full);
-    }
+    s.flight(S, t + 0.5, 4, full);
     s.ack(C, t + 21.0).window(0);
     let mut at_ms = t + 240.0;
     let first = t + 20.5;

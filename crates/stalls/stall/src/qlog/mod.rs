@@ -10,10 +10,9 @@ pub mod json;
 mod judge;
 pub mod parse;
 
-use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::by_cause::CauseTotal;
+use crate::by_cause::{CauseTotal, of_stalls};
 pub use connection::{QuicConnection, Vantage};
 use event::Event;
 use judge::Judge;
@@ -101,28 +100,6 @@ impl QlogResults {
     /// Returns the stalls by cause and side, the most time lost first.
     #[must_use]
     pub fn by_cause(&self) -> Vec<CauseTotal> {
-        let mut totals = BTreeMap::new();
-        for connection in &self.connections {
-            let mut counted = Vec::new();
-            for stall in &connection.stalls {
-                let key = (stall.cause, stall.side);
-                let total = totals.entry(key).or_insert(CauseTotal {
-                    cause: stall.cause,
-                    side: stall.side,
-                    stalls: 0,
-                    connections: 0,
-                    time_lost_ns: 0,
-                });
-                total.stalls += 1;
-                total.time_lost_ns = total.time_lost_ns.saturating_add(stall.duration_ns);
-                if !counted.contains(&key) {
-                    counted.push(key);
-                    total.connections += 1;
-                }
-            }
-        }
-        let mut totals: Vec<_> = totals.into_values().collect();
-        totals.sort_by_key(|total| std::cmp::Reverse(total.time_lost_ns));
-        totals
+        of_stalls(self.connections.iter().map(|c| c.stalls.as_slice()))
     }
 }

@@ -4,6 +4,7 @@
 use units::time::NS_PER_MS;
 
 use super::finding::{Context, Finding};
+use super::timeouts::WHOLE_FLIGHT;
 use super::window;
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Closed, Facts};
@@ -14,8 +15,6 @@ const ANSWER_NS: u64 = 50 * NS_PER_MS;
 /// A response that takes less time than this is not reported as a wait.
 const WAIT_LEAST_NS: u64 = 100 * NS_PER_MS;
 
-/// From so many packets on, a loss of all at once is no loss of single ones.
-const WHOLE_FLIGHT: u16 = 8;
 /// Messages up to so many bytes may be keep-alives, keys and reports.
 const SMALL_MESSAGE_BYTES: u64 = 128;
 /// Smallest size of a full segment (RFC 9293, 3.7.1).
@@ -317,7 +316,10 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         };
         return Some(Finding::new(cause, Confidence::Low, text));
     }
-    if let Some(missed @ WHOLE_FLIGHT..) = facts.missed {
+    if let Some(missed) = facts
+        .missed
+        .filter(|missed| u64::from(*missed) >= WHOLE_FLIGHT)
+    {
         let text = format!(
             "by the numbers of its packets the sender sent {missed} more in these {}, none of which \
              came here",

@@ -19,7 +19,7 @@ const RTO_LEAST_NS: u64 = NS_PER_S;
 /// trip, a little later.
 const LONGEST_SECOND_NS: u64 = 3250 * NS_PER_MS;
 /// From so many segments on, a loss of all at once is no loss of single ones.
-const WHOLE_FLIGHT: u64 = 8;
+pub(super) const WHOLE_FLIGHT: u64 = 8;
 
 /// Finds a path on which full segments never came through, and small ones did.
 pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
