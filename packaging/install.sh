@@ -68,13 +68,8 @@ install_reserve_dev() {
 	install -D -m 644 -t "$root/usr/include" crates/streams/psp-reserve/include/psp_reserve.h
 	install -d "$root$1/pkgconfig"
 	ln -sf libpsp_reserve.so.0 "$root$1/libpsp_reserve.so"
-	cat >"$root$1/pkgconfig/psp_reserve.pc" <<-END
-		libdir=$1
-		Name: psp_reserve
-		Description: asks bandwidth managers for reservations
-		Version: $(packaging/version.sh)
-		Libs: -L\${libdir} -lpsp_reserve
-	END
+	sed -e "s,@prefix@,/usr,; s,@libdir@,$1,; s,@version@,$(packaging/version.sh)," \
+		crates/streams/psp-reserve/psp_reserve.pc.in >"$root$1/pkgconfig/psp_reserve.pc"
 }
 
 [ $# -ge 2 ] || usage

@@ -3,14 +3,16 @@
 # Installs psp on this host, or removes it: the kernel module through DKMS, the tc
 # plugin, the command with all that it needs, and the manual pages. The script checks
 # everything before it changes anything, and a failure removes what was installed.
-# install-command installs the command alone, for hosts without the module; it needs no
-# root where PREFIX is the user's own.
+# install-command installs the command alone, for hosts without the module, and install-reserve
+# the library of reservations with what programs in C are compiled with; they need no root where
+# PREFIX is the user's own.
 #
-# usage: install.sh install|uninstall|install-command|uninstall-command
+# usage: install.sh install|uninstall|install-command|uninstall-command|install-reserve|uninstall-reserve
 #   PREFIX  where the command, its unit of systemd and manual pages go (/usr/local)
-#   DESTDIR a folder that stands for / while PREFIX is written to, for packages: only with
-#           install-command and uninstall-command
+#   DESTDIR a folder that stands for / while PREFIX is written to, for packages: not with
+#           install and uninstall
 #   PSPACER the command that was built (CARGO_TARGET_DIR/release/pspacer)
+#   RESERVE the folder of the library that was built (CARGO_TARGET_DIR/release)
 #   KVER    the kernel to build for (the running one)
 #   CARGO_TARGET_DIR  where the command was built (target)
 set -eu
@@ -22,11 +24,12 @@ version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$top/kernel/dkms.conf")
 prefix=$(realpath -m -- "${PREFIX:-/usr/local}")
 kver=${KVER:-$(uname -r)}
 binary=${PSPACER:-${CARGO_TARGET_DIR:-$top/target}/release/pspacer}
+reserve=${RESERVE:-${CARGO_TARGET_DIR:-$top/target}/release}
 # Where files are written, and where they are once DESTDIR is unpacked.
 dest=${DESTDIR:+$(realpath -m -- "$DESTDIR")}$prefix
 share=$dest/share/pspacer
 units=lib/systemd/system
-unit_names="pspacer@.service pspacer-agent.service"
+unit_names="pspacer@.service pspacer-agent.service pspacer-manager.service"
 # The command reads these folders: scenarios, and the sources and scripts of a guest.
 read_folders="LICENSES core experiments kernel lab tc uapi"
 
@@ -99,6 +102,27 @@ install_command() {
 	done
 }
 
+remove_reserve() {
+	rm -f "$dest/lib/libpsp_reserve.so" "$dest/lib/libpsp_reserve.so.0" "$dest/lib/libpsp_reserve.a" \
+		"$dest/lib/pkgconfig/psp_reserve.pc" "$dest/include/psp_reserve.h"
+}
+
+install_reserve() {
+	for file in libpsp_reserve.so libpsp_reserve.a; do
+		[ -e "$reserve/$file" ] ||
+			die "$reserve/$file is not built: run 'cargo build --release -p psp-reserve' first. Nothing was changed."
+	done
+	# A program loads the library by the version of its interface, and is linked by the plain name.
+	install -D -m 644 "$reserve/libpsp_reserve.so" "$dest/lib/libpsp_reserve.so.0"
+	ln -sf libpsp_reserve.so.0 "$dest/lib/libpsp_reserve.so"
+	install -m 644 "$reserve/libpsp_reserve.a" "$dest/lib/libpsp_reserve.a"
+	install -D -m 644 -t "$dest/include" "$top/crates/streams/psp-reserve/include/psp_reserve.h"
+	install -d "$dest/lib/pkgconfig"
+	sed -e "s,@prefix@,$prefix,; s,@libdir@,$prefix/lib,; s,@version@,$("$top/packaging/version.sh")," \
+		"$top/crates/streams/psp-reserve/psp_reserve.pc.in" >"$dest/lib/pkgconfig/psp_reserve.pc"
+	chmod 644 "$dest/lib/pkgconfig/psp_reserve.pc"
+}
+
 # installed_sources: lists the module's sources of this version and of earlier ones.
 installed_sources() {
 	ls -d /usr/src/sch_psp-* 2>/dev/null || true
@@ -130,7 +154,7 @@ install_all() {
 	install -D -m 644 "$top/tc/q_psp.so" "$plugin"
 	ln -sf q_psp.so "$(dirname "$plugin")/q_pspacer.so"
 	install_command
-	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer@.service, pspacer-agent.service, pspacer(1), tc-psp(8)"
+	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer@.service, pspacer-agent.service, pspacer-manager.service, pspacer(1), tc-psp(8)"
 	echo "try: modprobe sch_psp; man tc-psp"
 }
 
@@ -153,8 +177,16 @@ uninstall-command)
 	remove_command
 	echo "uninstalled: $dest/bin/pspacer"
 	;;
+install-reserve)
+	install_reserve
+	echo "installed: $dest/lib/libpsp_reserve.so, libpsp_reserve.a, psp_reserve.h, psp_reserve.pc"
+	;;
+uninstall-reserve)
+	remove_reserve
+	echo "uninstalled: $dest/lib/libpsp_reserve.so"
+	;;
 *)
-	echo "usage: $0 install|uninstall|install-command|uninstall-command" >&2
+	echo "usage: $0 install|uninstall|install-command|uninstall-command|install-reserve|uninstall-reserve" >&2
 	exit 2
 	;;
 esac

@@ -22,6 +22,8 @@ mod message;
 mod parts;
 #[path = "../../crates/streams/manager/src/pending.rs"]
 mod pending;
+#[path = "../../crates/streams/manager/src/quota.rs"]
+mod quota;
 #[path = "../../crates/streams/manager/src/record.rs"]
 mod record;
 #[path = "../../crates/streams/manager/src/reroute.rs"]

@@ -164,6 +164,7 @@ fn the_unit_of_systemd_runs_the_command_that_was_installed() {
     for (unit, command, count) in [
         ("pspacer@.service", "apply", 2),
         ("pspacer-agent.service", "agent", 1),
+        ("pspacer-manager.service", "manager", 1),
     ] {
         let path = folder.0.join("opt/psp/lib/systemd/system").join(unit);
         let installed = fs::read_to_string(&path).unwrap();
@@ -210,10 +211,12 @@ fn systemd_finds_no_fault_in_the_unit() {
     assert!(out.status.success() && said.is_empty(), "{said}");
     let out = verify(unit.replace("Type=oneshot", "Type=onceshot")).unwrap();
     assert!(!text(&out.stderr).is_empty());
-    let agent = fs::read_to_string(root().join("packaging/systemd/pspacer-agent.service")).unwrap();
-    let out = verify(agent.replace("/usr/bin/pspacer", env!("CARGO_BIN_EXE_pspacer"))).unwrap();
-    let said = text(&out.stderr);
-    assert!(out.status.success() && said.is_empty(), "{said}");
+    for other in ["pspacer-agent.service", "pspacer-manager.service"] {
+        let unit = fs::read_to_string(root().join("packaging/systemd").join(other)).unwrap();
+        let out = verify(unit.replace("/usr/bin/pspacer", env!("CARGO_BIN_EXE_pspacer"))).unwrap();
+        let said = text(&out.stderr);
+        assert!(out.status.success() && said.is_empty(), "{said}");
+    }
 }
 
 /// Returns every file below a folder.

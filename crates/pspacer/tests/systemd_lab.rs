@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian's systemd in a guest: `pspacer@.service` paces a device at boot, before the network is
-//! online, and again when the device comes back; `pspacer-agent.service` puts a reservation into
-//! force. Each has the rights of its unit alone.
+//! online, and again when the device comes back; `pspacer-manager.service` grants a
+//! reservation, and `pspacer-agent.service` puts it into force. Each has the rights of its unit alone.
 
 use std::process::Command;
 
@@ -33,6 +33,7 @@ fn systemd_paces_a_device_at_boot_and_keeps_reservations() {
         "kernel/tests/lib.sh",
         "packaging/systemd/pspacer@.service",
         "packaging/systemd/pspacer-agent.service",
+        "packaging/systemd/pspacer-manager.service",
         archive.to_str().unwrap(),
     ];
     let output = guest::output(Kernel::V6_12, "systemd", &["sch_psp", "wire"], &files);

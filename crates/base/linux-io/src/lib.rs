@@ -2,10 +2,11 @@
 //! The parts of Linux that the live tools (`pspacer ping`, `reflect`, `router`) need: clocks,
 //! scheduling, signals, and sockets with the kernel's timestamps.
 //!
-//! Nothing here is unsafe: `nix` and `thread-priority` make the system calls
+//! Nothing here is unsafe: `nix`, `rustix` and `thread-priority` make the system calls
 //! (docs/decisions/isochronous.md, "Live tools").
 
 pub mod clock;
+pub mod descriptors;
 pub mod launch;
 pub mod links;
 pub mod neighbours;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns Ctrl-C and SIGTERM into events that a program can wait for.
+//! Turns Ctrl-C, SIGTERM and SIGHUP into events that a program can wait for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,7 +7,16 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// SIGINT and SIGTERM; neither ends the process any more.
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// End: SIGINT or SIGTERM.
+    End,
+    /// Read the files again: SIGHUP.
+    Reload,
+}
+
+/// SIGINT and SIGTERM, and SIGHUP if it is wanted; none of them ends the process any more.
 #[derive(Debug)]
 pub struct Signals(SignalFd);
 
@@ -17,9 +26,20 @@ impl Signals {
     /// # Errors
     /// If there are no file descriptors left.
     pub fn block() -> io::Result<Self> {
+        Self::of(&[Signal::SIGINT, Signal::SIGTERM])
+    }
+
+    /// Blocks SIGHUP, too: for a program that reads its files again.
+    ///
+    /// # Errors
+    /// If there are no file descriptors left.
+    pub fn block_with_reload() -> io::Result<Self> {
+        Self::of(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
+    }
+
+    fn of(signals: &[Signal]) -> io::Result<Self> {
         let mut set = SigSet::empty();
-        set.add(Signal::SIGINT);
-        set.add(Signal::SIGTERM);
+        signals.iter().for_each(|signal| set.add(*signal));
         set.thread_block()?;
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
         Ok(Self(SignalFd::with_flags(&set, flags)?))
@@ -30,7 +50,19 @@ impl Signals {
     /// # Errors
     /// If the descriptor cannot be read.
     pub fn came(&self) -> io::Result<bool> {
-        Ok(self.0.read_signal()?.is_some())
+        Ok(self.asked()?.is_some())
+    }
+
+    /// Returns what the next signal asks for, if one has come.
+    ///
+    /// # Errors
+    /// If the descriptor cannot be read.
+    pub fn asked(&self) -> io::Result<Option<Asked>> {
+        let came = self.0.read_signal()?;
+        Ok(came.map(|signal| match i32::try_from(signal.ssi_signo) {
+            Ok(number) if number == Signal::SIGHUP as i32 => Asked::Reload,
+            _ => Asked::End,
+        }))
     }
 }
 

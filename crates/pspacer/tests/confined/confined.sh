@@ -182,6 +182,9 @@ start manager manager --topology /etc/pspacer/net.toml --store sqlite:/var/lib/p
 manager=$pid
 soon "manager: answers" pspacer reservations
 check "manager: is confined" is_confined
+kill -HUP "$manager"
+soon "manager: reads its callers again" grep -q "are read again" manager.log
+check "manager: still answers" pspacer reservations
 start agent agent --node a --port s=d1 --poll 200ms
 has_nrt() { tc class show dev d1 | grep -q 'mode nrt'; }
 has_rt() { tc class show dev d1 | grep -q 'mode rt'; }
@@ -200,6 +203,13 @@ for capability in $(capabilities agent); do
 done
 pid=$manager
 stop
+# Where pspacer-manager.service has the store.
+mkdir -p /var/lib/private/pspacer
+start manager manager --topology /etc/pspacer/net.toml --store sqlite:/var/lib/private/pspacer/r.db --listen 127.0.0.1:8646
+soon "manager: answers with the store of its unit" pspacer reservations
+stop
+undisturbed manager
+check "manager: its profile has no capability" same "" "$(capabilities manager)"
 refuse "manager: reads no topology elsewhere" "Permission denied" confined manager manager --topology /srv/net.toml --check
 refuse "manager: keeps no store elsewhere" "." confined manager manager --topology /etc/pspacer/net.toml --store sqlite:/srv/r.db
 refuse "manager: changes no port" "." confined manager agent --node a --port s=d1

@@ -21,7 +21,7 @@ mount --bind / $new/guest
 mount --rbind /sys $new/sys
 mount --rbind /dev $new/dev
 cp /bin/busybox $new/usr/bin/busybox
-for applet in cat chroot dmesg grep mkdir rm sed seq sleep tail tee tr; do
+for applet in cat chroot dmesg grep kill mkdir rm sed seq sleep tail tee tr; do
 	[ -e $new/usr/bin/$applet ] || ln -s busybox $new/usr/bin/$applet
 done
 
@@ -34,7 +34,7 @@ cat >$new/usr/bin/pspacer <<-'END'
 	exec /systemd/ld.so --library-path /systemd /systemd/pspacer "$@"
 END
 chmod 755 $new/usr/bin/pspacer
-for unit in pspacer@.service pspacer-agent.service; do
+for unit in pspacer@.service pspacer-agent.service pspacer-manager.service; do
 	cp /systemd/$unit $new/usr/lib/systemd/system/
 	chmod 644 $new/usr/lib/systemd/system/$unit
 done
@@ -57,7 +57,12 @@ mkdir -p $new/etc/default
 cat >$new/etc/default/pspacer-agent <<-'END'
 	AGENT="--node a --port s=c1b --poll 200ms"
 END
-cat >$new/srv/net.toml <<-'END'
+cat >$new/etc/default/pspacer-manager <<-'END'
+	MANAGER="--topology /etc/pspacer/manager/net.toml --store sqlite:/var/lib/pspacer/r.db"
+END
+# A folder of its own: pspacer@.service reads /etc/pspacer/*.toml.
+mkdir -p $new/var/lib $new/etc/pspacer/manager
+cat >$new/etc/pspacer/manager/net.toml <<-'END'
 	[[host]]
 	name = "a"
 	[[host]]

@@ -72,12 +72,12 @@ systemctl daemon-reload
 check "the unit takes it with its own rights" systemctl reload $unit
 check "the limit is what 1 Gbit/s needs" same 7500 "$(limit_min)"
 
-# The agent, and a manager that is started by hand.
+# The manager and the agent.
 ip link set lo up
-pspacer manager --topology /srv/net.toml --store memory: >/run/manager 2>&1 &
-manager=$!
+manager=pspacer-manager.service
 agent=pspacer-agent.service
-answers() { pspacer reservations || { cat /run/manager; return 1; }; }
+answers() { pspacer reservations || { systemctl status $manager; return 1; }; }
+check "the manager starts" systemctl start $manager
 soon "the manager answers" answers
 check "the agent starts" systemctl start $agent
 # has TEXT: c1b has a class like this.
@@ -86,14 +86,26 @@ soon "the agent sets the port of its host" has 'mode nrt'
 reserved() { pspacer reserve --from a --to b --bytes 10000 --period 10ms --for 10m --udp-to 10.0.0.2:5004; }
 check "a stream is reserved" reserved
 soon "the agent puts it into force" has 'mode rt'
-pid=$(of $agent MainPID)
-# status KEY: prints a line of what the kernel says of the agent's process.
+# status KEY: prints a line of what the kernel says of the process $pid.
 status() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$pid/status"; }
+# written PATH: opens it as the process $pid's mounts have it.
+written() { : >"/proc/$pid/root$1"; }
+pid=$(of $manager MainPID)
+check "the manager can have no capability" same 0000000000000000 "$(status CapBnd)"
+check "the manager's system calls are filtered" same 2 "$(status Seccomp)"
+check "the manager gains no rights" same 1 "$(status NoNewPrivs)"
+check "the manager does not run as root" [ "$(status Uid | tr -s '[:space:]' ' ' | sed 's/ .*//')" != 0 ]
+check "the manager may write where it keeps its store" written /var/lib/pspacer/probe
+for path in /etc/probe /var/lib/probe /proc/sys/net/core/somaxconn; do
+	refuse "the manager cannot write $path" "Read-only" written $path
+done
+check "the manager reads its files again" systemctl reload $manager
+check "the manager has not started anew" same "$pid" "$(of $manager MainPID)"
+check "a stream is still reserved" answers
+pid=$(of $agent MainPID)
 check "the agent can have no capability but CAP_NET_ADMIN" same 0000000000001000 "$(status CapBnd)"
 check "the agent's system calls are filtered" same 2 "$(status Seccomp)"
 check "the agent gains no rights" same 1 "$(status NoNewPrivs)"
-# written PATH: opens it as the agent's mounts have it.
-written() { : >"/proc/$pid/root$1"; }
 check "the agent may write where it keeps its state" written /run/pspacer/probe
 grep ' /run' /proc/$pid/mountinfo | sed 's/^/# /'
 for path in /etc/probe /var/lib/probe /proc/sys/net/core/somaxconn; do
@@ -102,7 +114,7 @@ done
 check "the agent stops" systemctl stop $agent
 check "after a stop the stream is still in force" has 'mode rt'
 check "the folder of its state stays" [ -d /run/pspacer ]
-kill $manager || true
+check "the manager stops" systemctl stop $manager
 output=$(systemctl --failed --no-legend)
 check "no unit has failed" [ -z "$output" ]
 finish

@@ -21,7 +21,6 @@ pub struct Plan {
 
 /// A reservation in names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct Grant {
     /// Name of the stream.
     pub stream_id: String,
@@ -35,12 +34,11 @@ pub struct Grant {
 
 /// What a listener may rely on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct ListenerGrant {
     /// Name of the listener.
     pub name: String,
     /// Longest delay of a packet from the talker to this listener, ns.
-    pub accumulated_latency: u64,
+    pub bound_ns: u64,
     /// Names from the talker to the listener: node, segment, node, and so on.
     pub route: Vec<String>,
 }
@@ -58,7 +56,7 @@ impl Grant {
     /// Returns the longest delay of a packet to any listener, ns.
     #[must_use]
     pub fn bound_ns(&self) -> u64 {
-        let bounds = self.listeners.iter().map(|l| l.accumulated_latency);
+        let bounds = self.listeners.iter().map(|l| l.bound_ns);
         bounds.max().unwrap_or(0)
     }
 
@@ -112,14 +110,14 @@ pub fn plan(topology: &Topology, request: &StreamRequest) -> Result<Plan, Refusa
         }
         listeners.push(ListenerGrant {
             name: listener.name.clone(),
-            accumulated_latency: bound_ns,
+            bound_ns,
             route: names(topology, &tree, *last, &listener.name),
         });
     }
     let (count, periods) = spread.over(most);
     for listener in &mut listeners {
         let more_ns = (periods - 1).saturating_mul(spread.period_ns);
-        listener.accumulated_latency = listener.accumulated_latency.saturating_add(more_ns);
+        listener.bound_ns = listener.bound_ns.saturating_add(more_ns);
     }
     let uses = needs(topology, &tree, &spread, count);
     let links = uses.iter().map(|LinkUse { link, bytes }| LinkBytes {

@@ -25,7 +25,7 @@ mod topology_file;
 pub use decision::{Grant, LinkBytes, ListenerGrant, Plan, admit, plan};
 pub use frames::Packets;
 pub use ledger::{Ledger, LinkUse};
-pub use nrt::{NrtShare, nrt_shares};
+pub use nrt::{NrtShare, nrt_bytes, nrt_shares};
 pub use refusal::Refusal;
 pub use stream::{
     FrameSpecification, Interval, IpTuple, Listener, Requirements, StreamRequest, Talker,
@@ -34,7 +34,7 @@ pub use stream::{
 /// Why a file is refused.
 pub use toml_reader::Error as TopologyError;
 pub use topology::{
-    Direction, Fault, Link, LinkId, MOST_PERCENT, Medium, Node, NodeId, NodeSpec, Segment,
+    Direction, Fault, Link, LinkId, MOST_PERCENT, Medium, NAME, Node, NodeId, NodeSpec, Segment,
     SegmentId, SegmentSpec, Topology, is_name,
 };
 pub use topology_file::{Manager, TopologyFile, read};

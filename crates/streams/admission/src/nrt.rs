@@ -29,9 +29,9 @@ pub fn nrt_shares(topology: &Topology, ledger: &Ledger, segment: SegmentId) -> V
     let members = of.members.iter();
     let share = |node: &NodeId| {
         let links = topology.links_of_hop(segment, *node, &[]);
-        let bytes = links
-            .first()
-            .map_or(0, |link| share_bytes(topology, ledger, *link));
+        let bytes = links.first().map_or(0, |link| {
+            nrt_bytes(topology, *link, ledger.reserved_bytes(*link))
+        });
         let bit_ns = u128::from(bytes) * 8 * u128::from(units::time::NS_PER_S);
         let rate_bps = bit_ns / u128::from(of.spec.period_ns);
         NrtShare {
@@ -44,9 +44,12 @@ pub fn nrt_shares(topology: &Topology, ledger: &Ledger, segment: SegmentId) -> V
     members.map(share).collect()
 }
 
-fn share_bytes(topology: &Topology, ledger: &Ledger, id: LinkId) -> u64 {
+/// Returns what each sender into a link may send of best effort in a period, wire bytes, if
+/// reservations have `reserved_bytes` of it.
+#[must_use]
+pub fn nrt_bytes(topology: &Topology, id: LinkId, reserved_bytes: u64) -> u64 {
     let link = topology.link(id);
-    let left_bytes = link.total_bytes.saturating_sub(ledger.reserved_bytes(id));
+    let left_bytes = link.total_bytes.saturating_sub(reserved_bytes);
     match link.direction {
         Direction::Any => left_bytes / topology.segment(link.segment).members.len().max(1) as u64,
         Direction::Up(_) | Direction::Down(_) => left_bytes,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a stream gets no reservation.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 /// Why a stream gets no reservation, with the numbers.
@@ -47,6 +49,17 @@ pub enum Refusal {
         /// The id.
         stream_id: String,
     },
+    /// Another reservation has claimed some of the frames.
+    #[error("frames to {address} port {port} of protocol {protocol} are another reservation's")]
+    #[serde(rename_all = "snake_case")]
+    FramesInUse {
+        /// Address that they are sent to.
+        address: IpAddr,
+        /// IP's number of the protocol.
+        protocol: u8,
+        /// Port that they are sent to.
+        port: u16,
+    },
     /// A field of the request has a value that is not valid.
     #[error("`{field}` is {value}, expected {expected}")]
     Invalid {
@@ -67,7 +80,7 @@ impl Refusal {
             Self::Bandwidth { .. } => Some(1),
             Self::StreamIdInUse { .. } => Some(4),
             Self::Latency { .. } => Some(21),
-            Self::NoRoute { .. } | Self::Invalid { .. } => None,
+            Self::NoRoute { .. } | Self::FramesInUse { .. } | Self::Invalid { .. } => None,
         }
     }
 }

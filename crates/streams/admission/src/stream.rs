@@ -10,7 +10,7 @@ use units::time::NS_PER_S;
 
 use crate::frames::Packets;
 use crate::refusal::Refusal;
-use crate::topology::is_name;
+use crate::topology::{NAME, is_name};
 
 /// Shortest interval, ns.
 const LEAST_INTERVAL_NS: u64 = 1_000;
@@ -102,6 +102,33 @@ impl FrameSpecification {
             SocketAddr::V4(to) => Self::Ipv4Tuple(tuple(*to.ip(), to.port())),
             SocketAddr::V6(to) => Self::Ipv6Tuple(tuple(*to.ip(), to.port())),
         }
+    }
+}
+
+impl FrameSpecification {
+    /// Returns whether some packet matches both: no field that both have differs.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ipv4Tuple(one), Self::Ipv4Tuple(other)) => one.overlaps(other),
+            (Self::Ipv6Tuple(one), Self::Ipv6Tuple(other)) => one.overlaps(other),
+            _ => false,
+        }
+    }
+}
+
+impl<A: PartialEq> IpTuple<A> {
+    fn overlaps(&self, other: &Self) -> bool {
+        fn may_agree<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+            one.zip(other).is_none_or(|(one, other)| one == other)
+        }
+        let (address, other_address) = (&self.source_ip_address, &other.source_ip_address);
+        let (port, other_port) = (&self.source_port, &other.source_port);
+        self.destination_ip_address == other.destination_ip_address
+            && self.protocol == other.protocol
+            && self.destination_port == other.destination_port
+            && may_agree(address.as_ref(), other_address.as_ref())
+            && may_agree(port.as_ref(), other_port.as_ref())
     }
 }
 
@@ -270,10 +297,10 @@ impl StreamRequest {
     /// # Errors
     /// The first field that is not valid.
     pub fn check(&self) -> Result<(), Refusal> {
-        const NAME: &str = "1 to 64 letters, digits, \".\", \"_\", \"-\" and \":\"";
         // The model's own ids have colons.
         if !is_name(&self.stream_id.replace(':', "-")) {
-            return Err(invalid("stream-id", &self.stream_id, NAME));
+            let expected = format!("{NAME}; beside \"-\" also \":\"");
+            return Err(invalid("stream-id", &self.stream_id, &expected));
         }
         let count = self.listeners.len();
         if !(1..=MOST_LISTENERS).contains(&count) {

@@ -83,6 +83,8 @@ pub struct SegmentSpec {
     pub rt_percent: u32,
     /// Share of a period that streams and best effort may take together, per cent.
     pub total_percent: u32,
+    /// Wire bytes of best effort in each period that every member keeps, whatever is reserved.
+    pub nrt_bytes: u64,
     /// Whether frames have an IEEE 802.1Q tag.
     pub is_tagged: bool,
     /// Names of its hosts and routers.
@@ -93,7 +95,7 @@ pub struct SegmentSpec {
 
 impl SegmentSpec {
     /// Returns a segment with paper 004's values: period 10 ms, slot a tenth of it, 70 % for
-    /// streams; on a shared medium 70 % for all.
+    /// streams; on a shared medium 70 % for all. Best effort keeps two of the longest frames.
     #[must_use]
     pub fn new(name: &str, medium: Medium, rate_bps: u64, members: &[&str]) -> Self {
         Self {
@@ -105,6 +107,7 @@ impl SegmentSpec {
             mtu_bytes: 1500,
             rt_percent: BUDGET_PCT,
             total_percent: Self::default_total(medium, BUDGET_PCT),
+            nrt_bytes: Self::default_nrt(1500, false),
             is_tagged: false,
             members: members.iter().map(|name| (*name).to_owned()).collect(),
             manager: None,
@@ -118,6 +121,38 @@ impl SegmentSpec {
         match medium {
             Medium::Shared => BUDGET_PCT.max(rt_percent),
             Medium::Switched => MOST_PERCENT,
+        }
+    }
+
+    /// Returns the wire bytes of best effort that each member keeps: two of the longest frames.
+    /// Late frames of streams go first and best effort pays for them, so it needs room at every
+    /// node (paper 004, late-first).
+    #[must_use]
+    pub fn default_nrt(mtu_bytes: u32, is_tagged: bool) -> u64 {
+        let mtu_bytes = mtu_bytes.min(*MTU_BYTES.end());
+        2 * u64::from(wire_bytes_of_packet(mtu_bytes, is_tagged))
+    }
+
+    /// Returns the wire bytes of a period that best effort keeps on each link.
+    #[must_use]
+    pub fn nrt_link_bytes(&self) -> u64 {
+        self.nrt_bytes.saturating_mul(self.nodes_per_link())
+    }
+
+    /// Returns the wire bytes of each link's period that streams could take if best effort kept
+    /// none.
+    #[must_use]
+    pub fn nrt_cost_bytes(&self) -> u64 {
+        let rt_bytes = period_bytes(self, self.rt_percent).saturating_sub(guard_bytes(self));
+        let total_bytes = period_bytes(self, self.total_percent);
+        rt_bytes.saturating_sub(total_bytes.saturating_sub(self.nrt_link_bytes()))
+    }
+
+    /// Returns the number of members whose best effort takes bytes of the same link.
+    fn nodes_per_link(&self) -> u64 {
+        match self.medium {
+            Medium::Shared => self.members.len() as u64,
+            Medium::Switched => 1,
         }
     }
 }
@@ -201,14 +236,18 @@ pub struct Fault {
     pub expected: String,
 }
 
-/// Returns whether a text is a name: 1 to 64 letters, digits, `.`, `_` and `-`.
+/// What [`is_name`] expects, in words.
+pub const NAME: &str = "1 to 64 letters, digits, \".\", \"_\" and \"-\", of which the first is a \
+                        letter, digit or \"_\"";
+
+/// Returns whether a text is a name: 1 to 64 letters, digits, `.`, `_` and `-`, of which the
+/// first is a letter, digit or `_`. So no name is an option of a command or a folder above.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
-    (1..=64).contains(&text.len()) && text.chars().all(fits)
+    let begins = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let fits = |c: char| begins(c) || ".-".contains(c);
+    (1..=64).contains(&text.len()) && text.starts_with(begins) && text.chars().all(fits)
 }
-
-const NAME: &str = "1 to 64 letters, digits, \".\", \"_\" and \"-\"";
 
 impl Topology {
     /// Checks a network and computes the budget of each link. O(n log n) for n members.
@@ -272,16 +311,7 @@ impl Topology {
         }
         let id = SegmentId(index);
         let members = self.add_members(id, spec)?;
-        let rt_bytes = period_bytes(spec, spec.rt_percent);
-        let guard_bytes = guard_bytes(spec);
-        let Some(budget_bytes) = rt_bytes.checked_sub(guard_bytes).filter(|left| *left > 0) else {
-            let expected = format!(
-                "a rate at which {} % of a period, {rt_bytes} bytes now, are more than the longest \
-                 best-effort frame of {guard_bytes} bytes",
-                spec.rt_percent
-            );
-            return Err(fault("rate", spec.rate_bps.to_string(), &expected));
-        };
+        let budget_bytes = budget_bytes(index, spec)?;
         let first_link = self.add_links(id, spec, &members, budget_bytes);
         self.segment_names.insert(spec.name.clone(), id);
         let is_router = |node: &&NodeId| self.node(**node).is_router;
@@ -493,6 +523,50 @@ fn numbers(spec: &SegmentSpec) -> [(&'static str, u64, u64, u64, &'static str); 
             "rt to 100 per cent",
         ),
     ]
+}
+
+/// Returns the wire bytes of each link that streams may take in a period: their share less the
+/// longest best-effort frame, and at most what best effort does not keep of the whole.
+fn budget_bytes(index: usize, spec: &SegmentSpec) -> Result<u64, Fault> {
+    let left = |all_bytes: u64, less_bytes: u64| {
+        all_bytes.checked_sub(less_bytes).filter(|left| *left > 0)
+    };
+    let rt_bytes = period_bytes(spec, spec.rt_percent);
+    let guard_bytes = guard_bytes(spec);
+    let Some(of_rt_bytes) = left(rt_bytes, guard_bytes) else {
+        let expected = format!(
+            "a rate at which {} % of a period, {rt_bytes} bytes now, are more than the longest \
+             best-effort frame of {guard_bytes} bytes",
+            spec.rt_percent
+        );
+        let value = spec.rate_bps.to_string();
+        return Err(segment_fault(index, spec, "rate", value, &expected));
+    };
+    let total_bytes = period_bytes(spec, spec.total_percent);
+    let Some(of_total_bytes) = left(total_bytes, spec.nrt_link_bytes()) else {
+        let value = spec.nrt_bytes.to_string();
+        let expected = least_nrt_expected(spec, total_bytes);
+        return Err(segment_fault(index, spec, "nrt", value, &expected));
+    };
+    Ok(of_rt_bytes.min(of_total_bytes))
+}
+
+/// Returns the values of `nrt` and `rate` that leave something for streams.
+fn least_nrt_expected(spec: &SegmentSpec, total_bytes: u64) -> String {
+    let count = spec.nodes_per_link().max(1);
+    let most_bytes = total_bytes.saturating_sub(1) / count;
+    let mut expected = format!(
+        "at most {most_bytes} bytes for each of {} members",
+        spec.members.len()
+    );
+    let period_percent_ns = u128::from(spec.period_ns) * u128::from(spec.total_percent);
+    let least_bytes = u128::from(spec.nrt_link_bytes()) + 1;
+    let bit_percent_ns = least_bytes * BIT_NS * u128::from(MOST_PERCENT);
+    let rate_bps = bit_percent_ns.div_ceil(period_percent_ns.max(1));
+    if rate_bps <= u128::from(MOST_RATE_BPS) {
+        expected.push_str(&format!(", or a `rate` of at least {rate_bps}bit"));
+    }
+    expected
 }
 
 /// Returns the wire bytes of a share of a period, rounded down.

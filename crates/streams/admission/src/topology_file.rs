@@ -26,10 +26,12 @@ pub struct Manager {
 }
 
 const NAME: &str = "a name";
+const NRT: &str = "0 to 4294967295 bytes";
 const FILE: &[Key] = &[
     key("period", TIME),
     key("slot", TIME),
     key("rt", "1 to 100 per cent"),
+    key("nrt", NRT),
     key("host", "an array of tables, [[host]]"),
     key("router", "an array of tables, [[router]]"),
     key("manager", "an array of tables, [[manager]]"),
@@ -50,6 +52,7 @@ const SEGMENT: &[Key] = &[
     key("mtu", "68 to 65535 bytes"),
     key("rt", "1 to 100 per cent"),
     key("total", "rt to 100 per cent"),
+    key("nrt", NRT),
     key("tagged", "true or false"),
     key("manager", "the name of a manager"),
 ];
@@ -83,6 +86,7 @@ pub fn read(text: &str) -> Result<TopologyFile, Error> {
         period_ns: file.parsed("period", time_ns)?,
         slot_ns: file.parsed("slot", time_ns)?,
         rt_percent: file.number("rt", 0..=u32::MAX)?,
+        nrt_bytes: file.number("nrt", 0..=u32::MAX)?,
     };
     let segments = sections.iter();
     let segments: Vec<_> = segments
@@ -142,6 +146,7 @@ struct Defaults {
     period_ns: Option<u64>,
     slot_ns: Option<u64>,
     rt_percent: Option<u32>,
+    nrt_bytes: Option<u32>,
 }
 
 /// Reads a segment. A number beyond its range is refused with the whole network.
@@ -164,6 +169,9 @@ fn segment(
     let rt_percent = section.number("rt", any.clone())?.or(defaults.rt_percent);
     let rt_percent = rt_percent.unwrap_or(BUDGET_PCT);
     let total_percent = section.number("total", any.clone())?;
+    let nrt_bytes = section.number("nrt", any.clone())?.or(defaults.nrt_bytes);
+    let mtu_bytes = section.number("mtu", any)?.unwrap_or(1500);
+    let is_tagged = section.boolean("tagged")?.unwrap_or(false);
     let known = |name: &str| {
         let mut names = managers.iter().map(|manager| &manager.name);
         names.find(|known| *known == name).cloned()
@@ -179,11 +187,13 @@ fn segment(
         rate_bps: section.require("rate")?.parsed(rate_bps)?,
         period_ns,
         slot_ns,
-        mtu_bytes: section.number("mtu", any)?.unwrap_or(1500),
+        mtu_bytes,
         rt_percent,
         total_percent: total_percent
             .unwrap_or_else(|| SegmentSpec::default_total(medium, rt_percent)),
-        is_tagged: section.boolean("tagged")?.unwrap_or(false),
+        nrt_bytes: nrt_bytes
+            .map_or_else(|| SegmentSpec::default_nrt(mtu_bytes, is_tagged), u64::from),
+        is_tagged,
         members: members
             .iter()
             .map(|member| member.text().map(str::to_owned))

@@ -2,8 +2,8 @@
 //! Decisions whose numbers are computed by hand.
 
 use admission::{
-    FrameSpecification, IpTuple, Ledger, Medium, Refusal, SegmentSpec, StreamRequest, Topology,
-    admit, nrt_shares, plan,
+    Fault, FrameSpecification, IpTuple, Ledger, Medium, Refusal, SegmentSpec, StreamRequest,
+    Topology, admit, nrt_shares, plan,
 };
 use predict::bounds::{RateLatency, TokenBucket, bounds, isochronous_ns};
 
@@ -103,13 +103,13 @@ fn a_short_interval_takes_bytes_of_all_that_begin_in_a_period() {
     assert_eq!(plan.grant.spread_periods, 1);
 }
 
-/// 70 % of 125,000 bytes less a full frame: 85,962.
+/// 70 % of 125,000 bytes less two full frames of each member: 81,348.
 #[test]
 fn what_does_not_fit_is_refused_with_the_numbers() {
     let topology = row(2);
-    assert_eq!(topology.links()[0].budget_bytes, 85_962);
+    assert_eq!(topology.links()[0].budget_bytes, 87_500 - 2 * 2 * 1538);
     let mut ledger = Ledger::default();
-    for n in 0..8 {
+    for n in 0..7 {
         let id = format!("x{n}");
         reserve(
             &topology,
@@ -128,18 +128,18 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
         Refusal::Bandwidth {
             link: "s0".to_owned(),
             needed_bytes: one_bytes,
-            free_bytes: 85_962 - 8 * one_bytes
+            free_bytes: 81_348 - 7 * one_bytes
         }
     );
     // What is free in the middle does not help, and a smaller stream fits.
-    let between = payload("z", "r1", &["r2"], 200, PERIOD_NS);
+    let between = payload("z", "r1", &["r2"], 6000, PERIOD_NS);
     reserve(&topology, &mut ledger, &between);
     let same = admit(&topology, &ledger, &between).unwrap_err();
     assert_eq!(same.failure_code(), Some(4));
     let backwards = payload("w", "b", &["a"], 2000, PERIOD_NS);
     let refused = admit(&topology, &ledger, &backwards).unwrap_err();
     // From b the first link that lacks is s1, which the small stream uses too.
-    let lacking = 85_962 - 8 * one_bytes;
+    let lacking = 81_348 - 7 * one_bytes - (6000 + 5 * 66);
     assert!(lacking < 2 * 1538, "{lacking}");
     assert_eq!(refused.failure_code(), Some(1));
 }
@@ -162,6 +162,56 @@ fn best_effort_shares_what_streams_leave() {
         let shares = nrt_shares(&topology, &ledger, topology.segment_id("s").unwrap());
         assert_eq!(shares.len(), members.len());
         assert!(shares.iter().all(|s| s.rate_bps == rate_bps), "{shares:?}");
+    }
+}
+
+/// What best effort keeps is taken off what streams may take, on a shared medium for each member.
+#[test]
+fn every_member_keeps_its_least_best_effort() {
+    let budget = |medium, members: &[&str], nrt_bytes| {
+        let mut segment = SegmentSpec::new("s", medium, FAST, members);
+        assert_eq!(segment.nrt_bytes, 2 * 1538);
+        segment.nrt_bytes = nrt_bytes;
+        let cost_bytes = segment.nrt_cost_bytes();
+        let topology = Topology::new(&nodes(members), &[segment])?;
+        let budget_bytes = topology.links()[0].budget_bytes;
+        assert_eq!(budget_bytes + cost_bytes, 87_500 - 1_538);
+        Ok::<_, Fault>(budget_bytes)
+    };
+    let all = ["a", "b", "c", "d"];
+    for (medium, count, nrt_bytes, budget_bytes) in [
+        (Medium::Shared, 2, 0, 87_500 - 1_538),
+        // The guard frame is more.
+        (Medium::Shared, 2, 768, 87_500 - 1_538),
+        (Medium::Shared, 2, 770, 87_500 - 1_540),
+        (Medium::Shared, 2, 3_076, 87_500 - 2 * 3_076),
+        (Medium::Shared, 4, 3_076, 87_500 - 4 * 3_076),
+        (Medium::Shared, 4, 21_874, 4),
+        (Medium::Switched, 4, 39_038, 87_500 - 1_538),
+        (Medium::Switched, 4, 39_039, 125_000 - 39_039),
+        (Medium::Switched, 4, 124_999, 1),
+    ] {
+        let got = budget(medium, &all[..count], nrt_bytes);
+        assert_eq!(got, Ok(budget_bytes), "{medium} {count} {nrt_bytes}");
+    }
+    for (medium, count, nrt_bytes, most, rate_bps) in [
+        (Medium::Shared, 4, 21_875, 21_874, 100_001_143),
+        (Medium::Switched, 4, 125_000, 124_999, 100_000_800),
+    ] {
+        let fault = budget(medium, &all[..count], nrt_bytes).unwrap_err();
+        assert_eq!((fault.owner.as_str(), fault.key), ("segment \"s\"", "nrt"));
+        assert_eq!(fault.value, nrt_bytes.to_string());
+        let words = format!("at most {most} bytes for each of {count} members");
+        assert!(fault.expected.contains(&words), "{fault}");
+        let words = format!("`rate` of at least {rate_bps}bit");
+        assert!(fault.expected.contains(&words), "{fault}");
+        // That rate is the least one.
+        for (rate_bps, fits) in [(rate_bps, true), (rate_bps - 1, false)] {
+            let mut segment = SegmentSpec::new("s", medium, rate_bps, &all[..count]);
+            segment.nrt_bytes = nrt_bytes;
+            let topology = Topology::new(&nodes(&all), &[segment]);
+            assert_eq!(topology.is_ok(), fits, "{rate_bps}");
+        }
     }
 }
 
@@ -386,7 +436,10 @@ fn a_request_is_json_in_the_models_words() {
     let request: StreamRequest = serde_json::from_str(json).unwrap();
     let plan = plan(&row(1), &request).unwrap();
     let grant = serde_json::to_value(&plan.grant).unwrap();
-    assert_eq!(grant["listeners"][0]["accumulated-latency"], 22_000_000);
+    // Answers have the words of this API, as all its answers.
+    assert_eq!(grant["stream_id"], "00-00-00-00-00-01:00-01");
+    assert_eq!(grant["spread_periods"], 1);
+    assert_eq!(grant["listeners"][0]["bound_ns"], 22_000_000);
     assert_eq!(grant["links"][1]["bytes"], 2 * 1038);
     let again = serde_json::to_value(&request).unwrap();
     assert_eq!(

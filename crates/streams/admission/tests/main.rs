@@ -9,6 +9,8 @@
 )]
 
 mod decision;
+mod frames_overlap;
+mod names;
 mod nets;
 mod properties;
 mod topology_file;

@@ -2,13 +2,17 @@
 //! Properties of decisions on random small networks, beside a search that tries every path.
 
 use admission::{
-    Interval, Ledger, LinkUse, Medium, NodeId, NodeSpec, Refusal, SegmentId, SegmentSpec,
-    StreamRequest, Topology, TrafficSpecification, admit, nrt_shares, plan,
+    Interval, Ledger, LinkUse, Medium, NodeId, NodeSpec, Refusal, Requirements, SegmentId,
+    SegmentSpec, StreamRequest, Topology, TrafficSpecification, admit, nrt_shares, plan,
 };
 use proptest::prelude::*;
 
 use crate::nets;
 use crate::nets::{request, within};
+
+/// What is drawn of a segment: rate, whether it is shared, period, MTU, and members with the least
+/// best effort.
+type Drawn = (usize, bool, u64, usize, (u8, u64));
 
 /// A network of up to six nodes and six segments; some are not connected.
 fn network() -> impl Strategy<Value = Topology> {
@@ -17,7 +21,7 @@ fn network() -> impl Strategy<Value = Topology> {
         any::<bool>(),
         1..4_u64,
         0..3_usize,
-        0b11_u8..0b11_1111,
+        (0b11_u8..0b11_1111, 0..4_u64),
     );
     (2..6_usize, 0b1_u8.., prop::collection::vec(segment, 1..6)).prop_map(
         |(count, routers, segments)| {
@@ -27,8 +31,8 @@ fn network() -> impl Strategy<Value = Topology> {
                     is_router: (routers >> n) & 1 == 1,
                 })
                 .collect();
-            let segment = |(n, of): (usize, &(usize, bool, u64, usize, u8))| {
-                let (rate, is_shared, periods, mtu, members) = *of;
+            let segment = |(n, of): (usize, &Drawn)| {
+                let (rate, is_shared, periods, mtu, (members, nrt)) = *of;
                 let mut names: Vec<_> = (0..count)
                     .filter(|at| (members >> at) & 1 == 1)
                     .map(|at| format!("n{at}"))
@@ -51,12 +55,27 @@ fn network() -> impl Strategy<Value = Topology> {
                 spec.period_ns = if periods == 3 { 5_000_000 } else { 10_000_000 };
                 spec.slot_ns = spec.period_ns / 10;
                 spec.mtu_bytes = [1500, 1500, 576][mtu];
+                spec.nrt_bytes = nrt_bytes(&spec, nrt);
                 spec
             };
             let segments: Vec<_> = segments.iter().enumerate().map(segment).collect();
             Topology::new(&nodes, &segments).unwrap()
         },
     )
+}
+
+/// Returns what best effort keeps: nothing, frames, or nearly all.
+fn nrt_bytes(spec: &SegmentSpec, frames: u64) -> u64 {
+    let period_bytes = spec.rate_bps * spec.period_ns / 8_000_000_000;
+    let (share, percent) = match spec.medium {
+        Medium::Shared => (spec.members.len() as u64, 70),
+        Medium::Switched => (1, 100),
+    };
+    let most_bytes = (period_bytes * percent / 100 - 1) / share;
+    match frames {
+        3 => most_bytes,
+        frames => most_bytes.min(frames * 1538),
+    }
 }
 
 /// A request between two of the nodes, if there are so many.
@@ -321,6 +340,34 @@ proptest! {
         }
     }
 
+    /// Every member keeps its least best effort, whatever is reserved.
+    #[test]
+    fn a_full_segment_leaves_the_least_best_effort(topology in network(), all in requests()) {
+        let mut ledger = Ledger::default();
+        for (n, of) in all.iter().enumerate() {
+            let Some(mut request) = named(n, &topology, of) else { continue };
+            request.talker.user_to_network_requirements = Requirements::default();
+            // The same again until it is refused, and smaller ones until nothing fits.
+            for size in [1500, 300, 21] {
+                let traffic = &mut request.talker.traffic_specification;
+                traffic.bytes_per_interval = None;
+                (traffic.max_frames_per_interval, traffic.max_frame_size) = (Some(1), Some(size));
+                for again in 0.. {
+                    request.stream_id = format!("x{n}-{size}-{again}");
+                    let Ok(plan) = admit(&topology, &ledger, &request) else { break };
+                    ledger.insert(&topology, &request.stream_id, plan.uses).unwrap();
+                    if again > 400 { break }
+                }
+            }
+        }
+        for n in 0..topology.segments().len() {
+            let least_bytes = topology.segments()[n].spec.nrt_bytes;
+            for share in nrt_shares(&topology, &ledger, SegmentId(n)) {
+                prop_assert!(share.bytes >= least_bytes, "{} < {least_bytes}", share.bytes);
+            }
+        }
+    }
+
     /// No number makes the arithmetic overflow or a link overfull.
     #[test]
     fn hostile_numbers_are_refused(
@@ -337,6 +384,7 @@ proptest! {
             spec.rate_bps = rate >> more.2;
             spec.period_ns = period >> more.2;
             spec.slot_ns = slot >> more.2;
+            spec.nrt_bytes = more.1 >> more.2;
             (spec.mtu_bytes, spec.rt_percent, spec.total_percent) = (*mtu >> (more.2 / 2), *rt, *total);
             if more.2 % 3 == 0 {
                 (spec.mtu_bytes, spec.rt_percent, spec.total_percent) = (68 + mtu % 65_000, 70, 90);

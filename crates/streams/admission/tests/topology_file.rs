@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that describe a network, good and bad.
 
-use admission::{Medium, read};
+use admission::{Medium, TopologyFile, read};
 use proptest::prelude::*;
 
 const GOOD: &str = r#"
@@ -33,6 +33,7 @@ rate = "1gbit"
 period = "10ms"
 slot = "500us"
 mtu = 9000
+nrt = 20000
 rt = 75
 total = 95
 tagged = true
@@ -67,6 +68,11 @@ fn a_good_one() {
     assert_eq!(topology.links()[0].budget_bytes, 37_500 - 1_538);
     assert_eq!(topology.links()[1].budget_bytes, 937_500 - 9_042);
     assert_eq!(topology.links()[1].total_bytes, 1_187_500);
+    // What is not given is two of the longest frames.
+    assert_eq!(
+        (studio.spec.nrt_bytes, hall.spec.nrt_bytes),
+        (3_076, 20_000)
+    );
     assert_eq!(file.managers[0].url, "https://127.0.0.1:8646");
 }
 
@@ -80,10 +86,32 @@ fn defaults_that_no_segment_needs_are_read() {
         ("period = \"bogus\"", "line 1: `period` is \"bogus\""),
         ("slot = 5", "line 1: `slot` is 5"),
         ("rt = \"x\"", "line 1: `rt` is \"x\""),
+        ("nrt = \"x\"", "line 1: `nrt` is \"x\""),
     ] {
         let error = read(&format!("{line}\n{segment}")).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
     }
+}
+
+/// The default does not fit a slow segment, and is not weakened: its owner says what it wants.
+#[test]
+fn a_slow_segment_wants_less_best_effort() {
+    let slow = |top: &str, more: &str| {
+        let text = GOOD.replacen("100mbit", "20mbit", 1);
+        read(&format!(
+            "{top}\n{}",
+            text.replacen("rate", &format!("{more}\nrate"), 1)
+        ))
+    };
+    let budget = |of: Result<TopologyFile, _>| of.unwrap().topology.links()[0].budget_bytes;
+    // 70 % of 12,500 bytes for all, 60 % less a frame for streams.
+    assert_eq!(budget(slow("", "")), 8_750 - 2 * 3_076);
+    assert_eq!(budget(slow("nrt = 0", "")), 7_500 - 1_538);
+    assert_eq!(budget(slow("nrt = 9000", "nrt = 1538")), 8_750 - 2 * 1_538);
+    let refused = slow("nrt = 9000", "").unwrap_err().to_string();
+    let words = "segment \"studio\": `nrt` is 9000, expected at most 4374 bytes for each of 2 \
+                 members, or a `rate` of at least ";
+    assert!(refused.contains(words), "{refused}");
 }
 
 #[test]
@@ -100,16 +128,36 @@ fn what_is_wrong_is_named() {
             "\"2s\"",
             "line 17: segment \"studio\": `period` is 2000000000, expected 100us to 1s",
         ),
+        (
+            "rt = 60",
+            "nrt = 30000",
+            "line 17: segment \"studio\": `nrt` is 30000, expected at most 21874 bytes",
+        ),
+        (
+            "100mbit",
+            "10mbit",
+            "line 17: segment \"studio\": `nrt` is 3076, expected at most 2187 bytes",
+        ),
+        (
+            "nrt = 20000",
+            "nrt = 1187500",
+            "line 30: segment \"hall\": `nrt` is 1187500, expected at most 1187499 bytes",
+        ),
+        (
+            "nrt = 20000",
+            "nrt = -1",
+            "line 30: `nrt` is -1, expected 0 to 4294967295 bytes",
+        ),
         ("rt = 60", "rt = 0", "`rt` is 0, expected 1 to 100 per cent"),
         (
             "rt = 75",
             "rt = 101",
-            "line 30: segment \"hall\": `rt` is 101",
+            "line 31: segment \"hall\": `rt` is 101",
         ),
         (
             "total = 95",
             "total = 74",
-            "line 31: segment \"hall\": `total` is 74",
+            "line 32: segment \"hall\": `total` is 74",
         ),
         (
             "mtu = 9000",
@@ -195,9 +243,14 @@ fn what_is_wrong_is_named() {
             "line 29: segment \"hall\": `mtu` is 67, expected 68 to 65535 bytes",
         ),
         (
+            "mtu = 9000\nnrt = 20000",
+            "mtu = 4294967295",
+            "line 29: segment \"hall\": `mtu` is 4294967295, expected 68 to 65535 bytes",
+        ),
+        (
             "tagged = true",
             "tagged = \"yes\"",
-            "line 32: `tagged` is \"yes\", expected true or false",
+            "line 33: `tagged` is \"yes\", expected true or false",
         ),
         ("[[segment]]", "[[segment", "line 16: "),
     ] {

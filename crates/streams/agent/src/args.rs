@@ -14,7 +14,7 @@ pub struct AgentArgs {
     #[arg(long = "port", value_name = "SEGMENT=DEVICE,...", help_heading = RUN, required = true,
         value_delimiter = ',', value_parser = port)]
     pub ports: Vec<(String, String)>,
-    /// Between two questions to a manager
+    /// Between two questions to a manager; up to 10 s, if it does not answer
     #[arg(long, value_name = "TIME", help_heading = RUN, value_parser = some_time, default_value = "1s")]
     pub poll: u64,
     /// Replace qdiscs, classes and filters that others configured on the devices
@@ -24,6 +24,9 @@ pub struct AgentArgs {
     /// force, and is negotiated anew
     #[arg(long, help_heading = RUN)]
     pub follow_routes: bool,
+    /// Ask each manager once, and say the changes that each port needs; make none, and report nothing
+    #[arg(long, help_heading = RUN)]
+    pub dry_run: bool,
     /// URLs of all managers of the network, with commas; the token is an operator's, in the
     /// environment, PSPACER_TOKEN, or in --token-file
     #[arg(long = "manager", value_name = "URL,...", help_heading = CONNECTION, value_delimiter = ',',
@@ -41,10 +44,10 @@ fn node(text: &str) -> Result<String, String> {
     if admission::is_name(text) {
         Ok(text.to_owned())
     } else {
-        Err(
-            "expected 1 to 64 letters, digits, \".\", \"_\" and \"-\", as in the topology"
-                .to_owned(),
-        )
+        Err(format!(
+            "expected a name as in the topology: {}",
+            admission::NAME
+        ))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use host_apply::{check, make, observe};
-use host_config::plan;
+use host_config::{line, plan};
 use tcpsp::Tc;
 
 use crate::known::PortDemand;
@@ -48,4 +48,27 @@ pub(crate) fn enforce(
         made?;
         anyhow::bail!("{device}: the kernel's tables are not as they were set")
     }
+}
+
+/// Returns the changes that would make a port agree, in a line each.
+///
+/// # Errors
+/// What is in the way.
+pub(crate) fn changes(
+    tc: &mut Tc,
+    demand: &PortDemand,
+    device: &str,
+    take_over: bool,
+) -> Result<Vec<String>> {
+    let observed = observe(tc, device)?;
+    let plan = plan(&target(demand, &observed.port), &observed.port, take_over)?;
+    check(&observed, &plan)?;
+    let mut model = observed.port;
+    let mut lines = Vec::new();
+    for change in &plan.changes {
+        lines.push(format!("{device}: {}", line(change, &model, &plan)));
+        // It was checked above.
+        let _ = model.apply(change);
+    }
+    Ok(lines)
 }

@@ -66,6 +66,11 @@ pub enum Event {
         /// What, and what to do.
         problem: String,
     },
+    /// It does so no longer.
+    FaultEnded {
+        /// What was said of it last.
+        problem: String,
+    },
 }
 
 impl Event {
@@ -117,6 +122,7 @@ impl fmt::Display for Event {
                 units::display::time(*bound_ns as f64 / 1e9)
             ),
             Self::Fault { problem } => f.write_str(problem),
+            Self::FaultEnded { problem } => write!(f, "no longer: {problem}"),
         }
     }
 }

@@ -149,6 +149,14 @@ impl ManagerAnswers {
         ended
     }
 
+    /// Returns the ids of all reservations.
+    #[must_use]
+    pub fn ids(&self) -> BTreeSet<String> {
+        let ports = self.0.values().flat_map(|heard| heard.duty.ports.values());
+        let streams = ports.flat_map(|port| &port.streams);
+        streams.map(|stream| stream.id.clone()).collect()
+    }
+
     /// Returns when the next lease ends.
     #[must_use]
     pub fn next_end_ns(&self) -> Option<u64> {

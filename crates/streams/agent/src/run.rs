@@ -8,10 +8,9 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::spawn;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use host_apply::{Lock, folder};
 use linux_io::clock::{boot_id, boottime_ns};
 use linux_io::signals::Signals;
@@ -22,14 +21,20 @@ use manager::enforce::NodeDuty;
 use tcpsp::Tc;
 
 use crate::args::AgentArgs;
+use crate::dry_run::dry_run;
 use crate::enforce::enforce;
 use crate::event::Event;
+use crate::faults::{FaultChanges, Faults};
 use crate::known::{Astray, ManagerAnswer, ManagerAnswers, Report};
 use crate::memory::Memory;
 use crate::routes::{Changes, routes};
+use crate::threads::{spawn_needed, spawn_short};
 
 /// Longest wait without a look at the clock.
 const LONGEST_WAIT_NS: u64 = 60_000_000_000;
+
+/// Longest wait between two questions to a manager that does not answer, unless `--poll` is longer.
+const LONGEST_POLL: Duration = Duration::from_secs(10);
 
 /// Where events go.
 pub struct Io<'a> {
@@ -59,14 +64,21 @@ enum Input {
     Routes,
     /// A signal came, or waiting for one failed.
     Stop(io::Result<()>),
+    /// A thread that the agent cannot do without has ended.
+    Ended(String),
 }
 
-/// Keeps a node's ports as its managers say, until SIGINT or SIGTERM. They stay as they are then.
-///
-/// # Errors
-/// When the command line or a file is wrong, or the system lacks what is needed. What goes wrong
-/// later is told, and tried again.
-pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
+/// Returns what tells the agent that a thread has ended.
+fn ended_to(inputs: &Sender<Input>) -> impl FnOnce(String) + Send + 'static {
+    let inputs = inputs.clone();
+    move |what| {
+        // The agent may have ended.
+        let _ = inputs.send(Input::Ended(what));
+    }
+}
+
+/// Returns the devices by segment.
+fn ports(args: &AgentArgs) -> Result<BTreeMap<String, String>> {
     let mut ports = BTreeMap::new();
     for (segment, device) in &args.ports {
         let is_twice = ports.values().any(|of| of == device) || ports.contains_key(segment);
@@ -77,9 +89,23 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         }
         ports.insert(segment.clone(), device.clone());
     }
+    Ok(ports)
+}
+
+/// Keeps a node's ports as its managers say, until SIGINT or SIGTERM. They stay as they are then.
+///
+/// # Errors
+/// When the command line or a file is wrong, or the system lacks what is needed. What goes wrong
+/// later is told, and tried again.
+pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
+    let ports = ports(args)?;
     let mut clients = BTreeMap::new();
     for url in &args.managers {
         clients.insert(url.clone(), Arc::new(args.credentials.client(url)?));
+    }
+    if args.dry_run {
+        let mut say = |event: &Event| say(event, args.json, io);
+        return dry_run(args, &ports, &clients, &mut say);
     }
     let folder = folder()?;
     let memory = Memory::new(
@@ -96,9 +122,11 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         in_force: BTreeSet::new(),
         astray: Astray::new(),
         rerouting: BTreeSet::new(),
-        not_rerouted: BTreeMap::new(),
+        not_rerouted: Faults::default(),
         away: BTreeSet::new(),
-        faults: BTreeSet::new(),
+        faults: Faults::default(),
+        changes: BTreeMap::new(),
+        reported: BTreeMap::new(),
         io,
     };
     // Without it the agent begins as on its first day.
@@ -119,12 +147,17 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         due.insert(url.clone(), reports);
         let (node, sender) = (args.node.clone(), sender.clone());
         let poll = Duration::from_nanos(args.poll);
-        spawn(move || ask(&url, &client, &node, poll, &sender, &of_manager));
+        let what = format!("the thread that asks {url}");
+        let inputs = sender.clone();
+        spawn_needed(what, ended_to(&inputs), move || {
+            ask(&url, &client, &node, poll, &sender, &of_manager);
+        });
     }
     if args.follow_routes {
         let changes = Changes::open().context("changes of routes")?;
-        let sender = sender.clone();
-        spawn(move || {
+        let (inputs, sender) = (sender.clone(), sender.clone());
+        let what = "the thread that follows routes".to_owned();
+        spawn_needed(what, ended_to(&inputs), move || {
             loop {
                 let changed = match changes.wait() {
                     Ok(()) => Input::Routes,
@@ -141,7 +174,9 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         clients,
         sender: sender.clone(),
     };
-    spawn(move || {
+    let of_signals = sender.clone();
+    let what = "the thread that waits for signals".to_owned();
+    spawn_needed(what, ended_to(&of_signals), move || {
         let came = loop {
             match readable(&[signals.as_fd()], LONGEST_WAIT_NS).and_then(|()| signals.came()) {
                 Ok(false) => {}
@@ -163,6 +198,15 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
     agent.work(&memory, &inputs, &due, &reroutes)
 }
 
+/// Returns how long to wait until a manager is asked again: twice as long after each question without
+/// an answer, up to a bound.
+fn next_wait(before: Duration, poll: Duration, has_answered: bool) -> Duration {
+    if has_answered {
+        return poll;
+    }
+    before.saturating_mul(2).min(LONGEST_POLL).max(poll)
+}
+
 /// Asks a manager until nobody wants its answers, and reports what it is due after each.
 fn ask(
     url: &str,
@@ -172,13 +216,18 @@ fn ask(
     inputs: &Sender<Input>,
     due: &Receiver<Vec<Report>>,
 ) {
+    let mut wait = poll;
     loop {
         let heard = match boottime_ns() {
-            Ok(asked_ns) => Input::Answer {
-                manager: url.to_owned(),
-                asked_ns,
-                answer: client.duty(node),
-            },
+            Ok(asked_ns) => {
+                let answer = client.duty(node);
+                wait = next_wait(wait, poll, answer.is_ok());
+                Input::Answer {
+                    manager: url.to_owned(),
+                    asked_ns,
+                    answer,
+                }
+            }
             Err(error) => Input::Stop(Err(error)),
         };
         if inputs.send(heard).is_err() {
@@ -194,7 +243,7 @@ fn ask(
                 let _ = inputs.send(Input::Reported(report));
             }
         }
-        if due.recv_timeout(poll) != Err(RecvTimeoutError::Timeout) {
+        if due.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }
@@ -213,8 +262,10 @@ impl Reroutes {
             return;
         };
         let sender = self.sender.clone();
+        let what = format!("the thread that asks {manager} for a route");
+        let ended = ended_to(&self.sender);
         let [node, id, segment] = [node, id, segment].map(str::to_owned);
-        spawn(move || {
+        spawn_short(what, ended, move || {
             let answer = client.reroute(&id, &node, &segment);
             // The agent may have ended.
             let _ = sender.send(Input::Rerouted {
@@ -224,6 +275,18 @@ impl Reroutes {
             });
         });
     }
+}
+
+fn say(event: &Event, json: bool, io: &mut Io<'_>) -> Result<()> {
+    if event.is_loud() {
+        (io.warn)(&event.to_string());
+    }
+    if json {
+        writeln!(io.out, "{}", serde_json::to_string(event)?)?;
+    } else if !event.is_loud() {
+        writeln!(io.out, "{event}")?;
+    }
+    Ok(io.out.flush()?)
 }
 
 struct Agent<'a, 'b> {
@@ -240,25 +303,21 @@ struct Agent<'a, 'b> {
     /// Reservations for which a manager is asked for a new route.
     rerouting: BTreeSet<String>,
     /// Why there was none, by reservation.
-    not_rerouted: BTreeMap<String, String>,
+    not_rerouted: Faults,
     /// Managers that do not answer.
     away: BTreeSet<String>,
     /// What is wrong at present.
-    faults: BTreeSet<String>,
+    faults: Faults,
+    /// Lines of the last changes, by segment: one that has no effect is made again each time.
+    changes: BTreeMap<String, BTreeSet<String>>,
+    /// What the managers were told last, by reservation.
+    reported: BTreeMap<String, bool>,
     io: &'a mut Io<'b>,
 }
 
 impl Agent<'_, '_> {
     fn say(&mut self, event: &Event) -> Result<()> {
-        if event.is_loud() {
-            (self.io.warn)(&event.to_string());
-        }
-        if self.args.json {
-            writeln!(self.io.out, "{}", serde_json::to_string(event)?)?;
-        } else if !event.is_loud() {
-            writeln!(self.io.out, "{event}")?;
-        }
-        Ok(self.io.out.flush()?)
+        say(event, self.args.json, self.io)
     }
 
     fn fault(&mut self, problem: String) -> Result<()> {
@@ -289,11 +348,7 @@ impl Agent<'_, '_> {
                         let _ = to.send(reports);
                     }
                 }
-                Ok(Input::Reported(Report { id, in_force })) => self.say(&if in_force {
-                    Event::InForce { id }
-                } else {
-                    Event::NotInForce { id }
-                })?,
+                Ok(Input::Reported(report)) => self.reported(report)?,
                 Ok(Input::Rerouted {
                     id,
                     segment,
@@ -301,9 +356,22 @@ impl Agent<'_, '_> {
                 }) => self.rerouted(id, segment, answer)?,
                 Ok(Input::Stop(stop)) => return Ok(stop?),
                 Ok(Input::Routes) | Err(RecvTimeoutError::Timeout) => self.enforce()?,
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Ok(Input::Ended(what)) => bail!("{what} has ended; the ports stay as they are"),
+                Err(RecvTimeoutError::Disconnected) => bail!("all threads have ended"),
             }
         }
+    }
+
+    /// Says that a manager was told what it was not told before.
+    fn reported(&mut self, Report { id, in_force }: Report) -> Result<()> {
+        if self.reported.insert(id.clone(), in_force) == Some(in_force) {
+            return Ok(());
+        }
+        self.say(&if in_force {
+            Event::InForce { id }
+        } else {
+            Event::NotInForce { id }
+        })
     }
 
     /// Takes a manager's answer; returns the reports that it is due.
@@ -328,6 +396,8 @@ impl Agent<'_, '_> {
         }
         let heard = ManagerAnswer { asked_ns, duty };
         self.known.0.insert(manager.to_owned(), heard);
+        let ids = self.known.ids();
+        self.reported.retain(|id, _| ids.contains(id));
         // A killed agent finds it, whatever it had changed.
         memory.store(&self.known)?;
         self.enforce()?;
@@ -342,8 +412,9 @@ impl Agent<'_, '_> {
         let Some(heard) = self.known.0.get(manager) else {
             return;
         };
-        self.not_rerouted
-            .retain(|id, _| self.astray.keys().any(|(of, _)| of == id));
+        let astray = &self.astray;
+        let is_astray = |id: &str| astray.keys().any(|(of, _)| of == id);
+        self.not_rerouted.keep(is_astray);
         if self.away.contains(manager) {
             return;
         }
@@ -364,6 +435,7 @@ impl Agent<'_, '_> {
         self.rerouting.remove(&id);
         let problem = match answer {
             Ok(Reserved::Granted(view)) => {
+                self.not_rerouted.keep(|of| of != id);
                 return self.say(&Event::Rerouted {
                     id,
                     segment,
@@ -376,12 +448,10 @@ impl Agent<'_, '_> {
             Err(error) => error.to_string(),
         };
         let problem = format!("reservation {id} has no bytes by segment {segment}: {problem}");
-        let before = self.not_rerouted.insert(id, problem.clone());
-        if before.as_ref() == Some(&problem) {
-            Ok(())
-        } else {
-            self.fault(problem)
+        if self.not_rerouted.begin(&id, &problem) {
+            self.fault(problem)?;
         }
+        Ok(())
     }
 
     fn is_away(&mut self, manager: &str, error: &ClientError) -> Result<()> {
@@ -401,48 +471,127 @@ impl Agent<'_, '_> {
     }
 
     /// Ends leases, of which nobody else says so if the manager is away, and sets the ports. Each
-    /// fault is said once while it lasts.
+    /// fault is said once when it begins and once when it ends.
     fn enforce(&mut self) -> Result<()> {
         for (id, manager) in self.known.expire(boottime_ns()?) {
+            self.reported.remove(&id);
             if self.away.contains(&manager) {
                 self.say(&Event::LeaseEnded { id, manager })?;
             }
         }
         let demands = self.known.demands();
-        let mut faults = self.known.faults(&self.ports);
+        // Faults by what they are about.
+        let of_reservations = self.known.faults(&self.ports).into_iter();
+        let mut faults: BTreeMap<_, _> = of_reservations.map(|of| (of.clone(), of)).collect();
         if self.args.follow_routes {
             // Without an answer of the kernel all is as it was.
             match routes(self.known.destinations()) {
                 Ok(routes) => self.astray = self.known.astray(&self.ports, &routes),
-                Err(error) => drop(faults.insert(format!("routes: {error}"))),
+                Err(error) => {
+                    faults.insert("routes".to_owned(), format!("routes: {error}"));
+                }
             }
-            faults.extend(self.astray.values().map(|detour| detour.problem.clone()));
+            for ((id, segment), detour) in &self.astray {
+                faults.insert(format!("{id} in {segment}"), detour.problem.clone());
+            }
         }
-        let mut lines = Vec::new();
+        let mut new_lines = Vec::new();
         let lock = Lock::take(&self.folder)?;
         for (segment, device) in &self.ports {
             let Some(demand) = demands.get(segment) else {
                 continue;
             };
+            let before = self.changes.remove(segment).unwrap_or_default();
+            let mut lines = BTreeSet::new();
             let mut say = |line: &str| {
-                lines.push(line.to_owned());
+                if lines.insert(line.to_owned()) && !before.contains(line) {
+                    new_lines.push(line.to_owned());
+                }
                 Ok(())
             };
             let take_over = self.args.take_over;
             match enforce(&mut self.tc, demand, device, take_over, &mut say) {
                 Ok(()) => self.in_force.insert(segment.clone()),
                 Err(error) => {
-                    faults.insert(format!("{error:#}"));
+                    faults.insert(format!("port {segment}"), format!("{error:#}"));
                     self.in_force.remove(segment)
                 }
             };
+            self.changes.insert(segment.clone(), lines);
         }
         drop(lock);
-        for change in lines {
+        for change in new_lines {
             self.say(&Event::Change { change })?;
         }
-        let new: Vec<_> = faults.difference(&self.faults).cloned().collect();
-        self.faults = faults;
-        new.into_iter().try_for_each(|problem| self.fault(problem))
+        let FaultChanges { begun, ended } = self.faults.update(&faults);
+        for problem in ended {
+            self.say(&Event::FaultEnded { problem })?;
+        }
+        begun
+            .into_iter()
+            .try_for_each(|problem| self.fault(problem))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: AgentArgs,
+    }
+
+    #[test]
+    fn an_agent_ends_with_any_of_its_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = Words::parse_from(["agent", "--node=a", "--port=s=lo"]).args;
+        let (mut out, mut warn) = (Vec::new(), |_: &str| {});
+        let mut agent = Agent {
+            tc: Tc::open().unwrap(),
+            args: &args,
+            ports: ports(&args).unwrap(),
+            folder: folder.path().to_owned(),
+            known: ManagerAnswers::default(),
+            in_force: BTreeSet::new(),
+            astray: Astray::new(),
+            rerouting: BTreeSet::new(),
+            not_rerouted: Faults::default(),
+            away: BTreeSet::new(),
+            faults: Faults::default(),
+            changes: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            io: &mut Io {
+                out: &mut out,
+                warn: &mut warn,
+            },
+        };
+        let (sender, inputs) = channel();
+        spawn_needed("one".to_owned(), ended_to(&sender), || {
+            std::panic::resume_unwind(Box::new("as the test wants it"));
+        });
+        let memory = Memory::new(folder.path(), "a", "boot".to_owned());
+        let clients = BTreeMap::new();
+        let reroutes = Reroutes { clients, sender };
+        let ended = agent.work(&memory, &inputs, &BTreeMap::new(), &reroutes);
+        assert!(ended.unwrap_err().to_string().contains("one has ended"));
+    }
+
+    #[test]
+    fn questions_back_off() {
+        let ms = Duration::from_millis;
+        for (poll, expected) in [
+            (ms(1000), [2000, 4000, 8000, 10_000, 10_000]),
+            (ms(20_000), [20_000; 5]),
+        ] {
+            let mut wait = poll;
+            for expected in expected {
+                wait = next_wait(wait, poll, false);
+                assert_eq!(wait, ms(expected));
+            }
+            assert_eq!(next_wait(wait, poll, true), poll);
+        }
     }
 }

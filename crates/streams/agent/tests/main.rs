@@ -8,5 +8,8 @@
     reason = "tests fail that way"
 )]
 
+mod credentials;
+mod dry_run;
+mod faults;
 mod routes;
 mod tables;

@@ -50,6 +50,7 @@ fn heard(asked_s: u64, ports: &[(&str, u64, &[StreamDuty])]) -> ManagerAnswer {
     ManagerAnswer {
         asked_ns: asked_s * S,
         duty: NodeDuty {
+            changes: 0,
             node: "r1".to_owned(),
             ports: ports.iter().map(port).collect(),
         },

@@ -23,8 +23,8 @@ use admission::{
     Topology, TrafficSpecification,
 };
 use manager::answer::{Answer, Caller, Command};
-use manager::machine::{Limits, Manager};
-use manager::record::Change;
+use manager::machine::{Limits, Manager, Start};
+use manager::record::{Change, Update};
 use manager::store::{SqliteStore, Store};
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::Rng as _;
@@ -84,10 +84,7 @@ fn host_name(n: u64) -> String {
 }
 
 fn caller() -> Caller {
-    Caller {
-        name: "talker".to_owned(),
-        is_operator: false,
-    }
+    Caller::talker("talker")
 }
 
 fn reserve(rng: &mut Pcg32, n: u64) -> Command {
@@ -119,6 +116,7 @@ fn reserve(rng: &mut Pcg32, n: u64) -> Command {
             }],
         },
         lease_ns: 3600 * S,
+        is_replacing: false,
     }
 }
 
@@ -149,11 +147,22 @@ impl Times {
     }
 }
 
+/// The start of the only manager.
+const START: Start<'_> = Start {
+    name: "m",
+    peers: &[],
+    epoch: 1,
+    boot: "boot",
+    now_ns: S,
+    is_store_whole: false,
+};
+
 fn granted(manager: &mut Manager) -> (Vec<Change>, u64) {
     let effects = manager.take_effects();
     let is_granted = |answer: &&(u64, Answer)| matches!(answer.1, Answer::Granted(_));
     let count = effects.answers.iter().filter(is_granted).count() as u64;
-    (effects.changes, count)
+    let changes = effects.updates.iter().map(Update::change);
+    (changes.collect(), count)
 }
 
 /// Releases and requests, `batch` of each in a transaction.
@@ -212,7 +221,7 @@ fn main() {
     let mut store = SqliteStore::open(&path).unwrap();
     let records = store.load().unwrap();
     let limits = Limits::default();
-    let manager = Manager::restore("m", Arc::clone(&topology), limits, records, ("boot", S));
+    let manager = Manager::restore(&START, Arc::clone(&topology), limits, records);
     let mut manager = manager.unwrap();
     let mut rng = Pcg32::new(SEED, 1);
 
@@ -335,7 +344,7 @@ fn restore(path: &Path, topology: Arc<Topology>, limits: Limits, manager: &Manag
         .map(|(key, value)| key.len() + value.len())
         .sum();
     let count = records.len();
-    let again = Manager::restore("m", topology, limits, records, ("boot", S)).unwrap();
+    let again = Manager::restore(&START, topology, limits, records).unwrap();
     println!(
         "restored {count} records of {bytes} bytes in {:.2} s",
         start.elapsed().as_secs_f64()

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who may ask a manager for what: tokens and certificates, known by their SHA-256.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use sha2::{Digest, Sha256};
-use toml_reader::{Document, Error, Key, Taken, key};
+use toml_reader::{Document, Error, Item, Key, Section, Taken, key};
 
 use crate::answer::Caller;
+use crate::quota::{self, Quota};
 
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub enum Role {
     Operator,
     /// Be another manager, of this name.
     Manager,
+    /// Read what its nodes have to do, and say what is in force there and where streams go.
+    Agent,
 }
 
 impl fmt::Display for Role {
@@ -25,6 +29,7 @@ impl fmt::Display for Role {
             Self::Talker => "talker",
             Self::Operator => "operator",
             Self::Manager => "manager",
+            Self::Agent => "agent",
         })
     }
 }
@@ -36,6 +41,10 @@ pub struct Identity {
     pub name: String,
     /// What it may do.
     pub role: Role,
+    /// The hosts of a talker and the nodes of an agent; `None`: all.
+    pub hosts: Option<BTreeSet<String>>,
+    /// How much a talker may reserve.
+    pub quota: Quota,
 }
 
 impl Identity {
@@ -45,6 +54,9 @@ impl Identity {
         (self.role != Role::Manager).then(|| Caller {
             name: self.name.clone(),
             is_operator: self.role == Role::Operator,
+            is_agent: self.role == Role::Agent,
+            hosts: self.hosts.clone(),
+            quota: self.quota,
         })
     }
 }
@@ -70,15 +82,33 @@ const HASH: &str = "the 64 hexadecimal digits of a SHA-256";
 const FILE: &[Key] = &[key("access", "an array of tables, [[access]]")];
 const ENTRY: &[Key] = &[
     key("name", "a name not in use"),
-    key("role", "\"talker\", \"operator\" or \"manager\""),
+    key("role", "\"talker\", \"operator\", \"manager\" or \"agent\""),
+    key("hosts", HOSTS),
+    key("streams", "0 to 4294967295 streams"),
+    key("bytes", "0 to 4294967295 bytes of a link's period"),
+    key("lease", quota::LEASE),
     key("token_sha256", HASH),
     key("certificate_sha256", HASH),
 ];
-const ROLES: [(&str, Role); 3] = [
+const HOSTS: &str = "a list of one name or more";
+const ROLES: [(&str, Role); 4] = [
     ("talker", Role::Talker),
     ("operator", Role::Operator),
     ("manager", Role::Manager),
+    ("agent", Role::Agent),
 ];
+/// The keys that only some roles have, and these.
+const OF_ROLES: [(&str, &[Role], &str); 4] = [
+    (
+        "hosts",
+        &[Role::Talker, Role::Agent],
+        "the role \"talker\" or \"agent\" beside it",
+    ),
+    ("streams", &[Role::Talker], TALKER),
+    ("bytes", &[Role::Talker], TALKER),
+    ("lease", &[Role::Talker], TALKER),
+];
+const TALKER: &str = "the role \"talker\" beside it";
 
 fn hash(text: &str) -> Option<[u8; 32]> {
     let mut hash = [0; 32];
@@ -91,6 +121,30 @@ fn hash(text: &str) -> Option<[u8; 32]> {
         *byte = u8::from_str_radix(pair, 16).ok()?;
     }
     Some(hash)
+}
+
+/// Reads the hosts of a talker or an agent.
+fn hosts(item: Item<'_>) -> Result<BTreeSet<String>, Error> {
+    let names = item.list()?.into_iter();
+    let name = |name: Item<'_>| {
+        let known = |text: &str| admission::is_name(text).then(|| text.to_owned());
+        name.parsed(known)
+    };
+    let hosts: BTreeSet<_> = names.map(name).collect::<Result<_, _>>()?;
+    if hosts.is_empty() {
+        return Err(item.wrong());
+    }
+    Ok(hosts)
+}
+
+/// Reads how much a talker may reserve.
+fn quota(section: Section<'_>) -> Result<Quota, Error> {
+    let number = |key| section.number(key, 0..=u32::MAX);
+    Ok(Quota {
+        streams: number("streams")?.map(u64::from),
+        bytes: number("bytes")?.map(u64::from),
+        lease_ns: section.parsed("lease", quota::lease_ns)?,
+    })
 }
 
 /// Reads a file of callers.
@@ -107,13 +161,29 @@ pub fn read(text: &str) -> Result<Access, Error> {
         let name = item.parsed(|name| admission::is_name(name).then(|| name.to_owned()))?;
         names.insert(item, name.clone(), "a name")?;
         let role = section.require("role")?.word(&ROLES)?;
+        for (key, roles, expected) in OF_ROLES {
+            let misplaced = section.get(key).filter(|_| !roles.contains(&role));
+            if let Some(misplaced) = misplaced {
+                return Err(misplaced.fault(expected));
+            }
+        }
+        if role == Role::Agent {
+            section.require("hosts")?;
+        }
+        let hosts = section.get("hosts").map(hosts).transpose()?;
+        let quota = quota(section)?;
         let token_sha256 = section.parsed("token_sha256", hash)?;
         let certificate_sha256 = section.parsed("certificate_sha256", hash)?;
         if token_sha256.is_none() && certificate_sha256.is_none() {
             return Err(item.fault("`token_sha256` or `certificate_sha256` beside it"));
         }
         entries.push(Entry {
-            identity: Identity { name, role },
+            identity: Identity {
+                name,
+                role,
+                hosts,
+                quota,
+            },
             token_sha256,
             certificate_sha256,
         });
@@ -137,6 +207,8 @@ impl Access {
                 return Some(Identity {
                     name: "local".to_owned(),
                     role: Role::Operator,
+                    hosts: None,
+                    quota: Quota::default(),
                 });
             }
             Self::Known(entries) => entries,
@@ -178,7 +250,7 @@ mod tests {
             (
                 "talker",
                 "king",
-                "line 3: `role` is \"king\", expected \"talker\", \"operator\" or \"manager\"",
+                "line 3: `role` is \"king\", expected \"talker\", \"operator\", \"manager\" or \"agent\"",
             ),
             (
                 "role",

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a manager is asked by talkers and operators, and what it answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use admission::{Grant, LinkBytes, ListenerGrant, Refusal, StreamRequest};
+use admission::{Grant, LinkBytes, ListenerGrant, Refusal, StreamRequest, Topology};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Measured, Reservation, ReservationState};
+
+/// Limits of a caller's reservations; `None`: none but those of the links and the manager.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Most reservations at a time.
+    pub streams: Option<u64>,
+    /// Most wire bytes of a period of any one link that all of them may have together.
+    pub bytes: Option<u64>,
+    /// Longest lease, ns.
+    pub lease_ns: Option<u64>,
+}
 
 /// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +27,115 @@ pub struct Caller {
     pub name: String,
     /// Whether it may do with others' reservations what their owners may.
     pub is_operator: bool,
+    /// Whether it is the agent of nodes: it may say what is in force there, and nothing else.
+    pub is_agent: bool,
+    /// Of a talker the hosts that it may reserve for, of an agent its nodes; `None`: all.
+    pub hosts: Option<BTreeSet<String>>,
+    /// How much it may reserve.
+    pub quota: Quota,
+}
+
+impl Caller {
+    /// Returns a caller that may reserve from all hosts, without a quota.
+    #[must_use]
+    pub fn talker(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            is_operator: false,
+            is_agent: false,
+            hosts: None,
+            quota: Quota::default(),
+        }
+    }
+
+    /// Returns a caller that may do everything.
+    #[must_use]
+    pub fn operator(name: &str) -> Self {
+        Self {
+            is_operator: true,
+            ..Self::talker(name)
+        }
+    }
+
+    /// Returns the agent of these nodes.
+    #[must_use]
+    pub fn agent(name: &str, nodes: BTreeSet<String>) -> Self {
+        Self {
+            is_agent: true,
+            hosts: Some(nodes),
+            ..Self::talker(name)
+        }
+    }
+
+    /// Checks that the caller may have reservations: a talker or an operator.
+    ///
+    /// # Errors
+    /// If it is an agent.
+    pub fn may_reserve(&self) -> Result<(), Failure> {
+        if self.is_agent && !self.is_operator {
+            return Err(Failure::Role {
+                role: "an agent",
+                expected: "\"talker\" or \"operator\"",
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks that the caller may reserve streams that this host sends.
+    ///
+    /// # Errors
+    /// If it is an agent, or the host is not among a talker's.
+    pub fn may_send_from(&self, host: &str) -> Result<(), Failure> {
+        self.may_reserve()?;
+        self.has_host(host)
+    }
+
+    /// Checks that the caller may speak for a node: read its duty, report what is in force there,
+    /// and have a stream negotiated anew that it sends another way. A talker may not, not even of
+    /// its own reservations: only the node knows.
+    ///
+    /// # Errors
+    /// If it is a talker, or the node is not among an agent's.
+    pub fn may_report(&self, node: &str) -> Result<(), Failure> {
+        if !self.is_agent && !self.is_operator {
+            return Err(Failure::Role {
+                role: "a talker",
+                expected: "\"agent\" or \"operator\"",
+            });
+        }
+        self.has_host(node)
+    }
+
+    /// Checks that the caller is an operator.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn may_operate(&self) -> Result<(), Failure> {
+        if self.is_operator {
+            return Ok(());
+        }
+        Err(Failure::Role {
+            role: if self.is_agent {
+                "an agent"
+            } else {
+                "a talker"
+            },
+            expected: "\"operator\"",
+        })
+    }
+
+    fn has_host(&self, host: &str) -> Result<(), Failure> {
+        match &self.hosts {
+            Some(hosts) if !self.is_operator && !hosts.contains(host) => {
+                let quoted: Vec<_> = hosts.iter().map(|host| format!("\"{host}\"")).collect();
+                Err(Failure::Host {
+                    host: host.to_owned(),
+                    expected: quoted.join(" or "),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What a manager is asked to do.
@@ -30,6 +151,8 @@ pub enum Command {
         request: StreamRequest,
         /// Length of the lease, ns.
         lease_ns: u64,
+        /// Whether it takes the place of the caller's reservation of this id.
+        is_replacing: bool,
     },
     /// Begin the lease anew.
     Refresh {
@@ -69,6 +192,24 @@ pub enum Command {
         /// Name of the segment that it sends the stream into.
         segment: String,
     },
+    /// Free bytes of own links that a coordinator has. It hears of it when it refreshes them.
+    FreePart {
+        /// Name of the coordinator.
+        coordinator: String,
+        /// Id of the request.
+        id: String,
+        /// Who asks: an operator.
+        caller: Caller,
+    },
+    /// Say what does not fit another topology.
+    Fit {
+        /// The topology.
+        topology: Arc<Topology>,
+        /// Whether it is ended, and nothing granted from now on that does not fit.
+        is_draining: bool,
+        /// Who asks: an operator.
+        caller: Caller,
+    },
     /// Record what was measured of a stream, in the place of what was before.
     Measure {
         /// Id of the reservation.
@@ -86,7 +227,7 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The id is no name.
-    #[error("`id` is \"{0}\", expected 1 to 64 letters, digits, \".\", \"_\" and \"-\"")]
+    #[error("`id` is \"{0}\", expected {expected}", expected = admission::NAME)]
     Id(String),
     /// The lease is too short or too long.
     #[error("`lease_ns` is {lease_ns}, expected {least_ns} to {most_ns}")]
@@ -110,6 +251,32 @@ pub enum Failure {
     /// The reservation is that of another caller.
     #[error("reservation {0} belongs to another caller")]
     Forbidden(String),
+    /// The caller's role is another.
+    #[error("{role} may not do this, expected the role {expected}")]
+    Role {
+        /// The caller's role.
+        role: &'static str,
+        /// The roles that may.
+        expected: &'static str,
+    },
+    /// The host is not among the caller's.
+    #[error("this caller has nothing to say of the host \"{host}\", expected {expected}")]
+    Host {
+        /// The host.
+        host: String,
+        /// The caller's hosts.
+        expected: String,
+    },
+    /// The caller would have more than it may.
+    #[error("{what} would be {wanted}, expected at most {most} of this caller")]
+    Quota {
+        /// The key of the limit; of bytes, with the link.
+        what: String,
+        /// What it would have.
+        wanted: u64,
+        /// The limit.
+        most: u64,
+    },
     /// A manager does not answer.
     #[error("manager {0} does not answer in time; nothing is reserved for longer than its lease")]
     NoAnswer(String),
@@ -134,9 +301,9 @@ pub enum Failure {
     /// A measurement of no packets.
     #[error("`packets` is 0, expected at least 1: a delay needs a packet that came")]
     Nothing,
-    /// The store of several managers does not answer.
-    #[error("{0}; nothing is promised that is not stored: try again")]
-    Store(String),
+    /// A manager cannot say yet whether it fits.
+    #[error("{0}; try again")]
+    Later(String),
     /// Too many requests wait for other managers.
     #[error("too many requests are under way; try again")]
     Busy,
@@ -153,6 +320,19 @@ pub enum Answer {
     Failed(Failure),
     /// The reservation of this id is free.
     Released(String),
+    /// What does not fit another topology.
+    Misfits(Vec<Misfit>),
+}
+
+/// Bytes that do not fit another topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misfit {
+    /// Name of the manager that granted them.
+    pub coordinator: String,
+    /// Id of the reservation.
+    pub id: String,
+    /// Why, in a sentence.
+    pub why: String,
 }
 
 /// A reservation as others see it.

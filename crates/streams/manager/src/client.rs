@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Asks a manager over HTTP, blocking: what the command uses, and what other programs may.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
-use crate::answer::View;
+use crate::answer::{Misfit, View};
 use crate::api::{
-    ErrorView, InForceBody, LeaseBody, LinkView, RefusedView, ReleasedView, ReserveBody, RouteBody,
+    ErrorView, InForceBody, LeaseBody, LinkView, PartView, RefusedView, ReleasedView, ReserveBody,
+    RouteBody, TopologyBody,
 };
+use crate::certificates;
 use crate::enforce::NodeDuty;
-use crate::message::Envelope;
+use crate::message::{Envelope, Reply};
 use crate::record::Measured;
 
 /// Longest time for one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest answer, bytes: a list of many reservations.
+/// Status of an answer of a manager that stands by.
+const MISDIRECTED: u16 = 421;
+/// Times that a question follows to another manager.
+const MOST_HOPS: u32 = 3;
+/// Entries of a list that are asked for at a time.
+const PAGE: usize = 1_000;
+/// Longest answer, bytes: a page of a list.
 const MOST_ANSWER_BYTES: u64 = 256 << 20;
 
 /// Certificates of a client.
@@ -32,7 +41,7 @@ pub struct Tls {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The certificates cannot be read.
+    /// The certificates or the key cannot be used; nothing was sent.
     #[error("{0}")]
     Certificate(String),
     /// The manager cannot be reached, or its answer is none of a manager's.
@@ -57,7 +66,8 @@ pub enum ClientError {
 #[derive(Debug)]
 pub struct Client {
     agent: ureq::Agent,
-    base: String,
+    /// URL of the manager that decides, as far as this client knows.
+    base: Mutex<String>,
     token: Option<String>,
 }
 
@@ -70,7 +80,7 @@ pub enum Reserved {
     Refused(Box<RefusedView>),
 }
 
-fn certificates(pem: &[u8], what: &str) -> Result<Vec<Certificate<'static>>, ClientError> {
+fn pem_certificates(pem: &[u8], what: &str) -> Result<Vec<Certificate<'static>>, ClientError> {
     let wrong = |problem: String| ClientError::Certificate(format!("{what}: {problem}"));
     let mut found = Vec::new();
     for item in parse_pem(pem) {
@@ -88,15 +98,18 @@ fn certificates(pem: &[u8], what: &str) -> Result<Vec<Certificate<'static>>, Cli
 /// Returns what asks over HTTP and trusts these certificates.
 ///
 /// # Errors
-/// If a certificate cannot be read.
+/// If a certificate or key cannot be used.
 pub(crate) fn http_agent(tls: &Tls, timeout: Duration) -> Result<ureq::Agent, ClientError> {
+    let identity = tls.identity.as_ref();
+    let identity = identity.map(|(certificate, key)| (certificate.as_slice(), key.as_slice()));
+    certificates::check(tls.ca.as_deref(), identity).map_err(ClientError::Certificate)?;
     let mut config = TlsConfig::builder();
     if let Some(ca) = &tls.ca {
-        let roots = certificates(ca, "the authority's certificate")?;
+        let roots = pem_certificates(ca, "the authority's certificate")?;
         config = config.root_certs(RootCerts::new_with_certs(&roots));
     }
     if let Some((certificate, key)) = &tls.identity {
-        let chain = certificates(certificate, "the client's certificate")?;
+        let chain = pem_certificates(certificate, "the client's certificate")?;
         let key = PrivateKey::from_pem(key)
             .map_err(|error| ClientError::Certificate(format!("the key: {error}")))?;
         config = config.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
@@ -115,13 +128,31 @@ impl Client {
     /// Returns a client of the manager at a URL. Nothing is sent yet.
     ///
     /// # Errors
-    /// If a certificate cannot be read.
+    /// If a certificate or key cannot be used.
     pub fn new(url: &str, token: Option<String>, tls: &Tls) -> Result<Self, ClientError> {
+        Self::within(url, token, tls, TIMEOUT)
+    }
+
+    /// Returns a client that waits no longer than this for an answer.
+    ///
+    /// # Errors
+    /// If a certificate or key cannot be used.
+    pub fn within(
+        url: &str,
+        token: Option<String>,
+        tls: &Tls,
+        within: Duration,
+    ) -> Result<Self, ClientError> {
         Ok(Self {
-            agent: http_agent(tls, TIMEOUT)?,
-            base: url.trim_end_matches('/').to_owned(),
+            agent: http_agent(tls, within)?,
+            base: Mutex::new(url.trim_end_matches('/').to_owned()),
             token,
         })
+    }
+
+    fn base(&self) -> String {
+        let base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        base.clone()
     }
 
     /// Sends a request; returns status and body.
@@ -131,7 +162,7 @@ impl Client {
         path: &str,
         body: Option<&[u8]>,
     ) -> Result<(u16, Vec<u8>), ClientError> {
-        let url = format!("{}{path}", self.base);
+        let url = format!("{}{path}", self.base());
         let failed = |problem: String| ClientError::Transport {
             url: url.clone(),
             problem,
@@ -169,19 +200,32 @@ impl Client {
     ) -> Result<(u16, Vec<u8>), ClientError> {
         let body = body.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| self.no_answer(path, &error))?;
-        let (status, answer) = self.ask(method, path, body.as_deref())?;
-        if status < 400 {
-            return Ok((status, answer));
-        }
-        match serde_json::from_slice::<ErrorView>(&answer) {
-            Ok(ErrorView { error: message }) => Err(ClientError::Refused { status, message }),
-            Err(_) => Ok((status, answer)),
+        let mut left = MOST_HOPS;
+        loop {
+            let (status, answer) = self.ask(method, path, body.as_deref())?;
+            if status < 400 {
+                return Ok((status, answer));
+            }
+            match serde_json::from_slice::<ErrorView>(&answer) {
+                // Another manager decides. It is trusted as the one that says so.
+                Ok(ErrorView {
+                    manager: Some(url), ..
+                }) if status == MISDIRECTED && left > 0 => {
+                    left -= 1;
+                    let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+                    url.trim_end_matches('/').clone_into(&mut base);
+                }
+                Ok(ErrorView { error: message, .. }) => {
+                    return Err(ClientError::Refused { status, message });
+                }
+                Err(_) => return Ok((status, answer)),
+            }
         }
     }
 
     fn no_answer(&self, path: &str, error: &serde_json::Error) -> ClientError {
         ClientError::Transport {
-            url: format!("{}{path}", self.base),
+            url: format!("{}{path}", self.base()),
             problem: format!("this is no answer of a manager: {error}"),
         }
     }
@@ -237,7 +281,54 @@ impl Client {
     /// # Errors
     /// If the manager cannot be reached or refuses.
     pub fn reservations(&self) -> Result<Vec<View>, ClientError> {
-        self.json("GET", "/v1/reservations", None::<&()>)
+        self.pages("/v1/reservations", |of: &View| of.id.clone())
+    }
+
+    /// Lists what coordinators have of the manager's links.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached or refuses.
+    pub fn parts(&self) -> Result<Vec<PartView>, ClientError> {
+        let name = |of: &PartView| format!("{}/{}", of.coordinator, of.id);
+        self.pages("/v1/parts", name)
+    }
+
+    /// Frees what a coordinator has of the manager's links for a request.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or has no such part.
+    pub fn free_part(&self, coordinator: &str, id: &str) -> Result<ReleasedView, ClientError> {
+        let path = format!("/v1/parts/{coordinator}/{id}");
+        self.json("DELETE", &path, None::<&()>)
+    }
+
+    /// Returns what does not fit another topology, a file as text; if it is the next one, that is
+    /// ended.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or the topology is not valid.
+    pub fn fit(&self, topology: String, drain: bool) -> Result<Vec<Misfit>, ClientError> {
+        let body = TopologyBody { topology, drain };
+        self.json("POST", "/v1/topology", Some(&body))
+    }
+
+    /// Reads a list page by page. Names and "/" need no escapes in a query.
+    fn pages<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        name: impl Fn(&T) -> String,
+    ) -> Result<Vec<T>, ClientError> {
+        let mut all: Vec<T> = Vec::new();
+        loop {
+            let after = all.last().map(&name).unwrap_or_default();
+            let path = format!("{path}?after={after}&limit={PAGE}");
+            let page: Vec<T> = self.json("GET", &path, None::<&()>)?;
+            let is_last = page.len() < PAGE;
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
     }
 
     /// Lists the manager's links.
@@ -254,6 +345,16 @@ impl Client {
     /// If the manager cannot be reached, or knows no such node.
     pub fn duty(&self, node: &str) -> Result<NodeDuty, ClientError> {
         self.json("GET", &format!("/v1/nodes/{node}"), None::<&()>)
+    }
+
+    /// Waits until it differs from what is known, but no longer than `wait_ns`, and returns it.
+    ///
+    /// # Errors
+    /// If the manager cannot be reached, or knows no such node.
+    pub fn changed_duty(&self, known: &NodeDuty, wait_ns: u64) -> Result<NodeDuty, ClientError> {
+        let NodeDuty { node, changes, .. } = known;
+        let path = format!("/v1/nodes/{node}?known={changes}&wait_ns={wait_ns}");
+        self.json("GET", &path, None::<&()>)
     }
 
     /// Reports whether a node has put a reservation into force.
@@ -290,11 +391,11 @@ impl Client {
         self.json("PUT", &path, Some(measured))
     }
 
-    /// Hands a message of another manager over.
+    /// Hands messages of another manager over; returns the answers.
     ///
     /// # Errors
     /// If the manager cannot be reached or refuses.
-    pub fn post(&self, envelope: &Envelope) -> Result<(), ClientError> {
-        self.call("POST", "/v1/peer", Some(envelope)).map(|_| ())
+    pub fn post(&self, envelope: &Envelope) -> Result<Reply, ClientError> {
+        self.json("POST", "/v1/peer", Some(envelope))
     }
 }

@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a manager: one thread that takes jobs, stores what they change, and only then answers. Jobs
-//! that come while a change is being stored share the next one.
+//! that come while a change is being stored share the next one. Who only looks asks the [`Board`],
+//! and waits for no decision.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::answer::{Answer, Command};
-use crate::machine::Manager;
-use crate::message::Message;
+use crate::board::Board;
+use crate::machine::{Effects, Manager};
+use crate::message::{Envelope, Message, Reply};
+use crate::record::{Change, Update};
 use crate::store::{Store, StoreError};
 
 /// Most jobs that wait; more are refused.
-const MOST_JOBS: usize = 1024;
+const MOST_JOBS: usize = 4096;
 /// Most jobs that share a change of the store.
-const MOST_SHARED: usize = 256;
+const MOST_SHARED: usize = 512;
 /// Longest time without a look at the clock.
-const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Something for a manager to do.
+#[derive(Debug)]
 pub enum Job {
     /// Carry out a command.
     Command {
@@ -30,23 +36,28 @@ pub enum Job {
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
-    /// Take another manager's message.
-    Message {
-        /// The sender.
-        from: String,
-        /// The message.
-        message: Message,
+    /// Take another manager's messages.
+    Messages {
+        /// When they came, ns.
+        came_ns: u64,
+        /// The messages.
+        envelope: Envelope,
+        /// Where the reply goes.
+        reply: oneshot::Sender<Reply>,
     },
-    /// Look at the manager as it is stored.
-    Query(Box<dyn FnOnce(&Manager) + Send>),
-    /// Nothing: whether it is taken tells whether the manager runs.
-    Nothing,
+    /// Take another manager's reply.
+    Replied {
+        /// The other manager.
+        from: String,
+        /// The reply.
+        reply: Reply,
+    },
     /// End, after what came before.
     Stop,
 }
 
 /// Why a job was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Too many wait.
     #[error("too many requests are under way; try again")]
@@ -54,11 +65,27 @@ pub enum Refused {
     /// The manager has ended, or its store does not answer.
     #[error("the manager has no answer: it is ending, or its store is away; ask it again")]
     Ended,
+    /// This one stands by.
+    #[error("another manager decides{}", .0.as_ref().map(|url| format!(": ask {url}")).unwrap_or_default())]
+    Elsewhere(Option<String>),
 }
 
-/// Takes jobs for the manager's thread.
+/// Who decides.
+#[derive(Debug)]
+struct Office {
+    /// Until when this manager does, by the clock of the boot.
+    ends_ns: Arc<AtomicU64>,
+    board: Option<Board>,
+    /// URL of who does otherwise.
+    other: Option<String>,
+}
+
+/// Takes jobs for the manager's thread, and shows what is stored.
 #[derive(Clone, Debug)]
-pub struct Engine(SyncSender<Job>);
+pub struct Engine {
+    jobs: SyncSender<Job>,
+    office: Arc<RwLock<Office>>,
+}
 
 /// Why a manager ended.
 #[derive(Debug, thiserror::Error)]
@@ -71,20 +98,69 @@ pub enum EngineError {
     Clock(io::Error),
 }
 
-/// Returns a queue of jobs, and its end for [`run`].
+/// Returns a queue of jobs, and its end for [`run`]. The manager stands by at first.
 #[must_use]
 pub fn queue() -> (Engine, Receiver<Job>) {
-    let (sender, receiver) = sync_channel(MOST_JOBS);
-    (Engine(sender), receiver)
+    let (jobs, receiver) = sync_channel(MOST_JOBS);
+    let office = Office {
+        ends_ns: Arc::new(AtomicU64::new(0)),
+        board: None,
+        other: None,
+    };
+    let office = Arc::new(RwLock::new(office));
+    (Engine { jobs, office }, receiver)
 }
 
 impl Engine {
+    /// The manager decides from now on, until a time of the boot's clock.
+    pub fn begin(&self, manager: &Manager, ends_ns: Arc<AtomicU64>) {
+        let mut office = self.office.write().unwrap_or_else(PoisonError::into_inner);
+        *office = Office {
+            ends_ns,
+            board: Some(Board::of(manager)),
+            other: None,
+        };
+    }
+
+    /// Another manager decides, or nobody.
+    pub fn stand_by(&self, other: Option<String>) {
+        let mut office = self.office.write().unwrap_or_else(PoisonError::into_inner);
+        office.board = None;
+        office.other = other;
+    }
+
+    /// Looks at what is stored; nobody is held up but for the time of the look.
+    ///
+    /// # Errors
+    /// If another manager decides.
+    pub fn look<T>(&self, now_ns: u64, look: impl FnOnce(&Board) -> T) -> Result<T, Refused> {
+        let office = self.office.read().unwrap_or_else(PoisonError::into_inner);
+        let is_over = office.ends_ns.load(Ordering::Acquire) <= now_ns;
+        match &office.board {
+            Some(board) if !is_over => Ok(look(board)),
+            _ => Err(Refused::Elsewhere(office.other.clone())),
+        }
+    }
+
+    fn show(&self, updates: &[Update]) {
+        let mut office = self.office.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(board) = &mut office.board {
+            board.apply(updates);
+        }
+    }
+
     /// Hands a job over.
     ///
     /// # Errors
-    /// If too many wait, or the manager has ended.
+    /// If too many wait, another manager decides, or this one has ended.
     pub fn submit(&self, job: Job) -> Result<(), Refused> {
-        self.0.try_send(job).map_err(|error| match error {
+        {
+            let office = self.office.read().unwrap_or_else(PoisonError::into_inner);
+            if office.board.is_none() {
+                return Err(Refused::Elsewhere(office.other.clone()));
+            }
+        }
+        self.jobs.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => Refused::Busy,
             TrySendError::Disconnected(_) => Refused::Ended,
         })
@@ -100,52 +176,115 @@ impl Engine {
         answer.await.map_err(|_| Refused::Ended)
     }
 
-    /// Looks at the manager.
+    /// Hands another manager's messages over and waits for the reply.
     ///
     /// # Errors
     /// If too many wait, or the manager has ended.
-    pub async fn query<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&Manager) -> T + Send + 'static,
-    ) -> Result<T, Refused> {
+    pub async fn messages(&self, came_ns: u64, envelope: Envelope) -> Result<Reply, Refused> {
         let (reply, answer) = oneshot::channel();
-        let look = Box::new(move |manager: &Manager| drop(reply.send(look(manager))));
-        self.submit(Job::Query(look))?;
+        self.submit(Job::Messages {
+            came_ns,
+            envelope,
+            reply,
+        })?;
         answer.await.map_err(|_| Refused::Ended)
-    }
-
-    /// Returns whether the manager takes no more jobs.
-    #[must_use]
-    pub fn has_ended(&self) -> bool {
-        self.submit(Job::Nothing) == Err(Refused::Ended)
     }
 
     /// Asks the manager to end.
     pub fn stop(&self) {
         // One that takes no more jobs has ended.
-        let _ = self.0.send(Job::Stop);
+        let _ = self.jobs.send(Job::Stop);
     }
+}
+
+/// Whoever waits for an answer.
+#[derive(Default)]
+struct Waiting {
+    next_ticket: u64,
+    commands: BTreeMap<u64, oneshot::Sender<Answer>>,
+    envelopes: BTreeMap<u64, oneshot::Sender<Reply>>,
+}
+
+impl Waiting {
+    /// Hands a job to the manager; returns whether the manager ends.
+    fn take(&mut self, manager: &mut Manager, job: Job, now_ns: u64) -> bool {
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        match job {
+            Job::Command { command, reply } => {
+                self.commands.insert(ticket, reply);
+                manager.command(now_ns, ticket, command);
+            }
+            Job::Messages {
+                came_ns,
+                envelope,
+                reply,
+            } => {
+                // Nobody waits for the answers any more.
+                if now_ns.saturating_sub(came_ns) <= envelope.within_ns {
+                    self.envelopes.insert(ticket, reply);
+                    manager.receive(now_ns, ticket, envelope);
+                }
+            }
+            Job::Replied { from, reply } => manager.replied(now_ns, &from, reply),
+            Job::Stop => return true,
+        }
+        false
+    }
+
+    fn tell(&mut self, effects: Effects, post: &mut impl FnMut(&str, Message)) {
+        for (to, message) in effects.messages {
+            post(&to, message);
+        }
+        // Whoever asked may have gone.
+        for (ticket, answer) in effects.answers {
+            if let Some(reply) = self.commands.remove(&ticket) {
+                let _ = reply.send(answer);
+            }
+        }
+        for (ticket, answer) in effects.replies {
+            if let Some(reply) = self.envelopes.remove(&ticket) {
+                let _ = reply.send(answer);
+            }
+        }
+    }
+}
+
+/// Stores changes.
+fn store_all(store: &mut dyn Store, updates: &[Update]) -> Result<(), StoreError> {
+    let changes: Vec<Change> = updates.iter().map(Update::change).collect();
+    store.apply(&changes)
 }
 
 /// Runs a manager until it is stopped. `post` sends a message to the manager of a name; messages
 /// may be lost.
 ///
 /// # Errors
-/// If the store or the clock fails.
+/// If the store or the clock fails, or another manager has the seat.
 pub fn run(
     manager: &mut Manager,
     store: &mut dyn Store,
-    jobs: &Receiver<Job>,
+    (engine, jobs): (&Engine, &Receiver<Job>),
     clock: impl Fn() -> io::Result<u64>,
     mut post: impl FnMut(&str, Message),
 ) -> Result<(), EngineError> {
     let now_ns = || clock().map_err(EngineError::Clock);
-    let mut replies: BTreeMap<u64, oneshot::Sender<Answer>> = BTreeMap::new();
-    let mut next_ticket = 0;
-    let mut is_running = true;
-    while is_running {
-        let mut queries = Vec::new();
+    let mut waiting = Waiting::default();
+    let mut is_over = false;
+    while !is_over {
         manager.advance(now_ns()?);
+        let effects = manager.take_effects();
+        if !effects.updates.is_empty() {
+            store_all(store, &effects.updates)?;
+            if store.has_forgotten() {
+                store_all(store, &manager.records())?;
+            }
+            engine.show(&effects.updates);
+        }
+        waiting.tell(effects, &mut post);
+        if !store.is_ours() {
+            return Err(StoreError::deposed().into());
+        }
         let sleep = match manager.next_wakeup_ns() {
             Some(at_ns) => Duration::from_nanos(at_ns.saturating_sub(now_ns()?)),
             None => LONGEST_SLEEP,
@@ -158,35 +297,12 @@ pub fn run(
         let others = jobs.try_iter().take(MOST_SHARED);
         let others = first.is_some().then_some(others).into_iter().flatten();
         for job in first.into_iter().chain(others) {
-            match job {
-                Job::Command { command, reply } => {
-                    replies.insert(next_ticket, reply);
-                    manager.command(now_ns()?, next_ticket, command);
-                    next_ticket += 1;
-                }
-                Job::Message { from, message } => manager.receive(now_ns()?, &from, message),
-                Job::Query(look) => queries.push(look),
-                Job::Nothing => {}
-                Job::Stop => is_running = false,
-            }
-        }
-        manager.advance(now_ns()?);
-        let effects = manager.take_effects();
-        if !effects.changes.is_empty() {
-            store.apply(&effects.changes)?;
-        }
-        for (to, message) in effects.messages {
-            post(&to, message);
-        }
-        for (ticket, answer) in effects.answers {
-            if let Some(reply) = replies.remove(&ticket) {
-                // Whoever asked may have gone.
-                let _ = reply.send(answer);
-            }
-        }
-        for look in queries {
-            look(manager);
+            is_over |= waiting.take(manager, job, now_ns()?);
         }
     }
+    let effects = manager.take_effects();
+    store_all(store, &effects.updates)?;
+    engine.show(&effects.updates);
+    waiting.tell(effects, &mut post);
     Ok(())
 }

@@ -8,8 +8,12 @@
 //! | [`message`], [`answer`], [`record`] | what goes in and out of it, and into the store |
 //! | [`store`] | where records survive a crash: SQLite, or memory |
 //! | [`engine`] | runs a manager with its store |
-//! | [`etcd`] | managers that share their links, and their store |
+//! | [`board`] | what is stored, for those who look |
+//! | [`etcd`] | the seat of a manager that others stand by for, and its store |
 //! | [`service`], [`server`], [`access`], [`api`] | the manager over HTTP |
+//! | [`quota`] | how much a talker may reserve |
+//! | [`places`] | how many connections may be open, and which one gives way |
+//! | [`reload`], [`current`] | what is read again while the manager runs |
 //! | [`peers`] | messages to other managers |
 //! | [`mod@reroute`] | the route of a stream that a node sends another way |
 //! | [`update`] | what is reported and measured of a reservation |
@@ -23,8 +27,12 @@
 pub mod access;
 pub mod answer;
 pub mod api;
+pub mod board;
+mod certificates;
 pub mod client;
 pub mod commands;
+mod connections;
+pub mod current;
 mod digest;
 pub mod enforce;
 pub mod engine;
@@ -35,8 +43,11 @@ pub mod overview;
 pub mod parts;
 pub mod peers;
 mod pending;
+pub mod places;
 pub mod poll;
+pub mod quota;
 pub mod record;
+pub mod reload;
 pub mod reroute;
 pub mod server;
 pub mod service;

@@ -174,7 +174,7 @@ fn row(manager: String, mut view: View, links: &Links<'_>) -> ReservationRow {
     let talker = first.and_then(|of| of.route.first()).cloned();
     let listeners = view.listeners.into_iter().map(|of| ListenerRow {
         measured: view.measured.remove(&of.name),
-        bound_ns: of.accumulated_latency,
+        bound_ns: of.bound_ns,
         name: of.name,
     });
     let listeners = listeners.collect();
@@ -238,9 +238,9 @@ mod tests {
     }
 
     fn view() -> View {
-        let listener = |name: &str, accumulated_latency| ListenerGrant {
+        let listener = |name: &str, bound_ns| ListenerGrant {
             name: name.to_owned(),
-            accumulated_latency,
+            bound_ns,
             route: ["camera", "studio", name].map(str::to_owned).to_vec(),
         };
         let bytes = |link: &str| LinkBytes {

@@ -3,25 +3,50 @@
 //! of the protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use admission::{Ledger, LinkBytes, LinkId, LinkUse, Refusal, Topology};
+use admission::{
+    FrameSpecification, Ledger, LinkBytes, LinkId, LinkUse, Refusal, SegmentId, Topology,
+};
 
-use crate::record::{Change, Part, PartState};
+use crate::record::{Attempt, Part, PartState, Update};
 
-/// The parts, by `coordinator/id`. Every change is also recorded as a [`Change`] of the store.
+/// Where frames are sent to: address, protocol, port.
+type Destination = (IpAddr, u8, u16);
+
+/// The parts, by `coordinator/id`. Every change is also recorded as an [`Update`] of the store.
 #[derive(Debug)]
 pub struct Parts {
     topology: Arc<Topology>,
     /// Whether a link is of this manager, by link.
     own: Vec<bool>,
     ledger: Ledger,
-    parts: BTreeMap<String, Part>,
+    parts: BTreeMap<String, Arc<Part>>,
     /// Live parts by stream.
     streams: BTreeMap<String, String>,
+    /// Live parts by what their frames are sent to.
+    frames: BTreeSet<(Destination, String)>,
     deadlines: BTreeSet<(u64, String)>,
     /// Longest time that a freed part is remembered, ns.
     tombstone_ns: u64,
+    /// Number of the clock that its times are of.
+    clock: u32,
+    /// The topology that comes next, and what is reserved of it: all has to fit it, too.
+    next: Option<(Arc<Topology>, Ledger)>,
+}
+
+/// Bytes that a coordinator asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// The try.
+    pub attempt: Attempt,
+    /// Name of the stream.
+    pub stream_id: &'a str,
+    /// Which frames are the stream's.
+    pub frames: &'a [FrameSpecification],
+    /// The links and their bytes.
+    pub links: &'a [LinkBytes],
 }
 
 /// How a request to hold bytes ends.
@@ -33,20 +58,60 @@ pub enum Hold {
     Refused(Refusal),
     /// A newer try is known, or this one has ended: no answer.
     Stale,
+    /// This try of another start of the coordinator has bytes for the same id.
+    Conflict(Attempt),
+}
+
+/// Returns what a frame of a specification is sent to.
+fn destination(of: &FrameSpecification) -> Destination {
+    match of {
+        FrameSpecification::Ipv4Tuple(of) => (
+            of.destination_ip_address.into(),
+            of.protocol,
+            of.destination_port,
+        ),
+        FrameSpecification::Ipv6Tuple(of) => (
+            of.destination_ip_address.into(),
+            of.protocol,
+            of.destination_port,
+        ),
+    }
+}
+
+fn no_link(link: &LinkBytes) -> Refusal {
+    Refusal::Invalid {
+        field: "link".to_owned(),
+        value: link.link.clone(),
+        expected: "a link of this manager's topology".to_owned(),
+    }
+}
+
+fn uses(topology: &Topology, links: &[LinkBytes]) -> Result<Vec<LinkUse>, Refusal> {
+    let of = |link: &LinkBytes| {
+        let id = topology.link_id(&link.link).ok_or_else(|| no_link(link))?;
+        Ok(LinkUse {
+            link: id,
+            bytes: link.bytes,
+        })
+    };
+    links.iter().map(of).collect()
 }
 
 impl Parts {
     /// Returns no parts.
     #[must_use]
-    pub fn new(topology: Arc<Topology>, own: Vec<bool>, tombstone_ns: u64) -> Self {
+    pub fn new(topology: Arc<Topology>, own: Vec<bool>, tombstone_ns: u64, clock: u32) -> Self {
         Self {
             topology,
             own,
             ledger: Ledger::default(),
             parts: BTreeMap::new(),
             streams: BTreeMap::new(),
+            frames: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             tombstone_ns,
+            clock,
+            next: None,
         }
     }
 
@@ -64,8 +129,16 @@ impl Parts {
 
     /// Returns all parts.
     #[must_use]
-    pub fn all(&self) -> &BTreeMap<String, Part> {
+    pub fn all(&self) -> &BTreeMap<String, Arc<Part>> {
         &self.parts
+    }
+
+    /// Returns the segments of links; those that the topology lacks have none.
+    #[must_use]
+    pub fn segments(&self, links: &[LinkBytes]) -> BTreeSet<SegmentId> {
+        let of = |link: &LinkBytes| Some(self.topology.link(self.topology.link_id(&link.link)?));
+        let known = links.iter().filter_map(of);
+        known.map(|link| link.segment).collect()
     }
 
     /// Takes a part from the store.
@@ -73,104 +146,224 @@ impl Parts {
     /// # Errors
     /// If the topology lacks its links, or they have fewer bytes.
     pub fn restore(&mut self, name: String, part: Part) -> Result<(), Refusal> {
-        let uses = self.uses(&part.links)?;
         if part.state != PartState::Dead {
+            let uses = self.uses(&part.links)?;
             self.ledger.insert(&self.topology, &name, uses)?;
-            self.streams.insert(part.stream_id.clone(), name.clone());
         }
-        self.deadlines.insert((part.expires_ns, name.clone()));
-        self.parts.insert(name, part);
+        self.index(name, Arc::new(part));
         Ok(())
     }
 
     fn uses(&self, links: &[LinkBytes]) -> Result<Vec<LinkUse>, Refusal> {
-        let own = |link: &LinkBytes| {
-            let id = self.topology.link_id(&link.link)?;
-            self.is_own(id).then_some(LinkUse {
-                link: id,
-                bytes: link.bytes,
-            })
-        };
-        let wrong = |link: &LinkBytes| Refusal::Invalid {
-            field: "link".to_owned(),
-            value: link.link.clone(),
-            expected: "a link of this manager's topology".to_owned(),
-        };
-        links
-            .iter()
-            .map(|link| own(link).ok_or_else(|| wrong(link)))
-            .collect()
+        let uses = uses(&self.topology, links)?;
+        match uses.iter().zip(links).find(|(of, _)| !self.is_own(of.link)) {
+            Some((_, link)) => Err(no_link(link)),
+            None => Ok(uses),
+        }
+    }
+
+    /// Returns the live parts that do not fit another topology, and what the others take of it. Of two
+    /// that do not fit together the first has the bytes. O(n log n).
+    #[must_use]
+    pub fn misfits(&self, topology: &Topology) -> (Vec<(String, Refusal)>, Ledger) {
+        let mut ledger = Ledger::default();
+        let mut misfits = Vec::new();
+        for (name, part) in &self.parts {
+            if part.state == PartState::Dead {
+                continue;
+            }
+            let taken = uses(topology, &part.links);
+            let taken = taken.and_then(|uses| ledger.insert(topology, name, uses));
+            if let Err(refusal) = taken {
+                misfits.push((name.clone(), refusal));
+            }
+        }
+        (misfits, ledger)
+    }
+
+    /// Takes nothing from now on that does not fit the topology that comes next.
+    pub fn keep_to(&mut self, topology: Arc<Topology>, ledger: Ledger) {
+        self.next = Some((topology, ledger));
+    }
+
+    /// Enters a part into all tables but the ledger.
+    fn index(&mut self, name: String, part: Arc<Part>) {
+        self.deadlines.insert((part.expires_ns, name.clone()));
+        if part.state != PartState::Dead {
+            self.streams.insert(part.stream_id.clone(), name.clone());
+            for frames in &part.frames {
+                self.frames.insert((destination(frames), name.clone()));
+            }
+        }
+        self.parts.insert(name, part);
     }
 
     /// Stores a part in the place of the one of this name.
-    fn set(&mut self, name: &str, part: Part, changes: &mut Vec<Change>) {
+    fn set(&mut self, name: &str, part: Part, updates: &mut Vec<Update>) {
         self.forget(name);
-        self.deadlines.insert((part.expires_ns, name.to_owned()));
-        if part.state != PartState::Dead {
-            self.streams.insert(part.stream_id.clone(), name.to_owned());
-        }
-        changes.push(part.put(name));
-        self.parts.insert(name.to_owned(), part);
+        let part = Arc::new(part);
+        updates.push(Update::Part(name.to_owned(), Some(Arc::clone(&part))));
+        self.index(name.to_owned(), part);
     }
 
-    /// Removes a part from all but the ledger.
+    /// Removes a part from all tables but the ledger.
     fn forget(&mut self, name: &str) {
-        if let Some(old) = self.parts.remove(name) {
-            if self
-                .streams
-                .get(&old.stream_id)
-                .is_some_and(|of| of == name)
-            {
-                self.streams.remove(&old.stream_id);
-            }
-            self.deadlines.remove(&(old.expires_ns, name.to_owned()));
+        let Some(old) = self.parts.remove(name) else {
+            return;
+        };
+        let of_stream = self.streams.get(&old.stream_id);
+        if of_stream.is_some_and(|of| of == name) {
+            self.streams.remove(&old.stream_id);
         }
+        for frames in &old.frames {
+            self.frames.remove(&(destination(frames), name.to_owned()));
+        }
+        self.deadlines.remove(&(old.expires_ns, name.to_owned()));
     }
 
     /// Returns the part of a try that has not ended.
-    fn live(&self, name: &str, attempt: u64) -> Option<&Part> {
+    fn live(&self, name: &str, attempt: Attempt) -> Option<&Arc<Part>> {
         let part = self.parts.get(name)?;
         (part.attempt == attempt && part.state != PartState::Dead).then_some(part)
     }
 
-    /// Holds bytes in the place of an older try's.
+    /// Returns the refusal of a stream whose name or frames another live part has.
+    fn taken(&self, name: &str, wanted: &Wanted<'_>) -> Option<Refusal> {
+        let of_stream = self.streams.get(wanted.stream_id);
+        if of_stream.is_some_and(|of| of != name) {
+            return Some(Refusal::StreamIdInUse {
+                stream_id: wanted.stream_id.to_owned(),
+            });
+        }
+        for one in wanted.frames {
+            let at = destination(one);
+            let others = self.frames.range((at, String::new())..);
+            let others = others.take_while(|(of, _)| *of == at);
+            for (_, other) in others.filter(|(_, other)| other != name) {
+                let claimed = self.parts.get(other).map(|part| part.frames.as_slice());
+                let mut claimed = claimed.unwrap_or_default().iter();
+                if claimed.any(|of| of.overlaps(one)) {
+                    let (address, protocol, port) = at;
+                    return Some(Refusal::FramesInUse {
+                        address,
+                        protocol,
+                        port,
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns what a try lacks, or nothing if it fits beside all other parts. O(n log m) for n
+    /// links of m.
+    ///
+    /// # Errors
+    /// If its name or frames are in use, a link is of another manager, or lacks bytes.
+    pub fn fits(&self, name: &str, wanted: &Wanted<'_>) -> Result<(), Refusal> {
+        if let Some(refusal) = self.taken(name, wanted) {
+            return Err(refusal);
+        }
+        let uses = self.uses(wanted.links)?;
+        self.ledger.fits(&self.topology, name, &uses)
+    }
+
+    /// Holds bytes in the place of an older try's of the same start.
     pub fn hold(
         &mut self,
         now_ns: u64,
         name: &str,
-        (attempt, stream_id): (u64, &str),
-        links: Vec<LinkBytes>,
+        wanted: &Wanted<'_>,
         hold_ns: u64,
-        changes: &mut Vec<Change>,
+        updates: &mut Vec<Update>,
     ) -> Hold {
+        let attempt = wanted.attempt;
         if let Some(old) = self.parts.get(name) {
-            if old.attempt > attempt || (old.attempt == attempt && old.state == PartState::Dead) {
+            let is_dead = old.state == PartState::Dead;
+            if old.attempt.is_after(attempt) || (old.attempt == attempt && is_dead) {
                 return Hold::Stale;
             }
             if old.attempt == attempt {
-                return Hold::Held;
+                let is_same = old.stream_id == wanted.stream_id
+                    && old.frames == wanted.frames
+                    && old.links == wanted.links;
+                return if is_same {
+                    Hold::Held
+                } else {
+                    Hold::Refused(Refusal::Invalid {
+                        field: "attempt".to_owned(),
+                        value: attempt.to_string(),
+                        expected: "a try of its own for other bytes".to_owned(),
+                    })
+                };
+            }
+            if !is_dead && old.attempt.epoch != attempt.epoch {
+                return Hold::Conflict(old.attempt);
             }
         }
-        if self.streams.get(stream_id).is_some_and(|of| of != name) {
-            return Hold::Refused(Refusal::StreamIdInUse {
-                stream_id: stream_id.to_owned(),
-            });
-        }
-        let uses = self.uses(&links);
-        let held = uses.and_then(|uses| self.ledger.insert(&self.topology, name, uses));
-        if let Err(refusal) = held {
-            return Hold::Refused(refusal);
-        }
         let part = Part {
-            attempt,
             state: PartState::Held,
-            stream_id: stream_id.to_owned(),
-            links,
-            lease_ns: hold_ns,
             expires_ns: now_ns.saturating_add(hold_ns),
+            ..self.new_part(wanted, hold_ns)
         };
-        self.set(name, part, changes);
-        Hold::Held
+        match self.take(name, wanted, part, updates) {
+            Ok(()) => Hold::Held,
+            Err(refusal) => Hold::Refused(refusal),
+        }
+    }
+
+    /// Takes back what a coordinator claims and this manager does not know: its store was lost, or
+    /// is of an earlier time.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    pub fn take_back(
+        &mut self,
+        name: &str,
+        wanted: &Wanted<'_>,
+        (lease_ns, expires_ns): (u64, u64),
+        updates: &mut Vec<Update>,
+    ) -> Result<(), Refusal> {
+        let part = Part {
+            state: PartState::Committed,
+            expires_ns,
+            ..self.new_part(wanted, lease_ns)
+        };
+        self.take(name, wanted, part, updates)
+    }
+
+    fn new_part(&self, wanted: &Wanted<'_>, lease_ns: u64) -> Part {
+        Part {
+            attempt: wanted.attempt,
+            state: PartState::Dead,
+            stream_id: wanted.stream_id.to_owned(),
+            frames: wanted.frames.to_vec(),
+            links: wanted.links.to_vec(),
+            lease_ns,
+            expires_ns: 0,
+            clock: self.clock,
+        }
+    }
+
+    fn take(
+        &mut self,
+        name: &str,
+        wanted: &Wanted<'_>,
+        part: Part,
+        updates: &mut Vec<Update>,
+    ) -> Result<(), Refusal> {
+        if let Some(refusal) = self.taken(name, wanted) {
+            return Err(refusal);
+        }
+        let own = self.uses(wanted.links)?;
+        self.ledger.fits(&self.topology, name, &own)?;
+        if let Some((next, ledger)) = &mut self.next {
+            let uses = uses(next, wanted.links)?;
+            ledger.insert(next, name, uses)?;
+        }
+        self.ledger.insert(&self.topology, name, own)?;
+        self.set(name, part, updates);
+        Ok(())
     }
 
     /// Turns a held part into a reservation; returns whether there is one.
@@ -178,9 +371,9 @@ impl Parts {
         &mut self,
         now_ns: u64,
         name: &str,
-        attempt: u64,
+        attempt: Attempt,
         lease_ns: u64,
-        changes: &mut Vec<Change>,
+        updates: &mut Vec<Update>,
     ) -> bool {
         let Some(part) = self.live(name, attempt) else {
             return false;
@@ -191,21 +384,21 @@ impl Parts {
                 state: PartState::Committed,
                 lease_ns,
                 expires_ns: now_ns.saturating_add(lease_ns),
-                ..part.clone()
+                clock: self.clock,
+                ..Part::clone(part)
             };
-            self.set(name, part, changes);
+            self.set(name, part, updates);
         }
         true
     }
 
-    /// Begins a lease anew; returns whether there is one.
+    /// Makes a lease end no earlier than `expires_ns`; returns whether there is one.
     pub fn refresh(
         &mut self,
-        now_ns: u64,
         name: &str,
-        attempt: u64,
-        lease_ns: u64,
-        changes: &mut Vec<Change>,
+        attempt: Attempt,
+        (lease_ns, expires_ns): (u64, u64),
+        updates: &mut Vec<Update>,
     ) -> bool {
         let Some(part) = self.live(name, attempt) else {
             return false;
@@ -213,38 +406,55 @@ impl Parts {
         if part.state != PartState::Committed {
             return false;
         }
-        let part = Part {
-            lease_ns,
-            expires_ns: part.expires_ns.max(now_ns.saturating_add(lease_ns)),
-            ..part.clone()
-        };
-        self.set(name, part, changes);
+        let expires_ns = part.expires_ns.max(expires_ns);
+        if (part.lease_ns, part.expires_ns) != (lease_ns, expires_ns) {
+            let part = Part {
+                lease_ns,
+                expires_ns,
+                clock: self.clock,
+                ..Part::clone(part)
+            };
+            self.set(name, part, updates);
+        }
         true
     }
 
-    /// Frees the bytes of a try and of those before it, and remembers that for a while.
-    pub fn release(&mut self, now_ns: u64, name: &str, attempt: u64, changes: &mut Vec<Change>) {
+    /// Frees the bytes of a try, and of earlier ones of the same start, and remembers that for a
+    /// while. A try of another start keeps its bytes.
+    pub fn release(
+        &mut self,
+        now_ns: u64,
+        name: &str,
+        attempt: Attempt,
+        updates: &mut Vec<Update>,
+    ) {
         let old = self.parts.get(name);
-        let has_ended = old.is_some_and(|old| {
-            old.attempt > attempt || (old.attempt == attempt && old.state == PartState::Dead)
+        let is_other = old.is_some_and(|old| match old.state {
+            PartState::Dead => old.attempt == attempt || old.attempt.is_after(attempt),
+            _ => old.attempt != attempt && !attempt.is_after(old.attempt),
         });
-        if has_ended {
+        if is_other {
             return;
         }
         let part = Part {
             attempt,
             state: PartState::Dead,
             stream_id: old.map(|old| old.stream_id.clone()).unwrap_or_default(),
+            frames: Vec::new(),
             links: Vec::new(),
             lease_ns: self.tombstone_ns,
             expires_ns: now_ns.saturating_add(self.tombstone_ns),
+            clock: self.clock,
         };
         self.ledger.remove(name);
-        self.set(name, part, changes);
+        if let Some((_, ledger)) = &mut self.next {
+            ledger.remove(name);
+        }
+        self.set(name, part, updates);
     }
 
     /// Frees what has ended, and forgets what ended long ago. O(log n) for each.
-    pub fn expire(&mut self, now_ns: u64, changes: &mut Vec<Change>) {
+    pub fn expire(&mut self, now_ns: u64, updates: &mut Vec<Update>) {
         while let Some((at_ns, name)) = self.deadlines.first().cloned() {
             if at_ns > now_ns {
                 break;
@@ -254,11 +464,11 @@ impl Parts {
                 // A late message of this try must not bring it back.
                 Some(part) if part.state != PartState::Dead => {
                     let attempt = part.attempt;
-                    self.release(now_ns, &name, attempt, changes);
+                    self.release(now_ns, &name, attempt, updates);
                 }
                 _ => {
                     self.forget(&name);
-                    changes.push(Part::remove(&name));
+                    updates.push(Update::Part(name, None));
                 }
             }
         }

@@ -6,6 +6,10 @@ use std::collections::BTreeSet;
 use admission::{Grant, LinkBytes, StreamRequest};
 
 use crate::message::Message;
+use crate::record::Attempt;
+
+/// Times that the wait for an answer doubles.
+const MOST_DOUBLINGS: u32 = 4;
 
 /// A manager on a route, with its links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +18,8 @@ pub struct Hop {
     pub manager: String,
     /// Its links and their bytes.
     pub links: Vec<LinkBytes>,
+    /// Digest of their segments.
+    pub segments: u64,
 }
 
 /// What is under way.
@@ -73,8 +79,8 @@ pub enum Phase {
 pub struct Pending {
     /// What is under way.
     pub operation: Operation,
-    /// Number of the try.
-    pub attempt: u64,
+    /// The try.
+    pub attempt: Attempt,
     /// Managers that have not answered.
     pub waits_for: BTreeSet<String>,
     /// Tickets of the commands that its end answers.
@@ -83,9 +89,19 @@ pub struct Pending {
     pub deadline_ns: u64,
     /// When those who have not answered are asked once more.
     pub retry_at_ns: u64,
+    /// Times that they were asked.
+    pub tries: u32,
 }
 
 impl Pending {
+    /// Notes that all who have not answered are asked now, and once more after a while, which
+    /// doubles each time.
+    pub fn note_asked(&mut self, now_ns: u64, retry_ns: u64) {
+        let wait_ns = retry_ns << self.tries.min(MOST_DOUBLINGS);
+        self.retry_at_ns = now_ns.saturating_add(wait_ns);
+        self.tries += 1;
+    }
+
     /// Returns when it has something to do.
     #[must_use]
     pub fn next_wakeup_ns(&self) -> u64 {
@@ -141,7 +157,7 @@ impl Pending {
 
     /// Returns the messages that ask all who have not answered.
     #[must_use]
-    pub fn messages(&self, id: &str, topology: u64, hold_ns: u64) -> Vec<(String, Message)> {
+    pub fn messages(&self, id: &str, hold_ns: u64) -> Vec<(String, Message)> {
         let (id, attempt) = (id.to_owned(), self.attempt);
         let message = match &self.operation {
             Operation::Reserve {
@@ -150,17 +166,18 @@ impl Pending {
                 held,
                 committing_since_ns: None,
                 ..
-            } => Message::Hold {
-                id,
-                attempt,
-                stream_id: request.stream_id.clone(),
-                topology,
-                links: hops
-                    .get(*held)
-                    .map(|hop| hop.links.clone())
-                    .unwrap_or_default(),
-                hold_ns,
-            },
+            } => {
+                let hop = hops.get(*held);
+                Message::Hold {
+                    id,
+                    attempt,
+                    stream_id: request.stream_id.clone(),
+                    frames: request.talker.data_frame_specification.clone(),
+                    segments: hop.map_or(0, |hop| hop.segments),
+                    links: hop.map(|hop| hop.links.clone()).unwrap_or_default(),
+                    hold_ns,
+                }
+            }
             Operation::Reserve { lease_ns, .. } => Message::Commit {
                 id,
                 attempt,

@@ -2,8 +2,10 @@
 //! What a manager keeps over a crash, as keys and values of a store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
 
-use admission::{Grant, LinkBytes, StreamRequest};
+use admission::{FrameSpecification, Grant, LinkBytes, StreamRequest};
 use serde::{Deserialize, Serialize};
 
 /// Key of [`Meta`].
@@ -20,15 +22,64 @@ pub struct Change {
     pub value: Option<Vec<u8>>,
 }
 
+/// A change of a record, before it has become bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// A new [`Meta`].
+    Meta(Meta),
+    /// A part by its name; `None`: it is forgotten.
+    Part(String, Option<Arc<Part>>),
+    /// A reservation by its id; `None`: it is forgotten.
+    Reservation(String, Option<Arc<Reservation>>),
+}
+
+/// The clock that the times of records are of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Its number: each boot has a new one, and each host.
+    pub number: u32,
+    /// Id of the boot.
+    pub boot: String,
+    /// Its time when this was stored, ns.
+    pub now_ns: u64,
+    /// What to add to a time of an older clock, ns, for each that a record may have.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub older: BTreeMap<u32, i64>,
+}
+
 /// What a manager needs to know about its last start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// Name of the manager.
     pub name: String,
-    /// Number of its starts.
+    /// Number of the start, by chance.
     pub epoch: u64,
-    /// Id of the boot whose clock the records' times are of.
-    pub boot: String,
+    /// Its clock.
+    pub clock: Clock,
+}
+
+/// The identity of a coordinator's try. Another try has another one: an epoch is a random number
+/// of 64 bits, so a manager that has lost its store does not count again what it had counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The coordinator's start.
+    pub epoch: u64,
+    /// Number of the try since then.
+    pub count: u64,
+}
+
+impl Attempt {
+    /// Returns whether it is a later try of the same start. Tries of two starts have no order.
+    #[must_use]
+    pub fn is_after(self, other: Self) -> bool {
+        self.epoch == other.epoch && self.count > other.count
+    }
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}-{}", self.epoch, self.count)
+    }
 }
 
 /// What becomes of bytes of a manager's own links.
@@ -46,18 +97,23 @@ pub enum PartState {
 /// What a manager's own links give to a request of a coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Number of the coordinator's try.
-    pub attempt: u64,
+    /// The coordinator's try.
+    pub attempt: Attempt,
     /// What became of it.
     pub state: PartState,
     /// Name of the stream.
     pub stream_id: String,
+    /// Which frames are the stream's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<FrameSpecification>,
     /// The links and their bytes; empty if dead.
     pub links: Vec<LinkBytes>,
     /// Length of the lease, or of the time to hold, ns.
     pub lease_ns: u64,
-    /// When it ends, by this manager's clock.
+    /// When it ends, by the clock of this number.
     pub expires_ns: u64,
+    /// Number of the clock.
+    pub clock: u32,
 }
 
 /// Whether a reservation is in use.
@@ -93,13 +149,15 @@ pub struct Reservation {
     pub request: StreamRequest,
     /// What was granted.
     pub grant: Grant,
-    /// Number of the try that succeeded.
-    pub attempt: u64,
+    /// The try that succeeded.
+    pub attempt: Attempt,
     /// Length of the lease, ns.
     pub lease_ns: u64,
-    /// When the lease ends, by this manager's clock.
+    /// When the lease ends, by the clock of this number.
     pub expires_ns: u64,
-    /// Until when all its senders have to put it into force, by this manager's clock; until they
+    /// Number of the clock.
+    pub clock: u32,
+    /// Until when all its senders have to put it into force, by the same clock; until they
     /// have nobody is told that it is granted. `None`: they have, or nobody waits for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force_by_ns: Option<u64>,
@@ -129,33 +187,37 @@ pub fn part_name(coordinator: &str, id: &str) -> String {
     format!("{coordinator}/{id}")
 }
 
-fn put(key: String, value: &impl Serialize) -> Change {
-    // Names and numbers: JSON has a form for all of them.
-    let value = serde_json::to_vec(value).ok();
-    debug_assert!(value.is_some());
-    Change { key, value }
-}
-
-impl Meta {
-    /// Returns the change that stores it.
+impl Update {
+    /// Returns the change of the store.
     #[must_use]
-    pub fn put(&self) -> Change {
-        put(META.to_owned(), self)
+    pub fn change(&self) -> Change {
+        // Names and numbers: JSON has a form for all of them.
+        match self {
+            Self::Meta(meta) => Change {
+                key: META.to_owned(),
+                value: serde_json::to_vec(meta).ok(),
+            },
+            Self::Part(name, part) => Change {
+                key: format!("{PART}{name}"),
+                value: part.as_ref().and_then(|of| serde_json::to_vec(&**of).ok()),
+            },
+            Self::Reservation(id, reservation) => Change {
+                key: format!("{RESERVATION}{id}"),
+                value: reservation
+                    .as_ref()
+                    .and_then(|of| serde_json::to_vec(&**of).ok()),
+            },
+        }
     }
-}
 
-impl Part {
-    /// Returns the change that stores it.
+    /// Returns the id of the request that it is about; empty: of none.
     #[must_use]
-    pub fn put(&self, name: &str) -> Change {
-        put(format!("{PART}{name}"), self)
-    }
-
-    /// Returns the change that removes it.
-    #[must_use]
-    pub fn remove(name: &str) -> Change {
-        let key = format!("{PART}{name}");
-        Change { key, value: None }
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Meta(_) => "",
+            Self::Part(name, _) => name.split_once('/').map_or("", |(_, id)| id),
+            Self::Reservation(id, _) => id,
+        }
     }
 }
 
@@ -174,19 +236,6 @@ impl Reservation {
             .filter(|node| !self.in_force.contains(*node))
             .map(str::to_owned)
             .collect()
-    }
-
-    /// Returns the change that stores it.
-    #[must_use]
-    pub fn put(&self, id: &str) -> Change {
-        put(format!("{RESERVATION}{id}"), self)
-    }
-
-    /// Returns the change that removes it.
-    #[must_use]
-    pub fn remove(id: &str) -> Change {
-        let key = format!("{RESERVATION}{id}");
-        Change { key, value: None }
     }
 }
 

@@ -115,5 +115,5 @@ fn rest(
         listener.route.clear();
     }
     let found = plan(topology, &of).ok()?.grant.listeners.pop()?;
-    Some((found.accumulated_latency, found.route))
+    Some((found.bound_ns, found.route))
 }

@@ -1,40 +1,49 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Accepts connections, with TLS or without, and bounds what each may take.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use linux_io::descriptors::{raise_limit, set_backlog};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::sha256;
+use crate::connections::{Connections, Place};
+use crate::current::Current;
+use crate::places::PlaceLimits;
 use crate::service::PeerCertificate;
 
-/// Most connections at a time.
-const MOST_CONNECTIONS: usize = 1024;
-/// Longest time for a handshake, and for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time for a request with its answer: beyond the protocol's deadline.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// Longest wait of a known connection for the head of its next request. Clients keep a connection
+/// for as long as 60 s; those that are pending have less time, see [`PlaceLimits`].
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+/// Longest time for a request with its answer: beyond the longest wait of the service, 25 s.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest head of a request, bytes.
 const MOST_HEAD_BYTES: usize = 16 * 1024;
 /// Wait after a connection could not be accepted, because there were no descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+/// Between two looks for connections that have been pending for too long.
+const EXPIRE_EVERY: Duration = Duration::from_millis(250);
+/// Connections that the kernel holds until they are accepted.
+const BACKLOG: i32 = 4096;
 
 /// PEM of a server.
 #[derive(Clone, Debug)]
@@ -47,15 +56,37 @@ pub struct ServerTls {
     pub client_ca: Option<Vec<u8>>,
 }
 
+/// A part of what TLS needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsPart {
+    /// The server's certificate, alone or beside its key.
+    Certificate,
+    /// Its key.
+    Key,
+    /// Authorities of the clients' certificates.
+    ClientCa,
+}
+
+impl fmt::Display for TlsPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Certificate => "the certificate",
+            Self::Key => "the key",
+            Self::ClientCa => "the clients' authority",
+        })
+    }
+}
+
 /// Why certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {problem}")]
 pub struct TlsError {
-    what: &'static str,
+    /// The part that is wrong.
+    pub what: TlsPart,
     problem: String,
 }
 
-fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(pem: &[u8], what: TlsPart) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let wrong = |problem: String| TlsError { what, problem };
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.map_err(|error| wrong(error.to_string()))?;
@@ -73,94 +104,119 @@ impl ServerTls {
     /// # Errors
     /// If a certificate or key cannot be read, or they do not belong together.
     pub fn config(&self) -> Result<ServerConfig, TlsError> {
-        const CERTIFICATE: &str = "the certificate";
-        const CLIENT_CA: &str = "the clients' authority";
         let wrong = |what| {
             move |error: String| TlsError {
                 what,
                 problem: error,
             }
         };
-        let chain = certificates(&self.certificate, CERTIFICATE)?;
+        let chain = certificates(&self.certificate, TlsPart::Certificate)?;
         let key = PrivateKeyDer::from_pem_slice(&self.key);
-        let key = key.map_err(|error| wrong("the key")(error.to_string()))?;
+        let key = key.map_err(|error| wrong(TlsPart::Key)(error.to_string()))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| wrong(CERTIFICATE)(error.to_string()))?;
+            .map_err(|error| wrong(TlsPart::Certificate)(error.to_string()))?;
         let builder = match &self.client_ca {
             None => builder.with_no_client_auth(),
             Some(pem) => {
                 let mut roots = rustls::RootCertStore::empty();
-                for certificate in certificates(pem, CLIENT_CA)? {
+                for certificate in certificates(pem, TlsPart::ClientCa)? {
                     let added = roots.add(certificate);
-                    added.map_err(|error| wrong(CLIENT_CA)(error.to_string()))?;
+                    added.map_err(|error| wrong(TlsPart::ClientCa)(error.to_string()))?;
                 }
                 let verifier =
                     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                         .allow_unauthenticated()
                         .build()
-                        .map_err(|error| wrong(CLIENT_CA)(error.to_string()))?;
+                        .map_err(|error| wrong(TlsPart::ClientCa)(error.to_string()))?;
                 builder.with_client_cert_verifier(verifier)
             }
         };
         let config = builder.with_single_cert(chain, key);
-        config.map_err(|error| wrong(CERTIFICATE)(error.to_string()))
+        config.map_err(|error| wrong(TlsPart::Certificate)(error.to_string()))
     }
 }
 
-/// Serves until `end` is sent or dropped. Connections that are open then are closed.
+/// Serves until `end` is sent or dropped. Connections that are open then are closed. A new connection
+/// has the certificate that is current then.
 ///
 /// # Errors
 /// If the socket cannot be used.
 pub async fn serve(
     listener: std::net::TcpListener,
-    tls: Option<ServerConfig>,
+    tls: Option<Arc<Current<ServerConfig>>>,
     router: Router,
     end: oneshot::Receiver<()>,
 ) -> io::Result<()> {
+    set_backlog(&listener, BACKLOG)?;
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let acceptor = tls.map(|config| TlsAcceptor::from(Arc::new(config)));
-    let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let connections = Connections::new(PlaceLimits::of_descriptors(raise_limit()));
     let accepting = async {
         loop {
-            // The semaphore is never closed.
-            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
-                return;
-            };
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, from)) = listener.accept().await else {
+                // Without descriptors a pending connection gives its own back.
+                connections.give_way();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let (router, acceptor) = (router.clone(), acceptor.clone());
+            let (place, closed) = connections.admit(from.ip());
+            let acceptor = tls.as_ref().map(|of| TlsAcceptor::from(of.get()));
+            let router = router.clone();
             tokio::spawn(async move {
-                let _slot = slot;
-                // Small answers must not wait for more.
-                let _ = stream.set_nodelay(true);
-                let Some(acceptor) = acceptor else {
-                    return connection(stream, router, None).await;
-                };
-                let handshake = tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream));
-                if let Ok(Ok(stream)) = handshake.await {
-                    let shown = stream.get_ref().1.peer_certificates();
-                    let shown = shown.and_then(|chain| chain.first());
-                    let certificate = shown.map(|one| PeerCertificate(sha256(one)));
-                    connection(stream, router, certificate).await;
+                let place = Arc::new(place);
+                tokio::select! {
+                    () = one_connection(stream, acceptor, router, place) => {}
+                    // Another one needs the place, or there was no request in time.
+                    _ = closed => {}
                 }
             });
+            // All connections go on between two new ones: a flood of these does not hold them up.
+            tokio::task::yield_now().await;
+        }
+    };
+    let expiring = async {
+        loop {
+            tokio::time::sleep(EXPIRE_EVERY).await;
+            connections.expire();
         }
     };
     tokio::select! {
         () = accepting => {}
+        () = expiring => {}
         _ = end => {}
     }
     Ok(())
 }
 
+/// Serves a connection, after its handshake if there is TLS.
+async fn one_connection(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
+    place: Arc<Place>,
+) {
+    // Small answers must not wait for more.
+    let _ = stream.set_nodelay(true);
+    let Some(acceptor) = acceptor else {
+        return requests(stream, router, None, place).await;
+    };
+    if let Ok(stream) = acceptor.accept(stream).await {
+        let shown = stream.get_ref().1.peer_certificates();
+        let shown = shown.and_then(|chain| chain.first());
+        let certificate = shown.map(|one| PeerCertificate(sha256(one)));
+        requests(stream, router, certificate, place).await;
+    }
+}
+
 /// Serves the requests of one connection.
-async fn connection<S>(stream: S, router: Router, certificate: Option<PeerCertificate>)
-where
+async fn requests<S>(
+    stream: S,
+    router: Router,
+    certificate: Option<PeerCertificate>,
+    place: Arc<Place>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = TowerToHyperService::new(router);
@@ -168,6 +224,7 @@ where
         if let Some(certificate) = certificate {
             request.extensions_mut().insert(certificate);
         }
+        request.extensions_mut().insert(Arc::clone(&place));
         let answer = service.call(request);
         async move {
             let answer = tokio::time::timeout(REQUEST_TIMEOUT, answer).await;
@@ -175,13 +232,15 @@ where
                 let body = Body::from("{\"error\":\"the request took too long\"}");
                 let mut late = Response::new(body);
                 *late.status_mut() = StatusCode::REQUEST_TIMEOUT;
+                let json = HeaderValue::from_static("application/json");
+                late.headers_mut().insert(CONTENT_TYPE, json);
                 Ok(late)
             })
         }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(IDLE_TIMEOUT)
         .max_buf_size(MOST_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), timed);
     // A client that goes away, or sends no HTTP, is its own affair.

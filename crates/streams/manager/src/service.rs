@@ -3,40 +3,53 @@
 //! (`docs/use/reservations.md`, "The API").
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, State};
+use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, Query, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post, put};
 use axum::{Json, Router};
-use serde::Serialize;
+use linux_io::clock::boottime_ns;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+use units::time::NS_PER_S;
 
 use crate::access::{Access, Identity, Role};
-use crate::answer::{Caller, Command, View};
+use crate::answer::{Caller, Command, Failure, View};
 use crate::api::{
-    self, ErrorView, InForceBody, LeaseBody, LinkView, MOST_BODY_BYTES, ReserveBody, RouteBody,
-    render,
+    self, ErrorView, InForceBody, LeaseBody, MOST_BODY_BYTES, MOST_LONG_BODY_BYTES, ReserveBody,
+    RouteBody, TopologyBody, render,
 };
-use crate::enforce::node_duty;
-use crate::engine::{Engine, Job, Refused};
-use crate::machine::Manager;
+use crate::board::Board;
+use crate::connections::Place;
+use crate::current::Current;
+use crate::engine::{Engine, Refused};
 use crate::message::Envelope;
-use crate::record::{Measured, ReservationState};
+use crate::record::Measured;
+
+/// Most entries of a page of a list.
+const MOST_LISTED: usize = 1_000;
+/// Longest wait for a change, ns.
+const LONGEST_WAIT_NS: u64 = 15 * NS_PER_S;
 
 /// The description of the API that `GET /openapi.json` returns.
 pub const OPENAPI: &str = include_str!("openapi.json");
+/// Longest wait for the answer to a command: beyond the protocol's deadline, 20 s for the agents and 3 s
+/// for other managers.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// What every request needs.
 #[derive(Clone)]
 pub struct App {
     /// The manager.
     pub engine: Engine,
-    /// Who may ask.
-    pub access: Arc<Access>,
+    /// Who may ask; a request is judged by what is current then.
+    pub access: Arc<Current<Access>>,
     /// Names of the other managers.
     pub peers: Arc<Vec<String>>,
 }
@@ -47,12 +60,18 @@ pub struct App {
 pub struct PeerCertificate(pub [u8; 32]);
 
 /// An answer that is an error, in a sentence.
-struct Fault(StatusCode, String);
+struct Fault(StatusCode, ErrorView);
+
+impl Fault {
+    fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self(status, ErrorView::new(error.into()))
+    }
+}
 
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let Self(status, error) = self;
-        let mut response = (status, Json(ErrorView { error })).into_response();
+        let mut response = (status, Json(error)).into_response();
         if status == StatusCode::UNAUTHORIZED {
             let scheme = header::HeaderValue::from_static("Bearer");
             response
@@ -65,7 +84,23 @@ impl IntoResponse for Fault {
 
 impl From<Refused> for Fault {
     fn from(refused: Refused) -> Self {
-        Self(StatusCode::SERVICE_UNAVAILABLE, refused.to_string())
+        let (status, manager) = match &refused {
+            Refused::Elsewhere(Some(url)) => (StatusCode::MISDIRECTED_REQUEST, Some(url.clone())),
+            _ => (StatusCode::SERVICE_UNAVAILABLE, None),
+        };
+        Self(
+            status,
+            ErrorView {
+                manager,
+                ..ErrorView::new(refused.to_string())
+            },
+        )
+    }
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        Self(StatusCode::FORBIDDEN, ErrorView::new(failure.to_string()))
     }
 }
 
@@ -76,7 +111,7 @@ impl FromRequestParts<App> for Who {
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Fault> {
-        let unknown = |problem: &str| Fault(StatusCode::UNAUTHORIZED, problem.to_owned());
+        let unknown = |problem: &str| Fault::new(StatusCode::UNAUTHORIZED, problem);
         let token = match parts.headers.get(header::AUTHORIZATION) {
             None => None,
             Some(value) => {
@@ -87,9 +122,31 @@ impl FromRequestParts<App> for Who {
             }
         };
         let certificate = parts.extensions.get::<PeerCertificate>().map(|c| c.0);
-        let found = app.access.identify(token, certificate);
+        let found = app.access.get().identify(token, certificate);
         let expected = "the token or certificate is not known to this manager";
-        found.map(Self).ok_or_else(|| unknown(expected))
+        let identity = found.ok_or_else(|| unknown(expected))?;
+        // From its first accepted request on the connection is somebody's.
+        if let Some(place) = parts.extensions.get::<Arc<Place>>() {
+            let placed = place.identify(&identity.name);
+            placed.map_err(|full| Fault::new(StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
+        }
+        Ok(Self(identity))
+    }
+}
+
+/// The names in a path.
+struct Names<T>(T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
+        let names = Path::<T>::from_request_parts(parts, state).await;
+        let wrong = |problem: PathRejection| {
+            let problem = format!("the path is not valid: {}", problem.body_text());
+            Fault::new(StatusCode::BAD_REQUEST, problem)
+        };
+        names.map(|Path(names)| Self(names)).map_err(wrong)
     }
 }
 
@@ -97,20 +154,26 @@ impl Who {
     fn caller(self) -> Result<Caller, Fault> {
         let forbidden = || {
             let problem = "a manager may not do this, expected a talker or an operator";
-            Fault(StatusCode::FORBIDDEN, problem.to_owned())
+            Fault::new(StatusCode::FORBIDDEN, problem)
         };
         self.0.caller().ok_or_else(forbidden)
     }
 }
 
+/// Reads a body of JSON of an ordinary length.
+fn body<T: DeserializeOwned>(parts: &header::HeaderMap, body: Body) -> Result<T, Fault> {
+    read_body(parts, body, MOST_BODY_BYTES)
+}
+
 /// Reads a body of JSON.
-fn body<T: DeserializeOwned>(
+fn read_body<T: DeserializeOwned>(
     parts: &header::HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
+    most_bytes: usize,
 ) -> Result<T, Fault> {
     let body = body.map_err(|rejection| {
-        let problem = format!("the body cannot be read, expected at most {MOST_BODY_BYTES} bytes");
-        Fault(rejection.status(), problem)
+        let problem = format!("the body cannot be read, expected at most {most_bytes} bytes");
+        Fault::new(rejection.status(), problem)
     })?;
     let kind = parts
         .get(header::CONTENT_TYPE)
@@ -118,12 +181,10 @@ fn body<T: DeserializeOwned>(
     let is_json = kind.is_some_and(|kind| kind.split(';').next() == Some("application/json"));
     if !is_json {
         let problem = "`content-type` is not valid, expected application/json";
-        return Err(Fault(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            problem.to_owned(),
-        ));
+        return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
     }
-    api::read(&body).map_err(|problem| Fault(StatusCode::BAD_REQUEST, problem))
+    let read = api::read_within(&body, most_bytes);
+    read.map_err(|problem| Fault::new(StatusCode::BAD_REQUEST, problem))
 }
 
 type Answered = Result<Response, Fault>;
@@ -131,7 +192,31 @@ type Body = Result<Bytes, BytesRejection>;
 type Headers = header::HeaderMap;
 
 async fn command(app: &App, id: &str, command: Command) -> Answered {
-    let answer = app.engine.command(command).await?;
+    command_within(COMMAND_TIMEOUT, app, id, command).await
+}
+
+/// Carries out a command. If its answer is not known, the answer names the id: the caller asks what
+/// became of it.
+async fn command_within(most: Duration, app: &App, id: &str, command: Command) -> Answered {
+    let unknown = |status, error| {
+        let id = Some(id.to_owned());
+        let view = ErrorView {
+            id,
+            ..ErrorView::new(error)
+        };
+        (status, Json(view)).into_response()
+    };
+    let answer = match timeout(most, app.engine.command(command)).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(refused)) => {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return Ok(unknown(status, refused.to_string()));
+        }
+        Err(_) => {
+            let problem = "the manager has no answer in time; the request may still take effect";
+            return Ok(unknown(StatusCode::GATEWAY_TIMEOUT, problem.to_owned()));
+        }
+    };
     let (status, json) = render(id, answer);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     Ok((status, Json(json)).into_response())
@@ -147,52 +232,111 @@ async fn reserve(State(app): State<App>, who: Who, headers: Headers, bytes: Body
         id,
         lease_ns,
         stream,
+        replace,
     } = body(&headers, bytes)?;
     let asked = Command::Reserve {
         id: id.clone(),
         caller,
         request: stream,
         lease_ns,
+        is_replacing: replace,
     };
     command(&app, &id, asked).await
 }
 
-/// Returns whether a caller may see a reservation.
-fn sees(caller: &Caller, owner: &str) -> bool {
-    caller.is_operator || caller.name == owner
+/// Where a page of a list begins.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageQuery {
+    /// What comes behind this is listed.
+    #[serde(default)]
+    after: String,
+    #[serde(default = "most_listed")]
+    limit: usize,
 }
 
-async fn list(State(app): State<App>, who: Who) -> Answered {
-    let caller = who.caller()?;
-    let look = move |manager: &Manager| {
-        let all = manager.reservations().iter();
-        let granted = all.filter(|(_, of)| of.state == ReservationState::Granted);
-        let seen = granted.filter(|(_, of)| sees(&caller, &of.owner));
-        let now_ns = manager.now_ns();
-        seen.map(|(id, of)| View::new(id, of, now_ns))
-            .collect::<Vec<_>>()
-    };
-    Ok(shown(&app.engine.query(look).await?))
+fn most_listed() -> usize {
+    MOST_LISTED
 }
 
-async fn one(State(app): State<App>, who: Who, Path(id): Path<String>) -> Answered {
+/// What a query says, or why it cannot be read.
+type Asked<T> = Result<Query<T>, QueryRejection>;
+
+fn query<T>(asked: Asked<T>) -> Result<T, Fault> {
+    let problem = |error: QueryRejection| Fault::new(StatusCode::BAD_REQUEST, error.body_text());
+    asked.map(|Query(of)| of).map_err(problem)
+}
+
+fn now_ns() -> Result<u64, Fault> {
+    boottime_ns().map_err(|error| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+}
+
+/// Looks at what is stored, and at the time.
+fn look<T>(app: &App, look: impl FnOnce(&Board, u64) -> T) -> Result<T, Fault> {
+    let now_ns = now_ns()?;
+    Ok(app.engine.look(now_ns, |board| look(board, now_ns))?)
+}
+
+async fn list(State(app): State<App>, who: Who, asked: Asked<PageQuery>) -> Answered {
     let caller = who.caller()?;
-    let look = move |manager: &Manager| {
-        let of = manager.reservations().get(&id)?;
-        sees(&caller, &of.owner).then(|| View::new(&id, of, manager.now_ns()))
-    };
-    let view = app.engine.query(look).await?;
-    let unknown = || {
-        let problem = "no reservation of yours has this id";
-        Fault(StatusCode::NOT_FOUND, problem.to_owned())
-    };
+    let PageQuery { after, limit } = query(asked)?;
+    let owner = (!caller.is_operator).then_some(caller.name.as_str());
+    let limit = limit.min(MOST_LISTED);
+    let (found, now_ns) = look(&app, |board, now_ns| {
+        (board.page(owner, &after, limit), now_ns)
+    })?;
+    let views = found.iter().map(|(id, of)| View::new(id, of, now_ns));
+    Ok(shown(&views.collect::<Vec<_>>()))
+}
+
+async fn one(State(app): State<App>, who: Who, Names(id): Names<String>) -> Answered {
+    let caller = who.caller()?;
+    let (found, now_ns) = look(&app, |board, now_ns| (board.reservation(&id), now_ns))?;
+    let seen = found.filter(|of| caller.is_operator || caller.name == of.owner);
+    let unknown = || Fault::new(StatusCode::NOT_FOUND, "no reservation of yours has this id");
+    let view = seen.map(|of| View::new(&id, &of, now_ns));
     view.map(|view| shown(&view)).ok_or_else(unknown)
+}
+
+async fn parts(State(app): State<App>, who: Who, asked: Asked<PageQuery>) -> Answered {
+    who.caller()?.may_operate()?;
+    let PageQuery { after, limit } = query(asked)?;
+    let limit = limit.min(MOST_LISTED);
+    Ok(shown(&look(&app, |board, now_ns| {
+        board.parts(&after, limit, now_ns)
+    })?))
+}
+
+async fn free_part(
+    State(app): State<App>,
+    who: Who,
+    Names((coordinator, id)): Names<(String, String)>,
+) -> Answered {
+    let asked = Command::FreePart {
+        coordinator,
+        id: id.clone(),
+        caller: who.caller()?,
+    };
+    command(&app, &id, asked).await
+}
+
+async fn topology(State(app): State<App>, who: Who, headers: Headers, bytes: Body) -> Answered {
+    let caller = who.caller()?;
+    let TopologyBody { topology, drain } = read_body(&headers, bytes, MOST_LONG_BODY_BYTES)?;
+    let read = admission::read(&topology);
+    let file = read.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let asked = Command::Fit {
+        topology: Arc::new(file.topology),
+        is_draining: drain,
+        caller,
+    };
+    command(&app, "", asked).await
 }
 
 async fn refresh(
     State(app): State<App>,
     who: Who,
-    Path(id): Path<String>,
+    Names(id): Names<String>,
     headers: Headers,
     bytes: Body,
 ) -> Answered {
@@ -206,7 +350,7 @@ async fn refresh(
     command(&app, &id, asked).await
 }
 
-async fn release(State(app): State<App>, who: Who, Path(id): Path<String>) -> Answered {
+async fn release(State(app): State<App>, who: Who, Names(id): Names<String>) -> Answered {
     let caller = who.caller()?;
     let asked = Command::Release {
         id: id.clone(),
@@ -218,7 +362,7 @@ async fn release(State(app): State<App>, who: Who, Path(id): Path<String>) -> An
 async fn in_force(
     State(app): State<App>,
     who: Who,
-    Path((id, node)): Path<(String, String)>,
+    Names((id, node)): Names<(String, String)>,
     headers: Headers,
     bytes: Body,
 ) -> Answered {
@@ -236,7 +380,7 @@ async fn in_force(
 async fn route(
     State(app): State<App>,
     who: Who,
-    Path((id, node)): Path<(String, String)>,
+    Names((id, node)): Names<(String, String)>,
     headers: Headers,
     bytes: Body,
 ) -> Answered {
@@ -254,7 +398,7 @@ async fn route(
 async fn measured(
     State(app): State<App>,
     who: Who,
-    Path((id, listener)): Path<(String, String)>,
+    Names((id, listener)): Names<(String, String)>,
     headers: Headers,
     bytes: Body,
 ) -> Answered {
@@ -271,54 +415,50 @@ async fn measured(
 
 async fn links(State(app): State<App>, who: Who) -> Answered {
     who.caller()?;
-    let look = |manager: &Manager| {
-        let topology = manager.topology();
-        let parts = manager.parts();
-        let view = |id: admission::LinkId| {
-            let link = topology.link(id);
-            LinkView {
-                link: link.name.clone(),
-                period_ns: topology.segment(link.segment).spec.period_ns,
-                budget_bytes: link.budget_bytes,
-                reserved_bytes: parts.ledger().reserved_bytes(id),
-                free_bytes: parts.ledger().free_bytes(topology, id),
-            }
-        };
-        let own = (0..topology.links().len()).map(admission::LinkId);
-        own.filter(|id| parts.is_own(*id))
-            .map(view)
-            .collect::<Vec<_>>()
-    };
-    Ok(shown(&app.engine.query(look).await?))
+    Ok(shown(&look(&app, |board, _| board.links())?))
 }
 
-async fn node(State(app): State<App>, who: Who, Path(node): Path<String>) -> Answered {
-    let caller = who.caller()?;
-    if !caller.is_operator {
-        let problem = "a talker may not do this, expected an operator";
-        return Err(Fault(StatusCode::FORBIDDEN, problem.to_owned()));
+/// Which change of a node's duty the caller knows, and how long it waits for the next.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DutyQuery {
+    known: Option<u64>,
+    #[serde(default)]
+    wait_ns: u64,
+}
+
+async fn node(
+    State(app): State<App>,
+    who: Who,
+    Names(node): Names<String>,
+    asked: Asked<DutyQuery>,
+) -> Answered {
+    who.caller()?.may_report(&node)?;
+    let DutyQuery { known, wait_ns } = query(asked)?;
+    let unknown = || Fault::new(StatusCode::NOT_FOUND, "the topology has no such node");
+    let changes = look(&app, |board, _| board.changes(&node))?;
+    let mut changes = changes.ok_or_else(unknown)?;
+    if known == Some(*changes.borrow_and_update()) {
+        let wait = Duration::from_nanos(wait_ns.min(LONGEST_WAIT_NS));
+        // Without a change, or after one of who decides, the answer is as it is then.
+        let _ = timeout(wait, changes.changed()).await;
     }
-    let duty = app
-        .engine
-        .query(move |manager: &Manager| node_duty(manager, &node));
-    let unknown = || {
-        let problem = "the topology has no such node";
-        Fault(StatusCode::NOT_FOUND, problem.to_owned())
-    };
-    duty.await?.map(|duty| shown(&duty)).ok_or_else(unknown)
+    let duty = look(&app, |board, now_ns| board.duty(&node, now_ns))?;
+    duty.map(|duty| shown(&duty)).ok_or_else(unknown)
 }
 
 async fn peer(State(app): State<App>, Who(who): Who, headers: Headers, bytes: Body) -> Answered {
-    let Envelope { from, message } = body(&headers, bytes)?;
-    let is_open = matches!(*app.access, Access::Open);
-    let is_it = is_open || (who.role == Role::Manager && who.name == from);
-    if !is_it || !app.peers.contains(&from) {
+    let came_ns = now_ns()?;
+    let envelope: Envelope = read_body(&headers, bytes, MOST_LONG_BODY_BYTES)?;
+    let from = &envelope.from;
+    let is_open = matches!(*app.access.get(), Access::Open);
+    let is_it = is_open || (who.role == Role::Manager && who.name == *from);
+    if !is_it || !app.peers.contains(from) {
         let problem =
             "`from` is not valid, expected the manager that the token or certificate names";
-        return Err(Fault(StatusCode::FORBIDDEN, problem.to_owned()));
+        return Err(Fault::new(StatusCode::FORBIDDEN, problem));
     }
-    app.engine.submit(Job::Message { from, message })?;
-    Ok(StatusCode::ACCEPTED.into_response())
+    Ok(shown(&app.engine.messages(came_ns, envelope).await?))
 }
 
 async fn openapi() -> Response {
@@ -352,7 +492,22 @@ fn routes() -> Vec<(&'static str, &'static [&'static str], MethodRouter<App>)> {
         ),
         ("/v1/links", &["get"], get(links)),
         ("/v1/nodes/{node}", &["get"], get(node)),
-        ("/v1/peer", &["post"], post(peer)),
+        ("/v1/parts", &["get"], get(parts)),
+        (
+            "/v1/parts/{coordinator}/{id}",
+            &["delete"],
+            delete(free_part),
+        ),
+        (
+            "/v1/topology",
+            &["post"],
+            post(topology).layer(DefaultBodyLimit::max(MOST_LONG_BODY_BYTES)),
+        ),
+        (
+            "/v1/peer",
+            &["post"],
+            post(peer).layer(DefaultBodyLimit::max(MOST_LONG_BODY_BYTES)),
+        ),
         ("/openapi.json", &["get"], get(openapi)),
     ]
 }
@@ -363,7 +518,7 @@ pub fn router(app: App) -> Router {
     for (path, _, methods) in routes() {
         router = router.route(path, methods);
     }
-    let fault = |status, problem: &'static str| async move { Fault(status, problem.to_owned()) };
+    let fault = |status, problem: &'static str| async move { Fault::new(status, problem) };
     router
         .fallback(move || {
             fault(
@@ -384,8 +539,12 @@ pub fn router(app: App) -> Router {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::LinkView;
+    use crate::machine::{Limits, Manager, Start};
+    use admission::Topology;
     use serde_json::Value;
     use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicU64;
 
     /// The description has every route and every method, and no others.
     #[test]
@@ -410,6 +569,50 @@ mod tests {
             methods.sort();
             assert_eq!(of(path), methods, "{path}");
         }
+    }
+
+    /// Nobody takes the jobs of this manager; then it has ended.
+    #[test]
+    fn an_answer_that_is_not_known_names_the_id() {
+        let (engine, jobs) = crate::engine::queue();
+        let start = Start {
+            name: "m",
+            peers: &[],
+            epoch: 1,
+            boot: "boot",
+            now_ns: 1,
+            is_store_whole: true,
+        };
+        let topology = Arc::new(Topology::new(&[], &[]).unwrap());
+        let manager = Manager::restore(&start, topology, Limits::default(), []).unwrap();
+        engine.begin(&manager, Arc::new(AtomicU64::new(u64::MAX)));
+        let app = App {
+            engine,
+            access: Arc::new(Current::new(Access::Open)),
+            peers: Arc::new(Vec::new()),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let ask = || {
+            let released = Command::Release {
+                id: "x".to_owned(),
+                caller: Caller::operator("a"),
+            };
+            let most = Duration::from_millis(10);
+            runtime.block_on(async {
+                let answer = command_within(most, &app, "x", released).await;
+                let answer = answer.unwrap_or_else(IntoResponse::into_response);
+                let status = answer.status().as_u16();
+                let body = axum::body::to_bytes(answer.into_body(), 1000).await;
+                let view: ErrorView = serde_json::from_slice(&body.unwrap()).unwrap();
+                (status, view.id)
+            })
+        };
+        assert_eq!(ask(), (504, Some("x".to_owned())));
+        drop(jobs);
+        assert_eq!(ask(), (503, Some("x".to_owned())));
     }
 
     /// Every reference of the description leads somewhere, and the schemas of what we send have the
@@ -472,7 +675,9 @@ mod tests {
             (
                 "Error",
                 api::json(&ErrorView {
-                    error: String::new(),
+                    id: Some(String::new()),
+                    manager: Some(String::new()),
+                    ..ErrorView::new(String::new())
                 }),
             ),
         ] {

@@ -11,7 +11,7 @@ use crate::record::Change;
 /// Marks a database as a manager's: "pspm".
 const APPLICATION_ID: i64 = 0x7073_706d;
 /// Version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Keys and values that survive a crash.
 pub trait Store: Send {
@@ -26,6 +26,16 @@ pub trait Store: Send {
     /// # Errors
     /// If the store cannot be written; then nothing has changed, or all has.
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError>;
+
+    /// Returns whether it has lost changes since the last question: it was brought back from a backup.
+    fn has_forgotten(&mut self) -> bool {
+        false
+    }
+
+    /// Returns whether nobody else may write it at present.
+    fn is_ours(&self) -> bool {
+        true
+    }
 }
 
 /// Why a store cannot be used.
@@ -34,6 +44,31 @@ pub trait Store: Send {
 pub struct StoreError {
     path: String,
     problem: String,
+    is_deposed: bool,
+}
+
+impl StoreError {
+    pub(crate) fn new(path: &str, problem: String) -> Self {
+        Self {
+            path: path.to_owned(),
+            problem,
+            is_deposed: false,
+        }
+    }
+
+    /// Returns that another manager may have the seat.
+    pub(crate) fn deposed() -> Self {
+        Self {
+            is_deposed: true,
+            ..Self::new("etcd", "another manager may decide now".to_owned())
+        }
+    }
+
+    /// Returns whether it is another manager that decides, and nothing is wrong with the store.
+    #[must_use]
+    pub fn is_deposed(&self) -> bool {
+        self.is_deposed
+    }
 }
 
 /// A store that lasts as long as the process, for tests and for trying things out.
@@ -70,10 +105,7 @@ impl SqliteStore {
     /// # Errors
     /// If the file cannot be written, is used by another process, or is no store of a manager.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let wrong = |problem: String| StoreError {
-            path: path.display().to_string(),
-            problem,
-        };
+        let wrong = |problem: String| StoreError::new(&path.display().to_string(), problem);
         let connection = Connection::open(path).map_err(|error| wrong(error.to_string()))?;
         let mut store = Self {
             connection,
@@ -137,10 +169,7 @@ impl SqliteStore {
     }
 
     fn failed(&self, error: &rusqlite::Error) -> StoreError {
-        StoreError {
-            path: self.path.display().to_string(),
-            problem: error.to_string(),
-        }
+        StoreError::new(&self.path.display().to_string(), error.to_string())
     }
 
     fn read_all(&self) -> rusqlite::Result<Vec<(String, Vec<u8>)>> {

@@ -8,9 +8,9 @@ use admission::{
     StreamRequest, Talker, Topology, TrafficSpecification,
 };
 use manager::answer::{Answer, Caller, Command, Failure};
-use manager::enforce::node_duty;
-use manager::machine::{Limits, Manager};
-use manager::record::Change;
+use manager::board::Board;
+use manager::machine::{Limits, Manager, Start};
+use manager::record::Update;
 use manager::store::{MemoryStore, Store};
 
 const MS: u64 = 1_000_000;
@@ -46,10 +46,7 @@ fn limits() -> Limits {
 }
 
 fn caller() -> Caller {
-    Caller {
-        name: "me".to_owned(),
-        is_operator: true,
-    }
+    Caller::operator("me")
 }
 
 fn frames() -> Vec<FrameSpecification> {
@@ -66,8 +63,15 @@ impl Net {
     fn new(store: MemoryStore, boot: &str, now_ns: u64) -> Self {
         let mut store = store;
         let records = store.load().unwrap();
-        let clock = (boot, now_ns);
-        let manager = Manager::restore("m", topology(), limits(), records, clock).unwrap();
+        let start = Start {
+            name: "m",
+            peers: &[],
+            epoch: 1,
+            boot,
+            now_ns,
+            is_store_whole: false,
+        };
+        let manager = Manager::restore(&start, topology(), limits(), records).unwrap();
         let mut net = Self {
             manager,
             store,
@@ -80,7 +84,7 @@ impl Net {
     /// Stores what has changed; returns the answers.
     fn answers(&mut self) -> Vec<(u64, Answer)> {
         let effects = self.manager.take_effects();
-        let changes: Vec<Change> = effects.changes;
+        let changes: Vec<_> = effects.updates.iter().map(Update::change).collect();
         self.store.apply(&changes).unwrap();
         effects.answers
     }
@@ -111,6 +115,7 @@ impl Net {
             caller: caller(),
             request,
             lease_ns: 60 * S,
+            is_replacing: false,
         };
         self.manager.command(self.now_ns, ticket, command);
         self.answers()
@@ -154,7 +159,9 @@ fn a_talker_has_its_grant_when_all_senders_keep_to_it() {
     assert_eq!(net.reserve(1), []);
     // Its bytes are taken, and the senders see what they have to do.
     assert_eq!(net.free_bytes(), free_bytes - 1038);
-    let duty = node_duty(&net.manager, "a").unwrap();
+    let duty = Board::of(&net.manager)
+        .duty("a", net.manager.now_ns())
+        .unwrap();
     let port = &duty.ports["s"];
     assert_eq!((port.rate_bps, port.period_ns), (100_000_000, 10 * MS));
     let stream = &port.streams[0];
@@ -163,7 +170,14 @@ fn a_talker_has_its_grant_when_all_senders_keep_to_it() {
     // The same request again waits as well; one sender is not all.
     assert_eq!(net.reserve(2), []);
     assert_eq!(net.report("a", true), []);
-    assert!(node_duty(&net.manager, "a").unwrap().ports["s"].streams[0].in_force);
+    assert!(
+        Board::of(&net.manager)
+            .duty("a", net.manager.now_ns())
+            .unwrap()
+            .ports["s"]
+            .streams[0]
+            .in_force
+    );
     let answers = net.report("r", true);
     let tickets: Vec<_> = answers.iter().map(|(ticket, _)| *ticket).collect();
     assert_eq!(tickets, [1, 2]);
@@ -195,7 +209,10 @@ fn without_a_sender_nothing_stays_reserved() {
     );
     assert_eq!(net.free_bytes(), free_bytes);
     assert!(
-        node_duty(&net.manager, "a").unwrap().ports["s"]
+        Board::of(&net.manager)
+            .duty("a", net.manager.now_ns())
+            .unwrap()
+            .ports["s"]
             .streams
             .is_empty()
     );

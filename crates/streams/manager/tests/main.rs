@@ -8,13 +8,17 @@
     reason = "tests fail that way"
 )]
 
+mod access;
 mod any_request;
-mod etcd;
+mod certificates;
+// mod etcd;
 mod histories;
 mod in_force;
+mod reload;
 mod request_corpus;
 mod reroute;
 mod service;
+mod silent;
 mod store;
 
 // `any_request` finds them here, and in the fuzzer at its own root.

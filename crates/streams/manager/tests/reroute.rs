@@ -9,8 +9,8 @@ use admission::{
     Talker, Topology, TrafficSpecification,
 };
 use manager::answer::{Answer, Caller, Command, Failure, View};
-use manager::machine::{Limits, Manager};
-use manager::message::Message;
+use manager::machine::{Limits, Manager, Start};
+use manager::message::{Envelope, Reply};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -52,45 +52,71 @@ struct Net {
 }
 
 fn caller() -> Caller {
-    Caller {
-        name: "me".to_owned(),
-        is_operator: true,
-    }
+    Caller::operator("me")
 }
 
 impl Net {
     fn new() -> Self {
         let manager = |name: &str| {
-            let clock = ("boot", S);
-            Manager::restore(name, topology(), Limits::default(), [], clock).unwrap()
+            let start = Start {
+                name,
+                peers: &["m1".to_owned(), "m2".to_owned()],
+                epoch: 1,
+                boot: "boot",
+                now_ns: S,
+                is_store_whole: false,
+            };
+            Manager::restore(&start, topology(), Limits::default(), []).unwrap()
         };
-        Self {
+        let mut net = Self {
             m1: manager("m1"),
             m2: manager("m2"),
             now_ns: S,
             is_whole: true,
             ticket: 0,
             answers: Vec::new(),
-        }
+        };
+        net.settle();
+        net
     }
 
     /// Hands messages over until there are none.
     fn settle(&mut self) {
         loop {
-            let mut messages: Vec<(String, String, Message)> = Vec::new();
+            let mut messages: Vec<(String, String, Envelope)> = Vec::new();
+            let mut replies: Vec<(String, Reply)> = Vec::new();
             for (from, manager) in [("m1", &mut self.m1), ("m2", &mut self.m2)] {
                 let effects = manager.take_effects();
-                let sent = effects.messages.into_iter();
-                messages.extend(sent.map(|(to, of)| (from.to_owned(), to, of)));
+                let epoch = manager.epoch();
+                messages.extend(effects.messages.into_iter().map(|(to, of)| {
+                    let envelope = Envelope {
+                        from: from.to_owned(),
+                        epoch,
+                        within_ns: S,
+                        messages: vec![of],
+                    };
+                    (from.to_owned(), to, envelope)
+                }));
+                let of_replies = effects.replies.into_iter();
+                replies.extend(of_replies.map(|(_, of)| (from.to_owned(), of)));
                 self.answers.extend(effects.answers);
             }
-            if messages.is_empty() {
+            if messages.is_empty() && replies.is_empty() {
                 return;
             }
-            for (from, to, message) in messages {
+            for (from, to, envelope) in messages {
+                assert_ne!(from, to);
                 match to.as_str() {
-                    "m1" => self.m1.receive(self.now_ns, &from, message),
-                    _ if self.is_whole => self.m2.receive(self.now_ns, &from, message),
+                    "m1" => self.m1.receive(self.now_ns, 0, envelope),
+                    _ if self.is_whole => self.m2.receive(self.now_ns, 0, envelope),
+                    _ => {}
+                }
+            }
+            for (from, reply) in replies {
+                // There are two: what one says the other hears.
+                match from.as_str() {
+                    "m2" => self.m1.replied(self.now_ns, "m2", reply),
+                    _ if self.is_whole => self.m2.replied(self.now_ns, "m1", reply),
                     _ => {}
                 }
             }
@@ -144,6 +170,7 @@ impl Net {
             caller: caller(),
             request,
             lease_ns: LEASE_NS,
+            is_replacing: false,
         };
         self.ask(command).unwrap()
     }
@@ -271,7 +298,7 @@ fn a_way_that_is_too_long_changes_nothing() {
 fn what_does_not_fit_elsewhere_ends_with_the_numbers() {
     let mut net = Net::new();
     net.reserve("x", "a", "b", 0, 1);
-    // 82 frames of r2's own leave of v's budget less than one.
+    // 78 frames of r2's own leave of v's budget less than one.
     net.ticket += 1;
     let m2 = std::mem::replace(&mut net.m2, Net::new().m2);
     let mut other = Net {
@@ -279,10 +306,10 @@ fn what_does_not_fit_elsewhere_ends_with_the_numbers() {
         m2: Net::new().m1,
         ..Net::new()
     };
-    other.reserve("y", "r2", "b", 0, 82);
+    other.reserve("y", "r2", "b", 0, 78);
     net.m2 = other.m1;
-    let left = 87_500 - 1_538 - 82 * WIRE_BYTES;
-    assert_eq!(net.reserved(), [WIRE_BYTES, WIRE_BYTES, 0, 82 * WIRE_BYTES]);
+    let left = 87_500 - 2 * 2 * 1_538 - 78 * WIRE_BYTES;
+    assert_eq!(net.reserved(), [WIRE_BYTES, WIRE_BYTES, 0, 78 * WIRE_BYTES]);
     let refused = net.reroute("r1", "u").unwrap();
     let expected = Refusal::Bandwidth {
         link: "v".to_owned(),
@@ -290,7 +317,7 @@ fn what_does_not_fit_elsewhere_ends_with_the_numbers() {
         free_bytes: left,
     };
     assert_eq!(refused, Answer::Refused(expected));
-    assert_eq!(net.reserved(), [0, 0, 0, 82 * WIRE_BYTES]);
+    assert_eq!(net.reserved(), [0, 0, 0, 78 * WIRE_BYTES]);
     let ended = Answer::Failed(Failure::Ended("x".to_owned()));
     assert_eq!(net.reserve("x", "a", "b", 0, 1), ended);
 }

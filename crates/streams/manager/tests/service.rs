@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
@@ -14,15 +15,16 @@ use admission::{
 use manager::access::{self, Access, sha256};
 use manager::api::{MOST_BODY_BYTES, ReserveBody};
 use manager::client::{Client, ClientError, Reserved, Tls};
+use manager::current::Current;
 use manager::engine::{self, Engine};
-use manager::machine::{Limits, Manager};
+use manager::machine::{Limits, Manager, Start};
 use manager::message::{Envelope, Message};
 use manager::overview::Overview;
 use manager::poll::{Poll, ask};
-use manager::record::Measured;
+use manager::record::{Attempt, Measured};
 use manager::server::{ServerTls, serve};
 use manager::service::{App, router};
-use manager::store::{MemoryStore, Store};
+use manager::store::MemoryStore;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -30,8 +32,8 @@ use tokio::sync::oneshot;
 const S: u64 = 1_000_000_000;
 
 /// A service that runs until it is dropped.
-struct Running {
-    address: SocketAddr,
+pub struct Running {
+    pub address: SocketAddr,
     engine: Engine,
     end: Option<oneshot::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
@@ -47,7 +49,7 @@ impl Drop for Running {
     }
 }
 
-fn start(access: Access, tls: Option<ServerTls>) -> Running {
+pub fn start(access: Access, tls: Option<ServerTls>) -> Running {
     let node = |name: &str| NodeSpec {
         name: name.to_owned(),
         is_router: false,
@@ -59,18 +61,26 @@ fn start(access: Access, tls: Option<ServerTls>) -> Running {
     let (engine, jobs) = engine::queue();
     let app = App {
         engine: engine.clone(),
-        access: Arc::new(access),
+        access: Arc::new(Current::new(access)),
         peers: Arc::new(vec!["m2".to_owned()]),
     };
+    let start = Start {
+        name: "m1",
+        peers: &["m2".to_owned()],
+        epoch: 1,
+        boot: "boot",
+        now_ns: linux_io::clock::boottime_ns().unwrap(),
+        // Nobody is there to claim anything.
+        is_store_whole: true,
+    };
+    let limits = Limits::default();
+    let mut manager = Manager::restore(&start, Arc::new(topology), limits, []).unwrap();
+    engine.begin(&manager, Arc::new(AtomicU64::new(u64::MAX)));
+    let on_run = engine.clone();
     let runs = spawn(move || {
         let mut store = MemoryStore::default();
-        let records = store.load().unwrap();
-        let clock = ("boot", linux_io::clock::boottime_ns().unwrap());
-        let limits = Limits::default();
-        let mut manager =
-            Manager::restore("m1", Arc::new(topology), limits, records, clock).unwrap();
         let clock = linux_io::clock::boottime_ns;
-        engine::run(&mut manager, &mut store, &jobs, clock, |_, _| {}).unwrap();
+        engine::run(&mut manager, &mut store, (&on_run, &jobs), clock, |_, _| {}).unwrap();
     });
     let (end, ended) = oneshot::channel();
     let serves = spawn(move || {
@@ -78,7 +88,7 @@ fn start(access: Access, tls: Option<ServerTls>) -> Running {
             .enable_all()
             .build()
             .unwrap();
-        let tls = tls.map(|tls| tls.config().unwrap());
+        let tls = tls.map(|tls| Arc::new(Current::new(tls.config().unwrap())));
         runtime
             .block_on(serve(listener, tls, router(app), ended))
             .unwrap();
@@ -91,8 +101,9 @@ fn start(access: Access, tls: Option<ServerTls>) -> Running {
     }
 }
 
-fn body(id: &str) -> ReserveBody {
+pub fn body(id: &str) -> ReserveBody {
     ReserveBody {
+        replace: false,
         id: id.to_owned(),
         lease_ns: 60 * S,
         stream: StreamRequest {
@@ -117,11 +128,11 @@ fn body(id: &str) -> ReserveBody {
     }
 }
 
-fn hex(hash: [u8; 32]) -> String {
+pub fn hex(hash: [u8; 32]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn known(entries: &[(&str, &str, &str, [u8; 32])]) -> Access {
+pub fn known(entries: &[(&str, &str, &str, [u8; 32])]) -> Access {
     let entry = |(name, role, key, hash): &(&str, &str, &str, [u8; 32])| {
         let hash = hex(*hash);
         format!("[[access]]\nname = \"{name}\"\nrole = \"{role}\"\n{key} = \"{hash}\"\n")
@@ -129,7 +140,7 @@ fn known(entries: &[(&str, &str, &str, [u8; 32])]) -> Access {
     access::read(&entries.iter().map(entry).collect::<String>()).unwrap()
 }
 
-fn client(running: &Running, token: Option<&str>) -> Client {
+pub fn client(running: &Running, token: Option<&str>) -> Client {
     let url = format!("http://{}", running.address);
     Client::new(&url, token.map(str::to_owned), &Tls::default()).unwrap()
 }
@@ -139,7 +150,7 @@ fn reserved_bytes(client: &Client) -> u64 {
 }
 
 /// Sends bytes as they are; returns status and body of the answer.
-fn raw(running: &Running, request: &[u8]) -> (u16, String) {
+pub fn raw(running: &Running, request: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(running.address).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
@@ -226,6 +237,17 @@ fn bad_requests_are_refused_in_a_sentence_and_change_nothing() {
         (post("/v1/nothing", json, &good), 404, "no such path"),
         (get(path, "PATCH"), 405, "no such method"),
         (
+            get("/v1/reservations/%ff", "GET"),
+            400,
+            "the path is not valid",
+        ),
+        (
+            get("/v1/reservations/%ff", "DELETE"),
+            400,
+            "the path is not valid",
+        ),
+        (get("/v1/nodes/%c3%28", "GET"), 400, "the path is not valid"),
+        (
             get("/v1/reservations/nothing", "DELETE"),
             404,
             "no reservation has the id nothing",
@@ -235,7 +257,7 @@ fn bad_requests_are_refused_in_a_sentence_and_change_nothing() {
             post(
                 "/v1/peer",
                 json,
-                "{\"from\":\"m2\",\"message\":{\"type\":\"hold\"}}",
+                "{\"from\":\"m2\",\"epoch\":1,\"within_ns\":1,\"messages\":[{\"type\":\"hold\"}]}",
             ),
             400,
             "missing field",
@@ -244,7 +266,7 @@ fn bad_requests_are_refused_in_a_sentence_and_change_nothing() {
             post(
                 "/v1/peer",
                 json,
-                "{\"from\":\"m3\",\"message\":{\"type\":\"released\",\"id\":\"x\",\"attempt\":1}}",
+                "{\"from\":\"m3\",\"epoch\":1,\"within_ns\":1,\"messages\":[]}",
             ),
             403,
             "`from` is not valid",
@@ -291,6 +313,11 @@ fn the_description_has_every_reason_for_a_refusal() {
             bound_ns: 2,
             wanted_ns: 1,
         },
+        Refusal::FramesInUse {
+            address: [10, 0, 0, 1].into(),
+            protocol: 17,
+            port: 1,
+        },
         Refusal::NoRoute {
             talker: name(),
             listener: name(),
@@ -303,6 +330,7 @@ fn the_description_has_every_reason_for_a_refusal() {
     for refusal in all {
         match refusal {
             Refusal::Bandwidth { .. }
+            | Refusal::FramesInUse { .. }
             | Refusal::Latency { .. }
             | Refusal::NoRoute { .. }
             | Refusal::StreamIdInUse { .. } => {
@@ -451,10 +479,15 @@ fn roles_bound_what_a_token_may_do() {
     assert_eq!(refused(peer.reservations().unwrap_err()).0, 403);
     let envelope = |from: &str| Envelope {
         from: from.to_owned(),
-        message: Message::Release {
+        epoch: 9,
+        within_ns: S,
+        messages: vec![Message::Release {
             id: "x".to_owned(),
-            attempt: u64::MAX,
-        },
+            attempt: Attempt {
+                epoch: 9,
+                count: u64::MAX,
+            },
+        }],
     };
     assert_eq!(refused(peer.post(&envelope("m1")).unwrap_err()).0, 403);
     assert_eq!(refused(one.post(&envelope("m2")).unwrap_err()).0, 403);
@@ -469,27 +502,27 @@ fn roles_bound_what_a_token_may_do() {
 }
 
 /// A certificate that an authority has signed, with its key, as PEM and DER.
-struct Signed {
-    pem: Vec<u8>,
-    key: Vec<u8>,
-    hash: [u8; 32],
+pub struct Signed {
+    pub pem: Vec<u8>,
+    pub key: Vec<u8>,
+    pub hash: [u8; 32],
 }
 
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let mut params = CertificateParams::new(vec![]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         Self(CertifiedIssuer::self_signed(params, key).unwrap())
     }
 
-    fn pem(&self) -> Vec<u8> {
+    pub fn pem(&self) -> Vec<u8> {
         self.0.pem().into_bytes()
     }
 
-    fn sign(&self) -> Signed {
+    pub fn sign(&self) -> Signed {
         let mut params = CertificateParams::new(vec![]).unwrap();
         let loopback = SanType::IpAddress("127.0.0.1".parse().unwrap());
         params.subject_alt_names.push(loopback);

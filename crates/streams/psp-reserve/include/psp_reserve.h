@@ -35,7 +35,8 @@ struct psp_reserve_manager;
 /* A stream. All strings are UTF-8 and end with a 0. */
 struct psp_reserve_stream {
 	/* Of the request: the same id again has the same answer. 1 to 64 letters, digits, ".", "_"
-	 * and "-". Also the stream's name in the network. */
+	 * and "-", of which the first is a letter, digit or "_". Also the stream's name in the
+	 * network. */
 	const char *id;
 	/* The host that sends. */
 	const char *from;

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
 use admission::{
-    FrameSpecification, Interval, Listener, Requirements, StreamRequest, Talker,
+    FrameSpecification, Interval, Listener, NAME, Requirements, StreamRequest, Talker,
     TrafficSpecification, is_name,
 };
 use manager::answer::View;
@@ -131,11 +131,10 @@ unsafe fn required<'a>(name: &str, text: *const c_char) -> Result<&'a str, Fault
 unsafe fn required_id<'a>(id: *const c_char) -> Result<&'a str, Fault> {
     // SAFETY: the caller's.
     let id = unsafe { required("id", id) }?;
-    let expected = "1 to 64 letters, digits, \".\", \"_\" and \"-\"";
     if is_name(id) {
         Ok(id)
     } else {
-        Err(invalid(format!("`id` is \"{id}\", expected {expected}")))
+        Err(invalid(format!("`id` is \"{id}\", expected {NAME}")))
     }
 }
 
@@ -302,6 +301,7 @@ unsafe fn body(stream: *const Stream) -> Result<ReserveBody, Fault> {
         bytes_per_interval: Some(stream.bytes),
     };
     Ok(ReserveBody {
+        replace: false,
         id: id.to_owned(),
         lease_ns: stream.lease_ns,
         stream: StreamRequest {

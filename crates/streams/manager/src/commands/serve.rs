@@ -3,39 +3,48 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 
 use admission::{Manager as ManagerEntry, Topology, TopologyFile, nrt_shares};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use linux_io::clock::{boot_id, boottime_ns};
-use linux_io::signals::Signals;
+use linux_io::signals::{Asked, Signals};
 use linux_io::wait::readable;
 use rustls::ServerConfig;
 use tokio::sync::oneshot;
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, some_time, time};
-use crate::access::{self, Access};
 use crate::client::{Client, Tls};
-use crate::engine::{self, Engine};
-use crate::etcd;
+use crate::current::Current;
+use crate::engine::{self, Engine, EngineError, Job};
 use crate::etcd::gateway::Gateway;
-use crate::etcd::shared::Shared;
-use crate::machine::{Limits, Manager};
-use crate::peers::Peers;
-use crate::server::{ServerTls, serve};
+use crate::etcd::seat::{Elected, Seat};
+use crate::etcd::store::EtcdStore;
+use crate::machine::{Limits, Manager, Start};
+use crate::peers::{Fixed, Peers, WITHIN, Way};
+use crate::record::Update;
+use crate::reload::{Files, Reload};
+use crate::server::serve;
 use crate::service::{App, router};
-use crate::store::{MemoryStore, SqliteStore, Store};
+use crate::store::{MemoryStore, SqliteStore, Store, StoreError};
 
 /// Where a manager listens unless it is told otherwise: this host alone.
 const LISTEN: &str = "127.0.0.1:8646";
 /// Longest wait for a signal, ns.
 const SIGNAL_NS: u64 = 1_000_000_000;
+/// A seat that nobody else can have.
+fn for_ever() -> Arc<AtomicU64> {
+    Arc::new(AtomicU64::new(u64::MAX))
+}
 /// Name of the only manager of a network.
 const ONLY: &str = "manager";
 
@@ -45,13 +54,17 @@ pub struct ManagerArgs {
     /// Hosts, routers and segments, as TOML
     #[arg(long, value_name = "NET.toml", help_heading = RUN)]
     pub topology: PathBuf,
-    /// Where reservations survive a crash: sqlite:FILE; etcd:URL,... that several managers share, which
-    /// all decide over all segments; or memory:
+    /// Where reservations survive a crash: sqlite:FILE; etcd:URL,..., which also elects one of the managers
+    /// of this name; or memory:
     #[arg(long, value_name = "STORE", help_heading = RUN, required_unless_present = "check")]
     pub store: Option<String>,
     /// Which manager of the topology this is [default: the only one]
     #[arg(long, value_name = "NAME", help_heading = RUN)]
     pub name: Option<String>,
+    /// The store has all that this manager ever promised. Without that word, where there are others, it
+    /// grants nothing after a start until they have said what they have here
+    #[arg(long, help_heading = RUN)]
+    pub store_is_whole: bool,
     /// Longest lease that a talker may ask for
     #[arg(long, value_name = "TIME", help_heading = RUN, value_parser = some_time, default_value = "86400s")]
     pub longest_lease: u64,
@@ -65,6 +78,9 @@ pub struct ManagerArgs {
     /// Address and port; other than loopback only with --access and TLS
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = CONNECTION, default_value = LISTEN)]
     pub listen: SocketAddr,
+    /// With an etcd, the URL that others reach this manager at [default: that of --listen]
+    #[arg(long, value_name = "URL", help_heading = CONNECTION)]
+    pub url: Option<String>,
     /// Who may ask for what, as TOML [default: everybody on this host]
     #[arg(long, value_name = "ACCESS.toml", help_heading = CONNECTION)]
     pub access: Option<PathBuf>,
@@ -110,7 +126,7 @@ pub fn read_word(path: &Path) -> Result<String> {
     Ok(word.to_owned())
 }
 
-/// Manages reservations until SIGINT or SIGTERM. `note` gets a line when it is ready.
+/// Manages reservations until SIGINT or SIGTERM; SIGHUP reads callers and certificates again. `note` gets a line when it is ready.
 ///
 /// # Errors
 /// When a file cannot be read or is refused, the address is in use, or the store fails.
@@ -125,45 +141,50 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
         });
     }
     let name = own_name(args, &file)?;
-    let (access, tls) = (access(args)?, tls(args)?);
+    let reload = Reload::start(files(args))?;
     let is_alone = args.listen.ip().is_loopback();
-    let is_guarded = matches!(access, Access::Known(_)) && tls.is_some();
+    let is_guarded = args.access.is_some() && reload.tls.is_some();
     ensure!(
         is_alone || is_guarded,
         "--listen {}: expected a loopback address, or --access and --tls-cert beside it",
         args.listen
     );
-    let tls = tls.map(|tls| tls.config()).transpose()?;
     let limits = Limits {
         most_lease_ns: args.longest_lease,
         in_force_ns: args.in_force_within,
         ..Limits::default()
     };
-    let decider = decider(args, (&name, Arc::new(file.topology)), limits)?;
-    let others = match decider {
-        Decider::Alone(..) => peers(args, &name, &file.managers)?,
-        // Managers that share a store send each other nothing.
-        Decider::Shared(_) => Vec::new(),
-    };
+    let keeper = keeper(args)?;
     // Before threads start, so that none of them is ended by a signal.
-    let signals = Signals::block()?;
-    let app_peers: Vec<_> = others.iter().map(|(name, _)| name.clone()).collect();
-    let peers = Peers::start(&name, others);
+    let signals = Signals::block_with_reload()?;
+    let others: Vec<_> = file.managers.iter().map(|of| of.name.clone()).collect();
+    let others: Vec<_> = others.into_iter().filter(|of| *of != name).collect();
     let listener = TcpListener::bind(args.listen);
     let listener = listener.with_context(|| format!("--listen {}", args.listen))?;
     let address = listener.local_addr()?;
     let (engine, jobs) = engine::queue();
+    let ways = ways(args, &keeper, &name, &file.managers)?;
+    let on_reply = engine.clone();
+    let replied = move |from: &str, reply| {
+        let from = from.to_owned();
+        // Lost, if too many wait.
+        let _ = on_reply.submit(Job::Replied { from, reply });
+    };
+    let peers = Peers::start(&name, ways, &replied);
     let app = App {
         engine: engine.clone(),
-        access: Arc::new(access),
-        peers: Arc::new(app_peers),
+        access: Arc::clone(&reload.access),
+        peers: Arc::new(others.clone()),
     };
+    let tls = reload.tls.clone();
     let scheme = if tls.is_some() { "https" } else { "http" };
+    let own_url = format!("{scheme}://{address}");
     if let Some(path) = &args.address_file {
-        let text = format!("{scheme}://{address}\n");
+        let text = format!("{own_url}\n");
         fs::write(path, text).with_context(|| path.display().to_string())?;
     }
     let (stop_serving, end) = oneshot::channel();
+    let is_over = AtomicBool::new(false);
     thread::scope(|threads| {
         let on_failure = engine.clone();
         let serving = threads.spawn(move || {
@@ -172,21 +193,35 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
             on_failure.stop();
             served
         });
-        let waiting = threads.spawn(move || stop_on_signal(&engine, &signals));
+        let (on_signal, over) = (engine.clone(), &is_over);
+        let waiting = threads.spawn(move || wait_for_signals(&on_signal, &signals, &reload, over));
         note(&format!(
-            "pspacer: manager {name} at {scheme}://{address}; SIGINT or SIGTERM ends it"
+            "pspacer: manager {name} at {own_url}; SIGHUP reads --access and certificates again, \
+             SIGINT or SIGTERM ends it"
         ));
-        let post = |to: &str, message| peers.post(to, message);
-        let ran = match decider {
-            Decider::Alone(mut manager, mut store) => {
-                engine::run(&mut manager, store.as_mut(), &jobs, boottime_ns, post)
-            }
-            Decider::Shared(shared) => {
-                etcd::run::run(&shared, &jobs);
-                Ok(())
+        let mut tenure = Tenure {
+            start: Start {
+                name: &name,
+                peers: &others,
+                epoch: 0,
+                boot: &boot_id().context("the id of the boot")?,
+                now_ns: 0,
+                is_store_whole: args.store_is_whole,
+            },
+            topology: Arc::new(file.topology),
+            limits,
+            engine: &engine,
+            jobs: &jobs,
+            peers: &peers,
+        };
+        let ran = match keeper {
+            Keeper::Own(mut store) => tenure.run(store.as_mut(), for_ever(), None).map(|_| ()),
+            Keeper::Etcd(etcd) => {
+                let url = args.url.clone().unwrap_or(own_url);
+                tenure.run_elected(&etcd, &url)
             }
         };
-        drop(jobs);
+        is_over.store(true, Ordering::Release);
         drop(stop_serving);
         let served = serving.join().map_err(|_| anyhow!("the service failed"))?;
         waiting
@@ -201,7 +236,7 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
 /// Serves requests until `end`.
 fn run_service(
     listener: TcpListener,
-    tls: Option<ServerConfig>,
+    tls: Option<Arc<Current<ServerConfig>>>,
     app: App,
     end: oneshot::Receiver<()>,
 ) -> Result<()> {
@@ -211,45 +246,35 @@ fn run_service(
     Ok(runtime.block_on(serve(listener, tls, router(app), end))?)
 }
 
-/// Stops the manager when a signal comes, or cannot be waited for.
-fn stop_on_signal(engine: &Engine, signals: &Signals) {
-    while !engine.has_ended() {
+/// Reads files again at each SIGHUP. Stops the manager when another signal comes, or none can be
+/// waited for.
+fn wait_for_signals(engine: &Engine, signals: &Signals, reload: &Reload, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Acquire) {
         let waited = readable(&[signals.as_fd()], SIGNAL_NS);
-        if waited.is_err() || signals.came().unwrap_or(true) {
-            return engine.stop();
+        match waited.and_then(|()| signals.asked()) {
+            Ok(None) => {}
+            Ok(Some(Asked::Reload)) => {
+                // The manager runs whether or not somebody reads this.
+                let _ = writeln!(io::stderr().lock(), "{}", reload.again_in_words());
+            }
+            Ok(Some(Asked::End)) | Err(_) => return engine.stop(),
         }
     }
 }
 
-fn decider(args: &ManagerArgs, own: (&str, Arc<Topology>), limits: Limits) -> Result<Decider> {
-    let boot = boot_id().context("the id of the boot")?;
+/// Who keeps the records.
+enum Keeper {
+    /// This host.
+    Own(Box<dyn Store>),
+    /// An etcd, which also elects who decides.
+    Etcd(Arc<Gateway>),
+}
+
+fn keeper(args: &ManagerArgs) -> Result<Keeper> {
     let given = args.store.as_deref().unwrap_or_default();
-    if let Some(urls) = given.strip_prefix("etcd:") {
-        return shared(args, own, limits, urls, boot);
-    }
-    let mut store = store(given)?;
-    let records = store.load()?;
-    let clock = (boot.as_str(), boottime_ns()?);
-    let manager = Manager::restore(own.0, own.1, limits, records, clock)?;
-    Ok(Decider::Alone(Box::new(manager), store))
-}
-
-/// Who decides.
-enum Decider {
-    /// This manager, by what it knows and stores.
-    Alone(Box<Manager>, Box<dyn Store>),
-    /// The transactions of an etcd that others use, too.
-    Shared(Box<Shared>),
-}
-
-/// Makes a manager that shares an etcd with others.
-fn shared(
-    args: &ManagerArgs,
-    (name, topology): (&str, Arc<Topology>),
-    limits: Limits,
-    urls: &str,
-    boot: String,
-) -> Result<Decider> {
+    let Some(urls) = given.strip_prefix("etcd:") else {
+        return Ok(Keeper::Own(store(given)?));
+    };
     let urls: Vec<_> = urls
         .split(',')
         .map(|url| url.trim_end_matches('/'))
@@ -264,27 +289,100 @@ fn shared(
              with commas"
         );
     }
-    let mut own = topology.segments().iter().map(|segment| &segment.spec);
-    let other = own.find(|spec| spec.manager.is_some());
-    if let Some(spec) = other {
-        bail!(
-            "{}: segment {} has the manager {}, expected none with --store etcd: the managers that share \
-             it decide over all segments",
-            args.topology.display(),
-            spec.name,
-            spec.manager.as_deref().unwrap_or_default()
-        );
-    }
-    ensure!(
-        args.in_force_within.is_none(),
-        "--in-force-within: expected --store sqlite: beside it: agents may report to another manager \
-         than the one whose talker waits"
-    );
     let urls = urls.into_iter().map(str::to_owned).collect();
     let etcd = Gateway::new(urls, &peer_tls(args, false)?)?;
-    let shared = Shared::start(name, topology, limits, etcd, boot);
-    let shared = shared.context("--store")?;
-    Ok(Decider::Shared(Box::new(shared)))
+    Ok(Keeper::Etcd(Arc::new(etcd)))
+}
+
+/// What it takes to decide.
+struct Tenure<'a> {
+    start: Start<'a>,
+    topology: Arc<Topology>,
+    limits: Limits,
+    engine: &'a Engine,
+    jobs: &'a Receiver<Job>,
+    peers: &'a Peers,
+}
+
+impl Tenure<'_> {
+    /// Decides until the manager is stopped or another one has the seat; returns what it had then.
+    /// `last` is what it had when it decided before.
+    fn run(
+        &mut self,
+        store: &mut dyn Store,
+        ends_ns: Arc<AtomicU64>,
+        last: Option<&Manager>,
+    ) -> Result<(Manager, Option<StoreError>)> {
+        let mut records = store.load()?;
+        // Nobody has decided since: then the store was brought back from a backup if it has less.
+        let last = last.filter(|last| last.is_last_of(&records));
+        if let Some(last) = last {
+            let own: Vec<_> = last.records().iter().map(Update::change).collect();
+            store.apply(&own)?;
+            records = own
+                .into_iter()
+                .filter_map(|change| Some((change.key, change.value?)))
+                .collect();
+        }
+        self.start.now_ns = boottime_ns()?;
+        self.start.epoch = random_number()?;
+        self.peers.begin(self.start.epoch);
+        let (topology, limits) = (Arc::clone(&self.topology), self.limits);
+        let mut manager = Manager::restore(&self.start, topology, limits, records)?;
+        self.engine.begin(&manager, ends_ns);
+        let post = |to: &str, message| self.peers.post(to, message);
+        let jobs = (self.engine, self.jobs);
+        let ran = engine::run(&mut manager, store, jobs, boottime_ns, post);
+        self.engine.stand_by(None);
+        match ran {
+            Ok(()) => Ok((manager, None)),
+            Err(EngineError::Store(error)) if error.is_deposed() => Ok((manager, Some(error))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Decides whenever etcd elects this manager, until it is stopped.
+    fn run_elected(&mut self, etcd: &Arc<Gateway>, url: &str) -> Result<()> {
+        let mut last = None;
+        loop {
+            let (engine, jobs) = (self.engine, self.jobs);
+            let seat = Seat::campaign(
+                etcd,
+                (self.start.name, url),
+                |wait| match jobs.recv_timeout(wait) {
+                    // What came too late for the last tenure has no answer.
+                    Ok(job) => matches!(job, Job::Stop),
+                    Err(error) => error == RecvTimeoutError::Disconnected,
+                },
+                |found| engine.stand_by(found.ok().flatten()),
+            );
+            let Some(seat) = seat.context("--store")? else {
+                return Ok(());
+            };
+            let ends_ns = seat.ends_ns();
+            let mut store = EtcdStore::new(Arc::clone(etcd), self.start.name, seat);
+            match self.run(&mut store, ends_ns, last.as_ref()) {
+                Ok((_, None)) => return Ok(()),
+                Ok((manager, Some(_))) => last = Some(manager),
+                Err(error) if is_deposed(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+fn is_deposed(error: &anyhow::Error) -> bool {
+    let of_store = error.downcast_ref::<StoreError>();
+    of_store.is_some_and(StoreError::is_deposed)
+}
+
+/// Returns a number that nobody else chooses.
+fn random_number() -> Result<u64> {
+    let mut bytes = [0; 8];
+    let source = "/dev/urandom";
+    let mut file = fs::File::open(source).context(source)?;
+    file.read_exact(&mut bytes).context(source)?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 /// Returns which manager of the topology this is.
@@ -304,24 +402,13 @@ fn own_name(args: &ManagerArgs, file: &TopologyFile) -> Result<String> {
     }
 }
 
-fn access(args: &ManagerArgs) -> Result<Access> {
-    let Some(path) = &args.access else {
-        return Ok(Access::Open);
-    };
-    let named = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(named)?;
-    access::read(&text).with_context(named)
-}
-
-fn tls(args: &ManagerArgs) -> Result<Option<ServerTls>> {
-    let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) else {
-        return Ok(None);
-    };
-    Ok(Some(ServerTls {
-        certificate: read(certificate)?,
-        key: read(key)?,
-        client_ca: args.client_ca.as_deref().map(read).transpose()?,
-    }))
+/// Returns the files that are read again at SIGHUP.
+fn files(args: &ManagerArgs) -> Files {
+    Files {
+        access: args.access.clone(),
+        identity: args.tls_cert.clone().zip(args.tls_key.clone()),
+        client_ca: args.client_ca.clone(),
+    }
 }
 
 fn store(given: &str) -> Result<Box<dyn Store>> {
@@ -346,15 +433,29 @@ fn peer_tls(args: &ManagerArgs, has_token: bool) -> Result<Tls> {
     })
 }
 
-/// Returns the other managers with clients of theirs.
-fn peers(args: &ManagerArgs, own: &str, all: &[ManagerEntry]) -> Result<Vec<(String, Client)>> {
+/// Returns the ways to the other managers.
+fn ways(
+    args: &ManagerArgs,
+    keeper: &Keeper,
+    own: &str,
+    all: &[ManagerEntry],
+) -> Result<Vec<(String, Arc<dyn Way>)>> {
     let token = args.peer_token_file.as_deref().map(read_word).transpose()?;
     let tls = peer_tls(args, token.is_some())?;
     let others = all.iter().filter(|manager| manager.name != own);
     others
         .map(|manager| {
-            let client = Client::new(&manager.url, token.clone(), &tls)?;
-            Ok((manager.name.clone(), client))
+            let way: Arc<dyn Way> = match keeper {
+                Keeper::Own(_) => {
+                    let client = Client::within(&manager.url, token.clone(), &tls, WITHIN)?;
+                    Arc::new(Fixed(Arc::new(client)))
+                }
+                Keeper::Etcd(etcd) => Arc::new(Elected::new(
+                    (Arc::clone(etcd), manager.name.clone()),
+                    (token.clone(), tls.clone()),
+                )),
+            };
+            Ok((manager.name.clone(), way))
         })
         .collect()
 }
@@ -369,10 +470,11 @@ fn budgets(file: &TopologyFile) -> String {
         // Writing to a String cannot fail.
         let _ = write!(
             out,
-            "{}: {} bytes for streams in each period of {}",
+            "{}: {} bytes for streams in each period of {}; nrt costs them {} bytes",
             link.name,
             link.budget_bytes,
-            time(spec.period_ns)
+            time(spec.period_ns),
+            spec.nrt_cost_bytes()
         );
         if let Some(manager) = &spec.manager {
             let _ = write!(out, "; manager {manager}");

@@ -21,6 +21,7 @@ use super::serve::{read, read_word};
 use crate::answer::View;
 use crate::api::{RefusedView, ReserveBody};
 use crate::client::{Client, ClientError, Reserved, Tls};
+use crate::quota;
 
 /// Variable with the token, which no list of processes shows.
 const TOKEN: &str = "PSPACER_TOKEN";
@@ -132,6 +133,10 @@ pub struct ReserveArgs {
     /// Id of the request: the same id again has the same answer [default: a random one]
     #[arg(long, value_name = "ID", help_heading = STREAM)]
     pub id: Option<String>,
+    /// Take the place of your reservation of this id, which may have another stream or route. Where it
+    /// does not fit it stays as it is, unless another manager refuses it
+    #[arg(long, help_heading = STREAM, requires = "id")]
+    pub replace: bool,
     /// One JSON object on standard output, nothing else there
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
@@ -172,17 +177,7 @@ fn interval(text: &str) -> Result<Interval, String> {
 
 /// Parses a length of time in seconds, minutes or hours, ns.
 fn lease(text: &str) -> Result<u64, String> {
-    let long = [("m", 60_u64), ("h", 3600)]
-        .into_iter()
-        .find_map(|(unit, seconds)| {
-            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-            number
-                .checked_mul(seconds)?
-                .checked_mul(units::time::NS_PER_S)
-        });
-    let known = long.or_else(|| units::parse::time_ns(text));
-    let known = known.filter(|ns| *ns > 0);
-    known.ok_or_else(|| "expected a time above 0, such as 30s, 10m or 2h".to_owned())
+    quota::lease_ns(text).ok_or_else(|| format!("expected {}", quota::LEASE))
 }
 
 impl Credentials {
@@ -261,6 +256,7 @@ pub fn reserve(args: &ReserveArgs) -> Result<Outcome> {
         id,
         lease_ns: args.lease,
         stream,
+        replace: args.replace,
     };
     let mut tries = 1;
     let answer = loop {
@@ -298,7 +294,7 @@ fn failed(error: ClientError) -> Result<Outcome> {
 fn granted(view: &View) -> String {
     let mut text = format!("granted {}: at most {}", view.id, time(view.bound_ns));
     for listener in &view.listeners {
-        let delay = time(listener.accumulated_latency);
+        let delay = time(listener.bound_ns);
         text += &format!(
             "\n  {} within {delay}: {}",
             listener.name,
@@ -422,8 +418,9 @@ pub fn release(args: &ReleaseArgs) -> Result<Outcome> {
     // Names alone: anything else would be another path.
     if !admission::is_name(&args.id) {
         return Err(anyhow!(Usage(format!(
-            "`ID` is \"{}\", expected 1 to 64 letters, digits, \".\", \"_\" and \"-\"",
-            args.id
+            "`ID` is \"{}\", expected {}",
+            args.id,
+            admission::NAME
         ))));
     }
     match client.release(&args.id) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! etcd's JSON gateway: reads, transactions and leases. It knows nothing of reservations.
+//! etcd's JSON gateway: reads, transactions, leases, and room. It knows nothing of reservations.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,12 +15,14 @@ use crate::client::{ClientError, Tls, http_agent};
 /// Longest time for one request to one member.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest answer, bytes.
-const MOST_ANSWER_BYTES: u64 = 256 << 20;
+const MOST_ANSWER_BYTES: u64 = 64 << 20;
 /// gRPC's numbers of errors.
 const DEADLINE_EXCEEDED: i64 = 4;
 const NOT_FOUND: i64 = 5;
 const RESOURCE_EXHAUSTED: i64 = 8;
 const UNAVAILABLE: i64 = 14;
+/// etcd's number of the alarm that its database is full.
+const NO_SPACE: i64 = 1;
 
 /// Why etcd did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -31,65 +33,27 @@ pub enum EtcdError {
     /// The lease has ended.
     #[error("the lease has ended")]
     NoLease,
+    /// Its database is full.
+    #[error("etcd's database is full: {0}")]
+    Full(String),
     /// It refuses, or its answer is none of etcd's.
     #[error("etcd: {0}")]
     Refused(String),
 }
 
-/// A key with its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// The key.
-    pub key: String,
-    /// Its value.
-    pub value: Vec<u8>,
-    /// Revision of its last change.
-    pub revision: i64,
-    /// The lease that it hangs on; 0: none.
-    pub lease: i64,
-}
-
-/// What is read of the keys at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
-    /// The moment.
-    pub revision: i64,
-    /// The leader's term.
-    pub term: u64,
-    /// What was found, for each of the keys that were asked for.
-    pub found: Vec<Vec<Pair>>,
-}
-
-/// Keys to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Keys {
-    /// This one.
-    One(String),
-    /// All that begin like this.
-    Prefix(String),
-}
-
 /// What has to be true for a transaction to change anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// A key has a value.
-    ValueIs(String, String),
     /// There is no such key.
     Absent(String),
-    /// There is such a key.
-    Present(String),
-    /// No key begins like this.
-    NoneLike(String),
-    /// A key was last changed at this revision.
-    LastChanged(String, i64),
-    /// No key that begins like this has come or changed after this revision; some may have gone.
-    NoneNewer(String, i64),
+    /// A key was made at this revision.
+    MadeAt(String, i64),
 }
 
 /// A change of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// A value, which goes with a lease.
+    /// A value, which goes with a lease; 0: with none.
     Put {
         /// The key.
         key: String,
@@ -98,23 +62,19 @@ pub enum Write {
         /// Number of the lease.
         lease: i64,
     },
-    /// A value; the lease stays as it is.
-    Change(String, Vec<u8>),
-    /// A value without a lease.
-    Keep(String, Vec<u8>),
     /// No value.
     Delete(String),
 }
 
-/// A lease as etcd tells of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaseLeft {
-    /// At least so long it goes on, s.
-    pub left_s: u64,
-    /// Its length, s.
-    pub granted_s: u64,
-    /// Term of the member that said so.
-    pub term: u64,
+/// Keys with their values, a page of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The moment at which they were read.
+    pub revision: i64,
+    /// The pairs, by key.
+    pub pairs: Vec<(String, Vec<u8>)>,
+    /// Whether there are more.
+    pub has_more: bool,
 }
 
 /// The members of an etcd. Whoever answered last is asked first.
@@ -139,8 +99,6 @@ fn number<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
 struct Header {
     #[serde(deserialize_with = "number")]
     revision: i64,
-    #[serde(deserialize_with = "number")]
-    raft_term: i64,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -148,22 +106,14 @@ struct Header {
 struct KeyValue {
     key: String,
     value: String,
-    #[serde(deserialize_with = "number")]
-    mod_revision: i64,
-    #[serde(deserialize_with = "number")]
-    lease: i64,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ranged {
+struct RangeAnswer {
+    header: Header,
     kvs: Vec<KeyValue>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Step {
-    response_range: Ranged,
+    more: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -171,19 +121,15 @@ struct Step {
 struct TxnAnswer {
     header: Header,
     succeeded: bool,
-    responses: Vec<Step>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct LeaseAnswer {
-    header: Header,
     #[serde(rename = "ID", deserialize_with = "number")]
     id: i64,
     #[serde(rename = "TTL", deserialize_with = "number")]
     left_s: i64,
-    #[serde(rename = "grantedTTL", deserialize_with = "number")]
-    granted_s: i64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -215,75 +161,39 @@ fn behind(prefix: &str) -> Vec<u8> {
 
 impl Condition {
     fn json(&self) -> Value {
+        let made = |key: &str, revision: i64| {
+            json!({
+                "key": encoded(key), "target": "CREATE", "result": "EQUAL",
+                "create_revision": revision.to_string(),
+            })
+        };
         match self {
-            Self::ValueIs(key, value) => json!({
-                "key": encoded(key), "target": "VALUE", "result": "EQUAL", "value": encoded(value),
-            }),
-            Self::Absent(key) => json!({
-                "key": encoded(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0",
-            }),
-            Self::Present(key) => json!({
-                "key": encoded(key), "target": "CREATE", "result": "GREATER",
-                "create_revision": "0",
-            }),
-            Self::NoneLike(prefix) => json!({
-                "key": encoded(prefix), "range_end": encoded(behind(prefix)),
-                "target": "CREATE", "result": "EQUAL", "create_revision": "0",
-            }),
-            Self::LastChanged(key, revision) => json!({
-                "key": encoded(key), "target": "MOD", "result": "EQUAL",
-                "mod_revision": revision.to_string(),
-            }),
-            Self::NoneNewer(prefix, revision) => json!({
-                "key": encoded(prefix), "range_end": encoded(behind(prefix)),
-                "target": "MOD", "result": "LESS",
-                "mod_revision": revision.saturating_add(1).to_string(),
-            }),
+            Self::Absent(key) => made(key, 0),
+            Self::MadeAt(key, revision) => made(key, *revision),
         }
     }
 }
 
 impl Write {
     fn json(&self) -> Value {
-        let put = |key: &str, value: &[u8], lease: Value| {
-            let mut put = json!({"key": encoded(key), "value": encoded(value)});
-            if let (Some(put), Value::Object(lease)) = (put.as_object_mut(), lease) {
-                put.extend(lease);
-            }
-            json!({ "request_put": put })
-        };
         match self {
-            Self::Put { key, value, lease } => put(key, value, json!({"lease": lease.to_string()})),
-            Self::Change(key, value) => put(key, value, json!({"ignore_lease": true})),
-            Self::Keep(key, value) => put(key, value, Value::Null),
+            Self::Put { key, value, lease } => json!({"request_put": {
+                "key": encoded(key), "value": encoded(value), "lease": lease.to_string(),
+            }}),
             Self::Delete(key) => json!({"request_delete_range": {"key": encoded(key)}}),
         }
     }
 }
 
-impl Keys {
-    fn json(&self) -> Value {
-        let range = match self {
-            Self::One(key) => json!({"key": encoded(key)}),
-            Self::Prefix(prefix) => {
-                json!({"key": encoded(prefix), "range_end": encoded(behind(prefix))})
-            }
-        };
-        json!({ "request_range": range })
-    }
-}
-
-fn pair(of: KeyValue) -> Result<Pair, EtcdError> {
+fn pair(of: &KeyValue) -> Result<(String, Vec<u8>), EtcdError> {
     let wrong = |what: &str| EtcdError::Refused(format!("{what} in its answer is not valid"));
-    let key = BASE64_STANDARD.decode(of.key).map_err(|_| wrong("a key"))?;
-    Ok(Pair {
-        key: String::from_utf8(key).map_err(|_| wrong("a key"))?,
-        value: BASE64_STANDARD
-            .decode(of.value)
-            .map_err(|_| wrong("a value"))?,
-        revision: of.mod_revision,
-        lease: of.lease,
-    })
+    let key = BASE64_STANDARD.decode(&of.key).ok();
+    let key = key.and_then(|key| String::from_utf8(key).ok());
+    let value = BASE64_STANDARD.decode(&of.value);
+    Ok((
+        key.ok_or_else(|| wrong("a key"))?,
+        value.map_err(|_| wrong("a value"))?,
+    ))
 }
 
 impl Gateway {
@@ -332,62 +242,57 @@ impl Gateway {
             let read = serde_json::from_slice(&bytes);
             // A stream may begin with an error although its status is good, while there is no leader.
             return read.map_err(|error| match refusal(&bytes) {
-                Some(found) => self.refused(url, found),
+                Some(found) => refused(url, found),
                 None => EtcdError::Refused(format!("{url}: this is no answer of etcd's: {error}")),
             });
         }
         Err(match refusal(&bytes) {
-            Some(found) => self.refused(url, found),
+            Some(found) => refused(url, found),
             None => EtcdError::Refused(format!(
                 "{url}: it answered with status {status}, expected etcd's /v3"
             )),
         })
     }
 
-    fn refused(&self, url: &str, refusal: Refusal) -> EtcdError {
-        let Refusal { code, message } = refusal;
-        match code {
-            NOT_FOUND if message.contains("lease") => EtcdError::NoLease,
-            DEADLINE_EXCEEDED | RESOURCE_EXHAUSTED | UNAVAILABLE => {
-                EtcdError::Away(format!("{url}: {message}"))
-            }
-            _ => EtcdError::Refused(format!("{url}: {message}")),
-        }
-    }
-
-    /// Reads keys, all at the same moment, and as a majority of the members knows them.
+    /// Reads keys that begin with a prefix, from the one behind `after` on, as a majority of the
+    /// members knows them; at a revision, if it is not 0.
     ///
     /// # Errors
     /// If etcd does not answer, or refuses.
-    pub fn read(&self, keys: &[Keys]) -> Result<Snapshot, EtcdError> {
-        let ranges: Vec<_> = keys.iter().map(Keys::json).collect();
-        let answer: TxnAnswer = self.ask("kv/txn", &json!({ "success": ranges }))?;
-        let steps = answer.responses.into_iter().map(|of| of.response_range.kvs);
-        let found: Result<Vec<Vec<_>>, _> = steps
-            .map(|kvs| kvs.into_iter().map(pair).collect())
-            .collect();
-        let found = found?;
-        if found.len() != keys.len() {
-            let problem = "its answer has not what was asked for";
-            return Err(EtcdError::Refused(problem.to_owned()));
-        }
-        Ok(Snapshot {
+    pub fn read(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        (limit, revision): (u64, i64),
+    ) -> Result<Page, EtcdError> {
+        // A zero byte behind a key makes the next one.
+        let first = after.map_or_else(|| prefix.to_owned(), |after| format!("{after}\0"));
+        let answer: RangeAnswer = self.ask(
+            "kv/range",
+            &json!({
+                "key": encoded(first), "range_end": encoded(behind(prefix)),
+                "limit": limit.to_string(), "revision": revision.to_string(),
+            }),
+        )?;
+        Ok(Page {
             revision: answer.header.revision,
-            term: answer.header.raft_term.unsigned_abs(),
-            found,
+            pairs: answer.kvs.iter().map(pair).collect::<Result<_, _>>()?,
+            has_more: answer.more,
         })
     }
 
-    /// Writes all, if all conditions hold, or nothing; returns whether it wrote. It may have been
-    /// carried out twice, so what it writes has to make a condition false.
+    /// Writes all, if the condition holds, or nothing; returns the revision if it wrote. It may have
+    /// been carried out twice.
     ///
     /// # Errors
     /// If etcd does not answer, or refuses: then it may have been written.
-    pub fn transact(&self, when: &[Condition], then: &[Write]) -> Result<bool, EtcdError> {
-        let when: Vec<_> = when.iter().map(Condition::json).collect();
+    pub fn transact(&self, when: &Condition, then: &[Write]) -> Result<Option<i64>, EtcdError> {
         let then: Vec<_> = then.iter().map(Write::json).collect();
-        let answer: TxnAnswer = self.ask("kv/txn", &json!({"compare": when, "success": then}))?;
-        Ok(answer.succeeded)
+        let answer: TxnAnswer = self.ask(
+            "kv/txn",
+            &json!({"compare": [when.json()], "success": then}),
+        )?;
+        Ok(answer.succeeded.then_some(answer.header.revision))
     }
 
     /// Begins a lease; returns its number, and its length in seconds, which may be longer.
@@ -403,30 +308,19 @@ impl Gateway {
         }
     }
 
-    /// Begins a lease anew, with the length that it has. A leader that has been voted out and does
-    /// not know it may answer: see [`LeaseLeft::term`].
+    /// Begins a lease anew, with the length that it has, which it returns, s. A leader of etcd's that
+    /// has been voted out and does not know it may answer (etcd-io/etcd#15247).
     ///
     /// # Errors
     /// If the lease has ended, or etcd does not answer.
-    pub fn keep_alive(&self, lease: i64) -> Result<LeaseLeft, EtcdError> {
+    pub fn keep_alive(&self, lease: i64) -> Result<u64, EtcdError> {
         let body = json!({"ID": lease.to_string()});
         let Streamed { result } = self.ask("lease/keepalive", &body)?;
         // Of one that has ended it says that nothing is left.
         match result.left_s {
             0 => Err(EtcdError::NoLease),
-            length_s => left(&result, length_s),
+            length_s => Ok(length_s.unsigned_abs()),
         }
-    }
-
-    /// Returns what is left of a lease. A leader that has been voted out and does not know it may
-    /// answer: see [`LeaseLeft::term`].
-    ///
-    /// # Errors
-    /// If the lease has ended, or etcd does not answer.
-    pub fn left(&self, lease: i64) -> Result<LeaseLeft, EtcdError> {
-        let body = json!({"ID": lease.to_string()});
-        let answer: LeaseAnswer = self.ask("lease/timetolive", &body)?;
-        left(&answer, answer.granted_s)
     }
 
     /// Ends a lease, and all keys that hang on it.
@@ -437,16 +331,46 @@ impl Gateway {
         let body = json!({"ID": lease.to_string()});
         self.ask::<Value>("lease/revoke", &body).map(|_| ())
     }
+
+    /// Lets etcd forget what was before a revision. Without that its database grows with each change.
+    ///
+    /// # Errors
+    /// If etcd does not answer, or refuses.
+    pub fn compact(&self, revision: i64) -> Result<(), EtcdError> {
+        let body = json!({"revision": revision.to_string()});
+        self.ask::<Value>("kv/compaction", &body).map(|_| ())
+    }
+
+    /// Makes room in a database that is full: each member gives back what was compacted, and the
+    /// alarm ends. It comes back if there is no room still.
+    ///
+    /// # Errors
+    /// If no member answers.
+    pub fn make_room(&self) -> Result<(), EtcdError> {
+        for url in &self.urls {
+            // One that is away makes room when it is asked the next time.
+            let _: Result<Value, _> = self.ask_one(url, "maintenance/defragment", &json!({}));
+        }
+        let all = json!({"action": "GET", "memberID": "0", "alarm": NO_SPACE});
+        let found: Value = self.ask("maintenance/alarm", &all)?;
+        let alarms = found.get("alarms").and_then(Value::as_array);
+        for alarm in alarms.into_iter().flatten() {
+            let member = alarm.get("memberID").cloned().unwrap_or(json!("0"));
+            let end = json!({"action": "DEACTIVATE", "memberID": member, "alarm": NO_SPACE});
+            self.ask::<Value>("maintenance/alarm", &end)?;
+        }
+        Ok(())
+    }
 }
 
-fn left(answer: &LeaseAnswer, granted_s: i64) -> Result<LeaseLeft, EtcdError> {
-    match u64::try_from(answer.left_s) {
-        Ok(left_s) => Ok(LeaseLeft {
-            left_s,
-            granted_s: granted_s.unsigned_abs(),
-            term: answer.header.raft_term.unsigned_abs(),
-        }),
-        Err(_) => Err(EtcdError::NoLease),
+fn refused(url: &str, refusal: Refusal) -> EtcdError {
+    let Refusal { code, message } = refusal;
+    let said = format!("{url}: {message}");
+    match code {
+        NOT_FOUND if message.contains("lease") => EtcdError::NoLease,
+        RESOURCE_EXHAUSTED if message.contains("space") => EtcdError::Full(said),
+        DEADLINE_EXCEEDED | RESOURCE_EXHAUSTED | UNAVAILABLE => EtcdError::Away(said),
+        _ => EtcdError::Refused(said),
     }
 }
 

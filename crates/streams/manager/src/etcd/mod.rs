@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several managers that decide over the same segments, with their reservations in etcd: each
-//! command is a transaction, and each reservation hangs on a lease of etcd's
-//! (`docs/decisions/reservations.md`, "etcd").
+//! Managers of one name that stand by for each other: etcd elects the one that decides, and keeps its
+//! records.
 
 pub mod gateway;
-mod leases;
-mod look;
-mod records;
-pub mod run;
-pub mod shared;
+pub mod seat;
+pub mod store;

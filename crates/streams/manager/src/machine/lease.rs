@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The life of a reservation: its lease, its end, and where it is in force.
 
+use std::sync::Arc;
+
 use super::{MOST_PENDING, Manager};
 use crate::answer::{Answer, Caller, Failure, View};
 use crate::pending::{Operation, Pending};
-use crate::record::{Measured, Reservation, ReservationState, part_name};
+use crate::record::{Attempt, Measured, Reservation, ReservationState, part_name};
 use crate::update;
+
+fn short(id: &str) -> String {
+    id.chars().take(64).collect()
+}
 
 impl Manager {
     /// Ends a reservation everywhere.
@@ -19,13 +25,13 @@ impl Manager {
             state: ReservationState::Ended,
             expires_ns: self.now_ns.saturating_add(self.limits.tombstone_ns),
             in_force_by_ns: None,
-            ..reservation.clone()
+            ..Reservation::clone(reservation)
         };
         self.store(id, ended);
         let name = part_name(&self.name, id);
         if hops.iter().any(|hop| hop.manager == self.name) {
             self.parts
-                .release(self.now_ns, &name, attempt, &mut self.effects.changes);
+                .release(self.now_ns, &name, attempt, &mut self.effects.updates);
         }
         if let Some(pending) = self.pending.remove(id) {
             self.waiting
@@ -45,20 +51,38 @@ impl Manager {
     }
 
     /// Returns a reservation that is in use and that the caller may change.
-    pub(super) fn granted(&self, id: &str, caller: &Caller) -> Result<&Reservation, Failure> {
-        let id = || id.chars().take(64).collect::<String>();
-        let found = self
-            .reservations
-            .get(&id())
-            .ok_or_else(|| Failure::Unknown(id()))?;
-        if found.owner != caller.name && !caller.is_operator {
-            return Err(Failure::Forbidden(id()));
-        }
+    pub(super) fn granted(&self, id: &str, caller: &Caller) -> Result<&Arc<Reservation>, Failure> {
+        self.in_use(id, |of| {
+            let is_theirs = of.owner == caller.name || caller.is_operator;
+            is_theirs
+                .then_some(())
+                .ok_or_else(|| Failure::Forbidden(short(id)))
+        })
+    }
+
+    /// Returns a reservation that is in use and that a node may speak of.
+    pub(super) fn granted_at(
+        &self,
+        id: &str,
+        caller: &Caller,
+        node: &str,
+    ) -> Result<&Arc<Reservation>, Failure> {
+        self.in_use(id, |_| caller.may_report(node))
+    }
+
+    fn in_use(
+        &self,
+        id: &str,
+        may: impl FnOnce(&Reservation) -> Result<(), Failure>,
+    ) -> Result<&Arc<Reservation>, Failure> {
+        let found = self.reservations.get(id);
+        let found = found.ok_or_else(|| Failure::Unknown(short(id)))?;
+        may(found)?;
         match found.state {
             ReservationState::Granted => Ok(found),
             // It is negotiated anew: whoever asks again in a moment has an answer.
-            ReservationState::Ended if self.is_reserving(&id()) => Err(Failure::Busy),
-            ReservationState::Ended => Err(Failure::Ended(id())),
+            ReservationState::Ended if self.is_reserving(id) => Err(Failure::Busy),
+            ReservationState::Ended => Err(Failure::Ended(short(id))),
         }
     }
 
@@ -77,7 +101,8 @@ impl Manager {
         let lease_ns = lease_ns.unwrap_or(reservation.lease_ns);
         let attempt = reservation.attempt;
         let hops = self.hops(&reservation.grant.links);
-        if let Err(failure) = self.limits.check_lease(lease_ns) {
+        let of_caller = caller.quota.check_lease(lease_ns);
+        if let Err(failure) = self.limits.check_lease(lease_ns).and(of_caller) {
             return Some(Answer::Failed(failure));
         }
         if let Some(pending) = self.pending.get_mut(id) {
@@ -91,9 +116,9 @@ impl Manager {
             return Some(Answer::Failed(Failure::Busy));
         }
         let others = hops.into_iter().map(|hop| hop.manager);
-        let round = self.next_attempt;
-        self.next_attempt += 1;
-        let pending = Pending {
+        let round = self.next_count;
+        self.next_count += 1;
+        let mut pending = Pending {
             operation: Operation::Refresh {
                 lease_ns,
                 round,
@@ -103,11 +128,12 @@ impl Manager {
             waits_for: others.filter(|of| *of != self.name).collect(),
             tickets: vec![ticket],
             deadline_ns: self.now_ns.saturating_add(self.limits.deadline_ns),
-            retry_at_ns: self.now_ns.saturating_add(self.limits.retry_ns),
+            retry_at_ns: 0,
+            tries: 0,
         };
-        self.effects
-            .messages
-            .extend(pending.messages(id, self.digest, self.limits.hold_ns));
+        pending.note_asked(self.now_ns, self.limits.retry_ns);
+        let messages = pending.messages(id, self.limits.hold_ns);
+        self.effects.messages.extend(messages);
         self.pending.insert(id.to_owned(), pending);
         self.finish_if_refreshed(id);
         None
@@ -127,28 +153,28 @@ impl Manager {
         if !pending.waits_for.is_empty() {
             return;
         }
-        let Some(reservation) = self.reservations.get(id).cloned() else {
+        let Some(reservation) = self.reservations.get(id).map(Arc::clone) else {
             return;
         };
         let hops = self.hops(&reservation.grant.links);
         let has_own = hops.iter().any(|hop| hop.manager == self.name);
         let name = part_name(&self.name, id);
-        let (now_ns, changes) = (self.now_ns, &mut self.effects.changes);
+        let lease = (lease_ns, self.now_ns.saturating_add(lease_ns));
+        let updates = &mut self.effects.updates;
         if has_own
             && !self
                 .parts
-                .refresh(now_ns, &name, reservation.attempt, lease_ns, changes)
+                .refresh(&name, reservation.attempt, lease, updates)
         {
             return self.lose(id, self.name.clone());
         }
-        self.unconfirmed.remove(id);
         let expires_ns = reservation
             .expires_ns
             .max(since_ns.saturating_add(lease_ns));
         let reservation = Reservation {
             lease_ns,
             expires_ns,
-            ..reservation
+            ..Reservation::clone(&reservation)
         };
         self.grant(id, reservation);
     }
@@ -194,8 +220,8 @@ impl Manager {
         node: String,
         is_in_force: bool,
     ) -> Answer {
-        let mut reservation = match self.granted(id, caller) {
-            Ok(reservation) => reservation.clone(),
+        let mut reservation = match self.granted_at(id, caller, &node) {
+            Ok(reservation) => Reservation::clone(reservation),
             Err(failure) => return Answer::Failed(failure),
         };
         let is_changed = match update::report(&mut reservation, node, is_in_force) {
@@ -222,7 +248,7 @@ impl Manager {
         measured: Measured,
     ) -> Answer {
         let mut reservation = match self.granted(id, caller) {
-            Ok(reservation) => reservation.clone(),
+            Ok(reservation) => Reservation::clone(reservation),
             Err(failure) => return Answer::Failed(failure),
         };
         let is_changed = match update::measure(&mut reservation, listener, measured) {
@@ -242,8 +268,8 @@ impl Manager {
             return;
         };
         if pending.deadline_ns > self.now_ns {
-            pending.retry_at_ns = self.now_ns.saturating_add(self.limits.retry_ns);
-            let messages = pending.messages(id, self.digest, self.limits.hold_ns);
+            pending.note_asked(self.now_ns, self.limits.retry_ns);
+            let messages = pending.messages(id, self.limits.hold_ns);
             self.effects.messages.extend(messages);
             return;
         }
@@ -258,6 +284,24 @@ impl Manager {
                     self.effects.answers.push((ticket, answer.clone()));
                 }
             }
+        }
+    }
+
+    /// Asks those who have not freed a try once more. After the deadline they are told what this
+    /// manager has there, as soon as they answer.
+    pub(super) fn release_once_more(&mut self, of: (String, Attempt)) {
+        let Some(pending) = self.releases.get_mut(&of) else {
+            return;
+        };
+        if pending.deadline_ns > self.now_ns {
+            pending.note_asked(self.now_ns, self.limits.retry_ns);
+            let messages = pending.messages(&of.0, self.limits.hold_ns);
+            self.effects.messages.extend(messages);
+            return;
+        }
+        let pending = self.releases.remove(&of);
+        for manager in pending.map(|p| p.waits_for).unwrap_or_default() {
+            self.claim_at(&manager);
         }
     }
 }

@@ -5,6 +5,8 @@
 //! Whoever runs it stores the changes before it sends answers or messages. After a crash it is made
 //! anew from the store; what was not stored was not said to anybody.
 
+mod claims;
+mod drain;
 mod lease;
 mod receive;
 mod reroute;
@@ -17,26 +19,34 @@ use admission::{Refusal, Topology};
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use crate::answer::{Answer, Command, Failure, View};
-use crate::digest::digest;
-use crate::message::Message;
+use crate::digest::segment_digests;
+use crate::message::{Message, Reply};
 use crate::parts::Parts;
 use crate::pending::Pending;
-use crate::record::{Change, Meta, Record, Reservation, ReservationState};
+use crate::record::{
+    Attempt, Clock, META, Meta, PartState, Record, Reservation, ReservationState, Update, part_name,
+};
+use claims::Peer;
 
 /// Most requests that wait for other managers at a time.
 const MOST_PENDING: usize = 1024;
+/// The clock is noted beside other changes if it was not for so long, ns.
+const CLOCK_NS: u64 = NS_PER_S;
 
 /// Times of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Longest time from a request to its answer, ns.
     pub deadline_ns: u64,
-    /// Time until a message without an answer is sent once more, ns.
+    /// Time until a message without an answer is sent once more, ns; it doubles each time.
     pub retry_ns: u64,
     /// Longest time for which bytes are held without a commitment, ns: beyond the deadline.
     pub hold_ns: u64,
     /// Time for which an ended reservation is remembered, ns: longer than a message takes.
     pub tombstone_ns: u64,
+    /// Longest time without a note of the clock in the store, ns. After a boot, leases end late by
+    /// no more than this and the time that the manager was away.
+    pub heartbeat_ns: u64,
     /// Shortest lease, ns.
     pub least_lease_ns: u64,
     /// Longest lease, ns.
@@ -53,6 +63,7 @@ impl Default for Limits {
             retry_ns: 200 * NS_PER_MS,
             hold_ns: 10 * NS_PER_S,
             tombstone_ns: 120 * NS_PER_S,
+            heartbeat_ns: 10 * NS_PER_S,
             least_lease_ns: NS_PER_S,
             most_lease_ns: 24 * 3600 * NS_PER_S,
             in_force_ns: None,
@@ -82,10 +93,12 @@ impl Limits {
 /// What a step of a manager brings about, in this order: changes are stored, then the rest is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// Changes of the store.
-    pub changes: Vec<Change>,
+    /// Changes of the records.
+    pub updates: Vec<Update>,
     /// Messages, each with the name of the manager it is for.
     pub messages: Vec<(String, Message)>,
+    /// Replies to envelopes, each with the ticket of its envelope.
+    pub replies: Vec<(u64, Reply)>,
     /// Answers, each with the ticket of its command.
     pub answers: Vec<(u64, Answer)>,
 }
@@ -105,7 +118,10 @@ pub enum RestoreError {
         expected: String,
     },
     /// What is reserved does not fit the topology.
-    #[error("reservation {name} does not fit the topology: {refusal}")]
+    #[error(
+        "reservation {name} does not fit the topology: {refusal}; before the topology is changed, \
+         `pspacer topology --drain` ends what does not fit"
+    )]
     Misfit {
         /// The reservation, with its coordinator.
         name: String,
@@ -114,64 +130,71 @@ pub enum RestoreError {
     },
 }
 
+/// What a manager is told at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Names of the other managers.
+    pub peers: &'a [String],
+    /// A random number.
+    pub epoch: u64,
+    /// Id of the boot whose clock counts.
+    pub boot: &'a str,
+    /// Time of the clock, ns.
+    pub now_ns: u64,
+    /// Somebody says that the store has all that this manager has promised. Without that word it
+    /// grants nothing until all others have claimed what they have here, or the longest lease has
+    /// passed: a store that was lost or is of an earlier time looks like any other.
+    pub is_store_whole: bool,
+}
+
 /// A manager of segments.
 #[derive(Debug)]
 pub struct Manager {
     name: String,
     topology: Arc<Topology>,
-    digest: u64,
+    /// Digests of the segments.
+    digests: Vec<u64>,
     limits: Limits,
     parts: Parts,
-    reservations: BTreeMap<String, Reservation>,
+    reservations: BTreeMap<String, Arc<Reservation>>,
     /// Granted reservations by stream.
     streams: BTreeMap<String, String>,
+    /// Granted reservations by owner.
+    owners: BTreeMap<String, BTreeSet<String>>,
     deadlines: BTreeSet<(u64, String)>,
     pending: BTreeMap<String, Pending>,
+    /// Tries that have ended, and whose bytes others have not freed yet.
+    releases: BTreeMap<(String, Attempt), Pending>,
     /// Tickets of those who wait until a reservation is in force, by reservation.
     waiting: BTreeMap<String, Vec<u64>>,
-    /// Reservations whose lease began anew here, by a boot, and may not have elsewhere.
-    unconfirmed: BTreeSet<String>,
+    peers: BTreeMap<String, Peer>,
+    epoch: u64,
+    next_count: u64,
+    clock: Clock,
+    /// The records' times were of another clock, so what others have may end earlier.
+    is_new_clock: bool,
+    /// When it may grant, whoever has not claimed what he has here.
+    grants_from_ns: u64,
     now_ns: u64,
-    next_attempt: u64,
     effects: Effects,
 }
 
 impl Manager {
     /// Makes a manager from the records of its store, none at first. It decides over the segments
-    /// whose `manager` is its name, or over all that name none. After a boot, whose clock is
-    /// another, every lease begins anew. One that other managers have a part in is refreshed there
-    /// before it is promised again.
+    /// whose `manager` is its name, or over all that name none. Times of another clock go on as
+    /// that clock was last noted: no lease ends early.
     ///
     /// # Errors
     /// If a record cannot be read or does not fit.
     pub fn restore(
-        name: &str,
+        start: &Start<'_>,
         topology: Arc<Topology>,
         limits: Limits,
         records: impl IntoIterator<Item = (String, Vec<u8>)>,
-        (boot, now_ns): (&str, u64),
     ) -> Result<Self, RestoreError> {
-        let own = topology.links().iter().map(|link| {
-            let manager = &topology.segment(link.segment).spec.manager;
-            manager.as_ref().is_none_or(|of| of == name)
-        });
-        let own = own.collect();
-        let mut manager = Self {
-            name: name.to_owned(),
-            digest: digest(&topology),
-            parts: Parts::new(Arc::clone(&topology), own, limits.tombstone_ns),
-            topology,
-            limits,
-            reservations: BTreeMap::new(),
-            streams: BTreeMap::new(),
-            deadlines: BTreeSet::new(),
-            pending: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            unconfirmed: BTreeSet::new(),
-            now_ns,
-            next_attempt: 0,
-            effects: Effects::default(),
-        };
+        let (name, now_ns) = (start.name, start.now_ns);
         let mut parts = Vec::new();
         let mut reservations = Vec::new();
         let mut meta = None;
@@ -188,50 +211,131 @@ impl Manager {
                 expected: name.to_owned(),
             });
         }
-        let is_same_clock = meta.as_ref().is_some_and(|meta| meta.boot == boot);
-        let epoch = meta.map_or(0, |meta| meta.epoch).saturating_add(1);
-        let meta = Meta {
-            name: name.to_owned(),
-            epoch,
-            boot: boot.to_owned(),
+        let used = parts.iter().map(|(_, part)| part.clock);
+        let used = used.chain(reservations.iter().map(|(_, of)| of.clock));
+        let old = meta.map(|meta| meta.clock);
+        let clock = next_clock(old.clone(), (start.boot, now_ns), &used.collect());
+        let own = topology.links().iter().map(|link| {
+            let manager = &topology.segment(link.segment).spec.manager;
+            manager.as_ref().is_none_or(|of| of == name)
+        });
+        let own = own.collect();
+        let others = start.peers.iter().filter(|of| *of != name);
+        let longest_ns = if start.is_store_whole {
+            0
+        } else {
+            limits.most_lease_ns
         };
-        manager.effects.changes.push(meta.put());
-        manager.next_attempt = epoch << 32;
+        let mut manager = Self {
+            name: name.to_owned(),
+            digests: segment_digests(&topology),
+            parts: Parts::new(
+                Arc::clone(&topology),
+                own,
+                limits.tombstone_ns,
+                clock.number,
+            ),
+            topology,
+            limits,
+            reservations: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            pending: BTreeMap::new(),
+            releases: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            peers: others.map(|of| (of.clone(), Peer::new(now_ns))).collect(),
+            epoch: start.epoch,
+            next_count: 0,
+            is_new_clock: old.is_some_and(|old| old.number != clock.number),
+            clock,
+            grants_from_ns: now_ns.saturating_add(longest_ns),
+            now_ns,
+            effects: Effects::default(),
+        };
+        manager.note_clock();
         for (name, mut part) in parts {
-            if !is_same_clock {
-                part.expires_ns = now_ns.saturating_add(part.lease_ns);
-                manager.effects.changes.push(part.put(&name));
-            }
+            part.expires_ns = manager.own_time(part.clock, part.expires_ns, part.lease_ns);
+            part.clock = manager.clock.number;
             let restored = manager.parts.restore(name.clone(), part);
             restored.map_err(|refusal| RestoreError::Misfit { name, refusal })?;
         }
         for (id, mut reservation) in reservations {
-            if !is_same_clock {
-                let left_ns = match reservation.state {
-                    ReservationState::Granted => reservation.lease_ns,
-                    ReservationState::Ended => limits.tombstone_ns,
-                };
-                reservation.expires_ns = now_ns.saturating_add(left_ns);
-                // That deadline was by the clock of the last boot, too.
+            let lease_ns = match reservation.state {
+                ReservationState::Granted => reservation.lease_ns,
+                ReservationState::Ended => limits.tombstone_ns,
+            };
+            let of = reservation.clock;
+            reservation.expires_ns = manager.own_time(of, reservation.expires_ns, lease_ns);
+            if of != manager.clock.number {
+                // That deadline was by the other clock, too.
                 reservation.in_force_by_ns = reservation
                     .in_force_by_ns
                     .and(limits.in_force_ns)
                     .map(|within_ns| now_ns.saturating_add(within_ns));
-                let hops = manager.hops(&reservation.grant.links);
-                if hops.iter().any(|hop| hop.manager != name) {
-                    manager.unconfirmed.insert(id.clone());
-                }
-                manager.effects.changes.push(reservation.put(&id));
             }
+            reservation.clock = manager.clock.number;
             manager.index(&id, &reservation);
-            manager.reservations.insert(id, reservation);
+            manager.reservations.insert(id, Arc::new(reservation));
         }
+        manager.forget_own_tries();
         manager.advance(now_ns);
         Ok(manager)
     }
 
+    /// Returns a time of a clock by this manager's. Of a clock that nobody knows, a lease begins
+    /// anew.
+    fn own_time(&self, clock: u32, at_ns: u64, lease_ns: u64) -> u64 {
+        if clock == self.clock.number {
+            return at_ns;
+        }
+        match self.clock.older.get(&clock) {
+            Some(more_ns) => at_ns.saturating_add_signed(*more_ns),
+            None => self.now_ns.saturating_add(lease_ns),
+        }
+    }
+
+    /// Frees what the last start had held for tries of its own: nobody goes on with them.
+    fn forget_own_tries(&mut self) {
+        let first = part_name(&self.name, "");
+        let own = self.parts.all().range(first.clone()..);
+        let own = own.take_while(|(name, _)| name.starts_with(&first));
+        let held = own.filter(|(_, part)| part.state == PartState::Held);
+        let held: Vec<_> = held
+            .map(|(name, part)| (name.clone(), part.attempt))
+            .collect();
+        for (name, attempt) in held {
+            let (now_ns, updates) = (self.now_ns, &mut self.effects.updates);
+            self.parts.release(now_ns, &name, attempt, updates);
+        }
+    }
+
+    /// Notes the clock in the store.
+    fn note_clock(&mut self) {
+        self.clock.now_ns = self.now_ns;
+        self.effects.updates.push(Update::Meta(Meta {
+            name: self.name.clone(),
+            epoch: self.epoch,
+            clock: self.clock.clone(),
+        }));
+    }
+
+    /// Returns the identity of a new try.
+    fn new_attempt(&mut self) -> Attempt {
+        let count = self.next_count;
+        self.next_count += 1;
+        Attempt {
+            epoch: self.epoch,
+            count,
+        }
+    }
+
     /// Takes what the last steps brought about.
     pub fn take_effects(&mut self) -> Effects {
+        let since_ns = self.now_ns.saturating_sub(self.clock.now_ns);
+        if !self.effects.updates.is_empty() && since_ns >= CLOCK_NS {
+            self.note_clock();
+        }
         std::mem::take(&mut self.effects)
     }
 
@@ -247,6 +351,41 @@ impl Manager {
         &self.topology
     }
 
+    /// Returns the network, shared.
+    #[must_use]
+    pub fn shared_topology(&self) -> Arc<Topology> {
+        Arc::clone(&self.topology)
+    }
+
+    /// Returns whether records are those that this start has written, and no later one.
+    #[must_use]
+    pub fn is_last_of(&self, records: &[(String, Vec<u8>)]) -> bool {
+        let meta = records.iter().find(|(key, _)| key == META);
+        let meta = meta.map(|(key, value)| Record::read(key, value));
+        matches!(meta, Some(Ok(Record::Meta(meta))) if meta.epoch == self.epoch)
+    }
+
+    /// Returns its start.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Returns all that it has, as changes of an empty store. O(n).
+    #[must_use]
+    pub fn records(&self) -> Vec<Update> {
+        let meta = Update::Meta(Meta {
+            name: self.name.clone(),
+            epoch: self.epoch,
+            clock: self.clock.clone(),
+        });
+        let parts = self.parts.all().iter();
+        let parts = parts.map(|(name, of)| Update::Part(name.clone(), Some(Arc::clone(of))));
+        let all = self.reservations.iter();
+        let all = all.map(|(id, of)| Update::Reservation(id.clone(), Some(Arc::clone(of))));
+        [meta].into_iter().chain(parts).chain(all).collect()
+    }
+
     /// Returns the bytes of its own links.
     #[must_use]
     pub fn parts(&self) -> &Parts {
@@ -255,7 +394,7 @@ impl Manager {
 
     /// Returns the reservations that it has granted, and those that ended a while ago.
     #[must_use]
-    pub fn reservations(&self) -> &BTreeMap<String, Reservation> {
+    pub fn reservations(&self) -> &BTreeMap<String, Arc<Reservation>> {
         &self.reservations
     }
 
@@ -265,15 +404,32 @@ impl Manager {
         self.now_ns
     }
 
-    /// Returns when it needs to be woken next. O(pending requests).
+    /// Returns when it needs to be woken next. O(pending requests and peers).
     #[must_use]
     pub fn next_wakeup_ns(&self) -> Option<u64> {
         let first = self.deadlines.first().map(|(at_ns, _)| *at_ns);
-        let pending = self.pending.values().map(Pending::next_wakeup_ns).min();
-        [self.parts.next_deadline_ns(), first, pending]
-            .into_iter()
-            .flatten()
-            .min()
+        let pending = self.pending.values().chain(self.releases.values());
+        let pending = pending.map(Pending::next_wakeup_ns).min();
+        let peers = self.peers.values().filter_map(Peer::next_wakeup_ns).min();
+        let of_clock = self.has_records().then(|| self.next_note_ns());
+        [
+            self.parts.next_deadline_ns(),
+            first,
+            pending,
+            peers,
+            of_clock,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn has_records(&self) -> bool {
+        !self.parts.all().is_empty() || !self.reservations.is_empty()
+    }
+
+    fn next_note_ns(&self) -> u64 {
+        self.clock.now_ns.saturating_add(self.limits.heartbeat_ns)
     }
 
     /// Ends leases and sends messages once more whose time has come. A clock that runs back stands
@@ -281,7 +437,10 @@ impl Manager {
     pub fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         let now_ns = self.now_ns;
-        self.parts.expire(now_ns, &mut self.effects.changes);
+        if self.has_records() && self.next_note_ns() <= now_ns {
+            self.note_clock();
+        }
+        self.parts.expire(now_ns, &mut self.effects.updates);
         while let Some((at_ns, id)) = self.deadlines.first().cloned() {
             if at_ns > now_ns {
                 break;
@@ -297,9 +456,8 @@ impl Manager {
                 }
                 _ => {
                     self.deadlines.pop_first();
-                    self.unconfirmed.remove(&id);
                     self.reservations.remove(&id);
-                    self.effects.changes.push(Reservation::remove(&id));
+                    self.effects.updates.push(Update::Reservation(id, None));
                 }
             }
         }
@@ -309,6 +467,15 @@ impl Manager {
         for id in due {
             self.give_up_or_retry(&id);
         }
+        let due = self
+            .releases
+            .iter()
+            .filter(|(_, p)| p.next_wakeup_ns() <= now_ns);
+        let due: Vec<_> = due.map(|(of, _)| of.clone()).collect();
+        for of in due {
+            self.release_once_more(of);
+        }
+        self.claim_what_is_due();
     }
 
     /// Carries out a command; its answer, now or later, has the ticket.
@@ -320,13 +487,24 @@ impl Manager {
                 caller,
                 request,
                 lease_ns,
-            } => self.reserve(ticket, &id, caller, request, lease_ns),
+                is_replacing,
+            } => self.reserve(ticket, &id, caller, (request, lease_ns), is_replacing),
             Command::Refresh {
                 id,
                 caller,
                 lease_ns,
             } => self.refresh(ticket, &id, &caller, lease_ns),
             Command::Release { id, caller } => Some(self.release(&id, &caller)),
+            Command::FreePart {
+                coordinator,
+                id,
+                caller,
+            } => Some(self.free_part(&coordinator, &id, &caller)),
+            Command::Fit {
+                topology,
+                is_draining,
+                caller,
+            } => Some(self.fit(&topology, is_draining, &caller)),
             Command::Report {
                 id,
                 caller,
@@ -357,6 +535,8 @@ impl Manager {
         if reservation.state == ReservationState::Granted {
             let stream_id = reservation.grant.stream_id.clone();
             self.streams.insert(stream_id, id.to_owned());
+            let of_owner = self.owners.entry(reservation.owner.clone());
+            of_owner.or_default().insert(id.to_owned());
         }
     }
 
@@ -368,9 +548,21 @@ impl Manager {
             if self.streams.get(stream_id).is_some_and(|of| of == id) {
                 self.streams.remove(stream_id);
             }
+            if let Some(own) = self.owners.get_mut(&old.owner) {
+                own.remove(id);
+                if own.is_empty() {
+                    self.owners.remove(&old.owner);
+                }
+            }
         }
+        let reservation = Reservation {
+            clock: self.clock.number,
+            ..reservation
+        };
         self.index(id, &reservation);
-        self.effects.changes.push(reservation.put(id));
+        let reservation = Arc::new(reservation);
+        let update = Update::Reservation(id.to_owned(), Some(Arc::clone(&reservation)));
+        self.effects.updates.push(update);
         self.reservations.insert(id.to_owned(), reservation);
     }
 
@@ -393,5 +585,37 @@ impl Manager {
         for ticket in self.waiting.remove(id).unwrap_or_default() {
             self.effects.answers.push((ticket, answer.clone()));
         }
+    }
+}
+
+/// Returns the clock of a start: the last one if it still runs, else a new one that knows the older
+/// ones which records use.
+fn next_clock(old: Option<Clock>, (boot, now_ns): (&str, u64), used: &BTreeSet<u32>) -> Clock {
+    let boot = boot.to_owned();
+    let Some(mut clock) = old else {
+        return Clock {
+            number: 0,
+            boot,
+            now_ns,
+            older: BTreeMap::new(),
+        };
+    };
+    clock.older.retain(|number, _| used.contains(number));
+    // One that has run back is another.
+    if clock.boot == boot && clock.now_ns <= now_ns {
+        clock.now_ns = now_ns;
+        return clock;
+    }
+    let more_ns = i128::from(now_ns) - i128::from(clock.now_ns);
+    let more_ns = i64::try_from(more_ns).unwrap_or(i64::MAX);
+    for of in clock.older.values_mut() {
+        *of = of.saturating_add(more_ns);
+    }
+    clock.older.insert(clock.number, more_ns);
+    Clock {
+        number: clock.number.wrapping_add(1),
+        boot,
+        now_ns,
+        older: clock.older,
     }
 }

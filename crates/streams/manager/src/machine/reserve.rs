@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use admission::{LinkBytes, Plan, Refusal, StreamRequest, is_name, plan};
 
+use super::receive::unclaimed;
 use super::{MOST_PENDING, Manager};
 use crate::answer::{Answer, Caller, Failure, View};
-use crate::parts::Hold;
+use crate::parts::{Hold, Wanted};
 use crate::pending::{Hop, Operation, Pending};
-use crate::record::{Reservation, ReservationState, part_name};
+use crate::quota::Quota;
+use crate::record::{Attempt, Reservation, ReservationState, part_name};
 
 impl Manager {
     /// Returns the answer, unless other managers are asked first.
@@ -18,22 +20,38 @@ impl Manager {
         ticket: u64,
         id: &str,
         caller: Caller,
-        request: StreamRequest,
-        lease_ns: u64,
+        (request, lease_ns): (StreamRequest, u64),
+        is_replacing: bool,
     ) -> Option<Answer> {
         let failed = |failure| Some(Answer::Failed(failure));
         if !is_name(id) {
             let id = id.chars().take(64).collect();
             return failed(Failure::Id(id));
         }
-        if let Err(failure) = self.limits.check_lease(lease_ns) {
+        let may_send = caller.may_send_from(&request.talker.name);
+        if let Err(failure) = self.limits.check_lease(lease_ns).and(may_send) {
             return failed(failure);
         }
+        match self.pending.get_mut(id) {
+            // The same once more, new or negotiated anew.
+            Some(pending) if pending.is_reserve(&caller.name, &request) => {
+                pending.tickets.push(ticket);
+                return None;
+            }
+            Some(pending) if pending.reserve_owner().is_some() => {
+                return failed(Failure::IdInUse(id.to_owned()));
+            }
+            _ => {}
+        }
         if let Some(old) = self.reservations.get(id) {
-            let is_same = old.owner == caller.name && old.request == request;
+            let is_theirs = old.owner == caller.name;
+            let is_same = is_theirs && old.request == request;
             return match old.state {
+                ReservationState::Granted if is_replacing && is_theirs && !is_same => {
+                    self.replace(ticket, id, &caller, request, lease_ns)
+                }
                 _ if !is_same => failed(Failure::IdInUse(id.to_owned())),
-                ReservationState::Granted if self.unconfirmed.contains(id) => {
+                ReservationState::Granted if !self.is_confirmed(old) => {
                     self.refresh(ticket, id, &caller, None)
                 }
                 ReservationState::Granted if old.in_force_by_ns.is_some() => {
@@ -43,37 +61,20 @@ impl Manager {
                 ReservationState::Granted => {
                     Some(Answer::Granted(Box::new(View::new(id, old, self.now_ns))))
                 }
-                ReservationState::Ended => match self.pending.get_mut(id) {
-                    // It is negotiated anew.
-                    Some(pending) if pending.is_reserve(&caller.name, &request) => {
-                        pending.tickets.push(ticket);
-                        None
-                    }
-                    _ => failed(Failure::Ended(id.to_owned())),
-                },
+                ReservationState::Ended => failed(Failure::Ended(id.to_owned())),
             };
-        }
-        match self.pending.get_mut(id) {
-            Some(pending) if pending.is_reserve(&caller.name, &request) => {
-                pending.tickets.push(ticket);
-                return None;
-            }
-            Some(pending) if !matches!(pending.operation, Operation::Release) => {
-                return failed(Failure::IdInUse(id.to_owned()));
-            }
-            // An aborted try is still being released; the new one has a higher number.
-            Some(_) => drop(self.pending.remove(id)),
-            None => {}
         }
         let plan = match self.plan(&request) {
             Ok(plan) => plan,
             Err(refusal) => return Some(Answer::Refused(refusal)),
         };
+        if let Err(failure) = self.check_quota(id, &caller, lease_ns, &plan.grant.links) {
+            return failed(failure);
+        }
         if self.pending.len() + self.waiting.len() >= MOST_PENDING {
             return failed(Failure::Busy);
         }
-        let attempt = self.next_attempt;
-        self.next_attempt += 1;
+        let attempt = self.new_attempt();
         let pending = Pending {
             operation: Operation::Reserve {
                 owner: caller.name,
@@ -90,10 +91,64 @@ impl Manager {
             tickets: vec![ticket],
             deadline_ns: self.now_ns.saturating_add(self.limits.deadline_ns),
             retry_at_ns: self.now_ns,
+            tries: 0,
         };
         self.pending.insert(id.to_owned(), pending);
         self.proceed(id);
         None
+    }
+
+    /// Checks what a caller would have with another reservation, in the place of that of this id.
+    fn check_quota(
+        &self,
+        id: &str,
+        caller: &Caller,
+        lease_ns: u64,
+        wanted: &[LinkBytes],
+    ) -> Result<(), Failure> {
+        if caller.quota == Quota::default() {
+            return Ok(());
+        }
+        let own = self.owners.get(&caller.name).into_iter().flatten();
+        let own = own.filter(|of| *of != id);
+        let granted = own.filter_map(|of| self.reservations.get(of));
+        let granted = granted.map(|of| of.grant.links.as_slice());
+        let pending = self.pending.iter().filter(|(of, _)| *of != id);
+        let pending = pending.filter_map(|(_, pending)| match &pending.operation {
+            Operation::Reserve { owner, grant, .. } if *owner == caller.name => {
+                Some(grant.links.as_slice())
+            }
+            _ => None,
+        });
+        caller.quota.check(lease_ns, wanted, granted.chain(pending))
+    }
+
+    /// Changes the stream of a reservation.
+    fn replace(
+        &mut self,
+        ticket: u64,
+        id: &str,
+        caller: &Caller,
+        request: StreamRequest,
+        lease_ns: u64,
+    ) -> Option<Answer> {
+        let of_stream = self.streams.get(&request.stream_id);
+        if of_stream.is_some_and(|of| of != id) {
+            let stream_id = request.stream_id;
+            return Some(Answer::Refused(Refusal::StreamIdInUse { stream_id }));
+        }
+        if self.pending.contains_key(id) || self.pending.len() >= MOST_PENDING {
+            return Some(Answer::Failed(Failure::Busy));
+        }
+        let links = match plan(&self.topology, &request) {
+            Ok(plan) => plan.grant.links,
+            Err(refusal) => return Some(Answer::Refused(refusal)),
+        };
+        if let Err(failure) = self.check_quota(id, caller, lease_ns, &links) {
+            return Some(Answer::Failed(failure));
+        }
+        let change = (request.clone(), request, (lease_ns, lease_ns));
+        self.negotiate_anew(ticket, id, &caller.name, change)
     }
 
     /// Plans a stream whose id no other reservation of this manager has.
@@ -125,8 +180,12 @@ impl Manager {
                 None => hops.push(Hop {
                     manager: manager.clone(),
                     links: vec![link.clone()],
+                    segments: 0,
                 }),
             }
+        }
+        for hop in &mut hops {
+            hop.segments = self.digest_of(&hop.links);
         }
         hops
     }
@@ -134,6 +193,9 @@ impl Manager {
     /// Holds the bytes of one hop after the other, then commits.
     pub(super) fn proceed(&mut self, id: &str) {
         loop {
+            let is_unclaimed = self
+                .waits_for_claims()
+                .map(|peer| unclaimed(&self.name, peer));
             let Some(pending) = self.pending.get_mut(id) else {
                 return;
             };
@@ -159,23 +221,30 @@ impl Manager {
                         others.filter(|of| *of != self.name).collect()
                     }
                 };
-                pending.retry_at_ns = self.now_ns.saturating_add(self.limits.retry_ns);
-                let messages = pending.messages(id, self.digest, self.limits.hold_ns);
+                pending.tries = 0;
+                pending.note_asked(self.now_ns, self.limits.retry_ns);
+                let messages = pending.messages(id, self.limits.hold_ns);
                 self.effects.messages.extend(messages);
                 self.finish_if_committed(id);
                 return;
             };
-            let found = self.parts.hold(
-                self.now_ns,
-                &part_name(&self.name, id),
-                (attempt, &request.stream_id),
-                hop.links.clone(),
-                self.limits.hold_ns,
-                &mut self.effects.changes,
-            );
-            match found {
+            if let Some(why) = is_unclaimed {
+                return self.abort(id, Answer::Failed(Failure::Later(why)));
+            }
+            let name = part_name(&self.name, id);
+            let wanted = Wanted {
+                attempt,
+                stream_id: &request.stream_id,
+                frames: &request.talker.data_frame_specification,
+                links: &hop.links,
+            };
+            let (now_ns, hold_ns) = (self.now_ns, self.limits.hold_ns);
+            let updates = &mut self.effects.updates;
+            match self.parts.hold(now_ns, &name, &wanted, hold_ns, updates) {
                 Hold::Held => *held += 1,
                 Hold::Refused(refusal) => return self.abort(id, Answer::Refused(refusal)),
+                // What an earlier start has left here, this one does not know.
+                Hold::Conflict(has) => self.parts.release(now_ns, &name, has, updates),
                 Hold::Stale => {
                     return self.abort(id, Answer::Failed(Failure::Ended(id.to_owned())));
                 }
@@ -214,6 +283,7 @@ impl Manager {
             lease_ns: *renewed_ns,
             // The others' leases began after this.
             expires_ns: since_ns.saturating_add(*lease_ns),
+            clock: self.clock.number,
             in_force_by_ns: self
                 .limits
                 .in_force_ns
@@ -223,12 +293,9 @@ impl Manager {
         };
         let has_own = hops.iter().any(|hop| hop.manager == self.name);
         let name = part_name(&self.name, id);
-        let changes = &mut self.effects.changes;
-        if has_own
-            && !self
-                .parts
-                .commit(self.now_ns, &name, attempt, *lease_ns, changes)
-        {
+        let updates = &mut self.effects.updates;
+        let (now_ns, parts) = (self.now_ns, &mut self.parts);
+        if has_own && !parts.commit(now_ns, &name, attempt, *lease_ns, updates) {
             let lost = Failure::Lost(self.name.clone());
             return self.abort(id, Answer::Failed(lost));
         }
@@ -252,7 +319,7 @@ impl Manager {
             .is_some_and(|p| p.attempt == attempt);
         if has_own {
             self.parts
-                .release(now_ns, &name, attempt, &mut self.effects.changes);
+                .release(now_ns, &name, attempt, &mut self.effects.updates);
         }
         if let Operation::Reserve { hops, held, .. } = pending.operation {
             let asked = hops.into_iter().take(held + 1).map(|hop| hop.manager);
@@ -260,25 +327,29 @@ impl Manager {
         }
     }
 
-    /// Asks other managers to free a try, until they answer or a deadline passes: their leases end
-    /// in any case.
-    pub(super) fn release_at(&mut self, id: &str, attempt: u64, managers: BTreeSet<String>) {
+    /// Asks other managers to free a try, until they answer or a deadline passes. Then they are told
+    /// what this manager has there, and so free it.
+    pub(super) fn release_at(&mut self, id: &str, attempt: Attempt, managers: BTreeSet<String>) {
         let others = managers.into_iter().filter(|of| *of != self.name);
         let waits_for: BTreeSet<_> = others.collect();
-        if waits_for.is_empty() || self.pending.len() >= MOST_PENDING {
+        if waits_for.is_empty() {
             return;
         }
-        let pending = Pending {
+        if self.releases.len() >= MOST_PENDING {
+            return waits_for.iter().for_each(|manager| self.claim_at(manager));
+        }
+        let mut pending = Pending {
             operation: Operation::Release,
             attempt,
             waits_for,
             tickets: Vec::new(),
             deadline_ns: self.now_ns.saturating_add(self.limits.deadline_ns),
-            retry_at_ns: self.now_ns.saturating_add(self.limits.retry_ns),
+            retry_at_ns: 0,
+            tries: 0,
         };
-        self.effects
-            .messages
-            .extend(pending.messages(id, self.digest, self.limits.hold_ns));
-        self.pending.insert(id.to_owned(), pending);
+        pending.note_asked(self.now_ns, self.limits.retry_ns);
+        let messages = pending.messages(id, self.limits.hold_ns);
+        self.effects.messages.extend(messages);
+        self.releases.insert((id.to_owned(), attempt), pending);
     }
 }

@@ -9,9 +9,9 @@ use admission::{LinkId, Topology};
 
 use crate::answer::{Answer, Caller, Command};
 use crate::api::{InForceBody, LeaseBody, ReserveBody, RouteBody, read, render};
-use crate::machine::{Effects, Limits, Manager};
-use crate::message::{Envelope, Message};
-use crate::record::{Measured, Record};
+use crate::machine::{Effects, Limits, Manager, Start};
+use crate::message::{Envelope, Message, Reply};
+use crate::record::{Attempt, Measured, Record};
 
 const NET: &str = r#"
 [[manager]]
@@ -55,23 +55,59 @@ const ROUNDS: usize = 8;
 struct Pair {
     manager: Manager,
     ticket: u64,
-    /// Digest of the topology, as m1 says it.
-    topology: u64,
+    /// Digest of the segments of m2, as m1 says it.
+    segments: u64,
+}
+
+fn start(boot: &str) -> Start<'_> {
+    Start {
+        name: "m1",
+        peers: &[],
+        epoch: 1,
+        boot,
+        now_ns: NOW_NS,
+        is_store_whole: false,
+    }
 }
 
 impl Pair {
     fn new(net: &Arc<Topology>) -> Option<Self> {
-        let (limits, clock) = (Limits::default(), ("boot", NOW_NS));
-        let manager = Manager::restore("m1", Arc::clone(net), limits, [], clock).ok()?;
+        let peers = ["m2".to_owned()];
+        let start = Start {
+            peers: &peers,
+            ..start("boot")
+        };
+        let manager = Manager::restore(&start, Arc::clone(net), Limits::default(), []).ok()?;
         let mut pair = Self {
             manager,
             ticket: 0,
-            topology: 0,
+            segments: 0,
         };
+        // It has nothing of m1's.
+        let claim = Message::Claim {
+            round: 0,
+            // The first one that m1 gives, behind those of its own question.
+            nonce: 2,
+            after: String::new(),
+            until: None,
+            before: Attempt { epoch: 2, count: 0 },
+            claims: Vec::new(),
+        };
+        pair.receive("m2", vec![Message::Hello { round: 0 }, claim]);
         let good = read::<ReserveBody>(GOOD).ok()?;
         let granted = pair.reserve(good);
         let is_granted = matches!(granted.as_slice(), [Answer::Granted(view)] if view.granted);
         is_granted.then_some(pair)
+    }
+
+    fn receive(&mut self, from: &str, messages: Vec<Message>) {
+        let envelope = Envelope {
+            from: from.to_owned(),
+            epoch: 2,
+            within_ns: NOW_NS,
+            messages,
+        };
+        self.manager.receive(NOW_NS, 0, envelope);
     }
 
     /// Carries out a command; returns its answers.
@@ -89,7 +125,11 @@ impl Pair {
             for (to, message) in messages {
                 assert_eq!(to, "m2");
                 if let Some(agreed) = self.agree(message) {
-                    self.manager.receive(NOW_NS, "m2", agreed);
+                    let reply = Reply {
+                        epoch: 2,
+                        messages: vec![agreed],
+                    };
+                    self.manager.replied(NOW_NS, "m2", reply);
                 }
             }
             self.check();
@@ -103,6 +143,7 @@ impl Pair {
             caller: caller(),
             request: body.stream,
             lease_ns: body.lease_ns,
+            is_replacing: body.replace,
         })
     }
 
@@ -111,12 +152,18 @@ impl Pair {
             Message::Hold {
                 id,
                 attempt,
-                topology,
+                segments,
                 ..
             } => {
-                self.topology = topology;
+                self.segments = segments;
                 Message::Held { id, attempt }
             }
+            Message::Hello { round } => Message::Welcome { round, nonce: 7 },
+            Message::Claim { round, .. } => Message::Claimed {
+                round,
+                lost: Vec::new(),
+                is_again: false,
+            },
             Message::Commit { id, attempt, .. } => Message::Committed { id, attempt },
             Message::Refresh {
                 id, attempt, round, ..
@@ -154,10 +201,7 @@ impl Pair {
 }
 
 fn caller() -> Caller {
-    Caller {
-        name: "me".to_owned(),
-        is_operator: true,
-    }
+    Caller::operator("me")
 }
 
 /// Reads bytes as everything that a manager reads, and carries out what can be read.
@@ -182,15 +226,13 @@ pub fn replay(bytes: &[u8]) {
         if Record::read(key, bytes).is_ok() {
             let records = [(key.to_owned(), bytes.to_vec())];
             for boot in ["boot", "another"] {
-                let clock = (boot, NOW_NS);
-                let limits = Limits::default();
-                let manager =
-                    Manager::restore("m1", Arc::clone(&net), limits, records.clone(), clock);
+                let (net, limits) = (Arc::clone(&net), Limits::default());
+                let manager = Manager::restore(&start(boot), net, limits, records.clone());
                 if let Ok(manager) = manager {
                     let pair = Pair {
                         manager,
                         ticket: 0,
-                        topology: 0,
+                        segments: 0,
                     };
                     pair.check();
                 }
@@ -264,28 +306,34 @@ fn carry_out(bytes: &[u8], pair: &mut Pair) {
     }
 }
 
-/// Takes another manager's message, and one that commits what it may hold.
+/// Takes another manager's messages, and those that commit what they may hold.
 fn take(envelope: Envelope, pair: &mut Pair) {
-    let Envelope { from, mut message } = envelope;
-    let mut commit = None;
-    if let Message::Hold {
-        id,
-        attempt,
-        topology,
-        ..
-    } = &mut message
-    {
-        // Nobody guesses a digest.
-        *topology = pair.topology;
-        commit = Some(Message::Commit {
-            id: id.clone(),
-            attempt: *attempt,
-            lease_ns: u64::MAX,
-        });
+    let Envelope {
+        from, mut messages, ..
+    } = envelope;
+    let mut commits = Vec::new();
+    for message in &mut messages {
+        if let Message::Hold {
+            id,
+            attempt,
+            segments,
+            ..
+        } = message
+        {
+            // Nobody guesses a digest.
+            *segments = pair.segments;
+            commits.push(Message::Commit {
+                id: id.clone(),
+                attempt: *attempt,
+                lease_ns: u64::MAX,
+            });
+        }
     }
-    let messages = [Some(message.clone()), commit, Some(message)];
-    for message in messages.into_iter().flatten() {
-        pair.manager.receive(NOW_NS, &from, message);
+    for messages in [messages.clone(), commits, messages] {
+        pair.receive(&from, messages.clone());
+        pair.check();
+        let reply = Reply { epoch: 2, messages };
+        pair.manager.replied(NOW_NS, &from, reply);
         pair.check();
     }
     drop(pair.manager.take_effects());

@@ -10,6 +10,7 @@ pub const S: u64 = 1000 * MS;
 /// Returns a request for a stream of so many frames of 1000 bytes in 10 ms.
 pub fn body(id: &str, frames: u16, lease_ns: u64) -> ReserveBody {
     ReserveBody {
+        replace: false,
         id: id.to_owned(),
         lease_ns,
         stream: StreamRequest {

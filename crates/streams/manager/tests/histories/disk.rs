@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use manager::record::{Change, Part, Record, Reservation};
+use manager::record::{Change, Part, Record, Reservation, Update};
 
 /// The store of a host.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Disk {
     values: BTreeMap<String, Vec<u8>>,
     pub parts: BTreeMap<String, Part>,
@@ -54,8 +54,9 @@ impl Disk {
     }
 
     /// Applies changes; returns what undoes them, in the order of the changes.
-    pub fn apply(&mut self, changes: &[Change]) -> Vec<Change> {
-        changes.iter().map(|change| self.set(change)).collect()
+    pub fn apply(&mut self, updates: &[Update]) -> Vec<Change> {
+        let changes = updates.iter().map(Update::change);
+        changes.map(|change| self.set(&change)).collect()
     }
 
     pub fn undo(&mut self, changes: &[Change]) {

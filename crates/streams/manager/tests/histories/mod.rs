@@ -4,6 +4,9 @@
 //! - no link has more reserved than its budget, in memory and on disk;
 //! - nothing is reserved without a live lease;
 //! - what is granted stays reserved on the whole route as long as its lease is live;
+//! - what coordinators have granted fits the links together, even if those who keep the links have
+//!   lost their stores;
+//! - nobody keeps bytes for a coordinator that does not know of them, once both can talk;
 //! - a request id has one grant;
 //! - in the end, when nobody refreshes, nothing is left.
 
@@ -22,6 +25,7 @@ mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use manager::machine::Manager;
 use manager::record::{PartState, ReservationState, part_name};
 use model::{Counts, Fault, S};
 use world::World;
@@ -34,6 +38,8 @@ const SEED: u64 = 20_070_200;
 const TRACED: &str = "PSPACER_HISTORY";
 /// How long talkers ask and trouble lasts.
 const BUSY_NS: u64 = 25 * S;
+/// After trouble has ended, everybody has claimed what he has in this time.
+const CLAIMED_NS: u64 = 30 * S;
 /// After that every lease, hold and memory of an ended reservation is over.
 const QUIET_NS: u64 = 80 * S;
 
@@ -117,13 +123,76 @@ fn check_grants(world: &World) {
                 if !holder.has_clock() || host.jumps + holder.jumps > 0 {
                     continue;
                 }
+                // What was granted before a store was lost is claimed, or ends; see the sums.
+                let epoch = host.manager.as_ref().map(Manager::epoch);
+                let is_of_now = epoch == Some(reservation.attempt.epoch);
+                if (host.forgot_ns.is_some() && !is_of_now) || holder.forgot_ns.is_some() {
+                    continue;
+                }
                 let part = holder.disk.parts.get(&part_name(&host.name, id));
                 let part = part.unwrap_or_else(|| panic!("{id}: nothing at {name}"));
                 assert_eq!(part.state, PartState::Committed, "{id} at {name}");
                 assert_eq!(part.attempt, reservation.attempt, "{id} at {name}");
+                for link in &part.links {
+                    assert!(reservation.grant.links.contains(link), "{id} at {name}");
+                }
                 let has_ns = part.expires_ns - holder.clock_ns(world.now_ns);
                 assert!(has_ns >= left_ns, "{id} at {name} ends early");
             }
+        }
+    }
+}
+
+/// What all coordinators have granted fits, whatever those who keep the links remember.
+fn check_sums(world: &World) {
+    let mut sums = vec![0; world.topology.links().len()];
+    for host in world.hosts.iter().filter(|host| host.has_clock()) {
+        // Times of a clock that jumped, and grants that came back from a backup, say nothing.
+        if host.jumps > 0 || host.forgot_ns.is_some() {
+            continue;
+        }
+        let clock_ns = host.clock_ns(world.now_ns);
+        for reservation in host.disk.reservations.values() {
+            let is_live = reservation.expires_ns > clock_ns;
+            if reservation.state == ReservationState::Granted && is_live {
+                for link in &reservation.grant.links {
+                    sums[world.topology.link_id(&link.link).unwrap().0] += link.bytes;
+                }
+            }
+        }
+    }
+    for (link, sum) in world.topology.links().iter().zip(sums) {
+        let keeper = world.topology.segment(link.segment).spec.manager.as_ref();
+        let keeper = world.hosts.iter().find(|host| Some(&host.name) == keeper);
+        if keeper.is_some_and(|host| host.jumps > 0 || !host.has_clock()) {
+            continue;
+        }
+        let budget_bytes = link.budget_bytes;
+        assert!(
+            sum <= budget_bytes,
+            "{}: {sum} of {budget_bytes} are granted",
+            link.name
+        );
+    }
+}
+
+/// Nobody keeps bytes for a coordinator that does not know of them.
+fn check_orphans(world: &World) {
+    for host in &world.hosts {
+        for (name, part) in &host.disk.parts {
+            let (coordinator, id) = name.split_once('/').unwrap();
+            let of = world
+                .hosts
+                .iter()
+                .find(|of| of.name == coordinator)
+                .unwrap();
+            let granted = of.disk.reservations.get(id);
+            let is_known = granted.is_some_and(|of| of.state == ReservationState::Granted);
+            assert!(
+                part.state == PartState::Dead || is_known,
+                "{name} is an orphan at {}",
+                host.name
+            );
         }
     }
 }
@@ -136,7 +205,7 @@ fn check_promises(world: &World) {
     let jumps = world.jumps();
     for wish in &world.wishes {
         let is_promised = wish.promised_until_ns > world.now_ns && wish.jumps == jumps;
-        if !is_promised || wish.is_over {
+        if !is_promised || wish.is_over || wish.is_void {
             continue;
         }
         let on_disk = world.hosts[wish.at].disk.reservations.get(&wish.id);
@@ -161,6 +230,7 @@ fn run(seed: u64, fault: Fault) -> Counts {
         if seen != world.changes {
             check_budgets(world);
             check_grants(world);
+            check_sums(world);
             check_promises(world);
         }
         seen = world.changes;
@@ -169,6 +239,10 @@ fn run(seed: u64, fault: Fault) -> Counts {
         check(&world);
     }
     world.heal();
+    while world.step(BUSY_NS + CLAIMED_NS) {
+        check(&world);
+    }
+    check_orphans(&world);
     while world.step(BUSY_NS + QUIET_NS) {
         check(&world);
     }
@@ -209,6 +283,7 @@ fn histories_keep_what_must_hold() {
             all.lost += counts.lost;
             all.partitions += counts.partitions;
             all.same_again += counts.same_again;
+            all.forgotten += counts.forgotten;
         }
         all
     };
@@ -230,6 +305,7 @@ fn histories_keep_what_must_hold() {
         ("lost", a.lost + b.lost),
         ("partitions", a.partitions + b.partitions),
         ("same again", a.same_again + b.same_again),
+        ("forgotten", a.forgotten + b.forgotten),
     ] {
         assert!(count >= histories() / 10, "{what}: only {count}");
     }
@@ -258,6 +334,10 @@ fn faults_are_found() {
         Fault::SendsFirst,
         Fault::LosesLastChanges,
         Fault::SleepsTooLong,
+        Fault::IsSaidToBeWhole,
+        Fault::LosesClaims,
+        Fault::ForgetsParts,
+        Fault::ForgetsIds,
     ] {
         let found = (0..300)
             .filter(|n| outcome(SEED + n, fault).is_err())

@@ -15,6 +15,7 @@ pub const LIMITS: Limits = Limits {
     retry_ns: 300 * MS,
     hold_ns: 8 * S,
     tombstone_ns: 20 * S,
+    heartbeat_ns: 5 * S,
     least_lease_ns: S,
     most_lease_ns: 12 * S,
     in_force_ns: None,
@@ -30,6 +31,14 @@ pub enum Fault {
     LosesLastChanges,
     /// Time does not pass for leases: `advance` comes late.
     SleepsTooLong,
+    /// A manager whose store was lost is told that it is whole.
+    IsSaidToBeWhole,
+    /// Claims are lost on their way.
+    LosesClaims,
+    /// A manager forgets which bytes are taken.
+    ForgetsParts,
+    /// A manager forgets the ids of reservations.
+    ForgetsIds,
 }
 
 /// A host with a manager.
@@ -48,6 +57,12 @@ pub struct Host {
     /// The next wake-up that is on its way.
     pub wakes_at_ns: Option<u64>,
     pub last_changes: Vec<Change>,
+    /// Its store as it was some time ago.
+    pub backup: Disk,
+    /// When it last lost its store, or had an older one back.
+    pub forgot_ns: Option<u64>,
+    /// When it last started.
+    pub started_ns: u64,
 }
 
 impl Host {
@@ -75,6 +90,8 @@ pub struct WantedReservation {
     pub granted: Option<(u64, Vec<admission::LinkBytes>)>,
     /// The talker has asked to release it, or was told that it has ended.
     pub is_over: bool,
+    /// The store of whom it asked was lost: what was promised is void.
+    pub is_void: bool,
     /// Jumps of all hosts when the talker was promised.
     pub jumps: u64,
     /// Jumps of all hosts when it was first asked for.
@@ -97,6 +114,7 @@ pub struct Counts {
     pub lost: u64,
     pub partitions: u64,
     pub same_again: u64,
+    pub forgotten: u64,
 }
 
 /// Number of hosts with a manager; the last has no segment.
@@ -117,6 +135,8 @@ pub fn topology() -> Topology {
             let members: Vec<_> = members.iter().map(String::as_str).collect();
             let name = format!("s{n}");
             let mut spec = SegmentSpec::new(&name, Medium::Shared, 10_000_000, &members);
+            // Streams take all: best effort is not what these histories are about.
+            spec.nrt_bytes = 0;
             // The last two have one manager.
             spec.manager = Some(format!("m{}", n.min(MANAGERS - 2)));
             spec

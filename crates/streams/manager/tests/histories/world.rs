@@ -10,8 +10,8 @@ use admission::{
     Interval, Listener, Requirements, StreamRequest, Talker, Topology, TrafficSpecification,
 };
 use manager::answer::{Answer, Caller, Command, Failure};
-use manager::machine::{Effects, Manager};
-use manager::message::Message;
+use manager::machine::{Effects, Manager, Start};
+use manager::message::{Envelope, Message, Reply};
 
 use super::disk::Disk;
 use super::model::{Counts, Fault, Host, LIMITS, MANAGERS, MS, S, WantedReservation, topology};
@@ -29,6 +29,13 @@ enum Event {
     Tell(usize),
 }
 
+/// Something on its way between two managers.
+#[derive(Clone, Debug)]
+enum Mail {
+    Messages(Envelope),
+    Reply(Reply),
+}
+
 pub struct World {
     pub rng: Rng,
     pub now_ns: u64,
@@ -41,7 +48,10 @@ pub struct World {
     pub is_busy: bool,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     order: u64,
-    mail: Vec<Option<(String, usize, Message)>>,
+    /// From whom, for whom.
+    mail: Vec<Option<(usize, usize, Mail)>>,
+    /// Envelopes by ticket: who waits for the reply.
+    envelopes: Vec<usize>,
     /// At whom, with which ticket, when, what.
     asked: Vec<(usize, u64, u64, Command)>,
     answers: Vec<(u64, Answer)>,
@@ -74,6 +84,9 @@ impl World {
                 down_by_boot: false,
                 wakes_at_ns: None,
                 last_changes: vec![],
+                backup: Disk::default(),
+                forgot_ns: None,
+                started_ns: 0,
             })
             .collect();
         let mut world = Self {
@@ -88,6 +101,7 @@ impl World {
             events: BinaryHeap::new(),
             order: 0,
             mail: vec![],
+            envelopes: vec![],
             asked: vec![],
             answers: vec![],
             tickets: BTreeMap::new(),
@@ -183,10 +197,27 @@ impl World {
             self.last_jump_ns = now_ns;
         }
         let boot = format!("boot{}", host.boot);
-        let clock = (boot.as_str(), host.clock_ns(now_ns));
-        let records = host.disk.records();
+        let peers: Vec<_> = (0..MANAGERS).map(|n| format!("m{n}")).collect();
+        let epoch = self.rng.below(u64::MAX);
+        let start = Start {
+            name: &host.name,
+            peers: &peers,
+            epoch,
+            boot: &boot,
+            now_ns: host.clock_ns(now_ns),
+            is_store_whole: self.fault == Fault::IsSaidToBeWhole,
+        };
+        let records = host.disk.records().into_iter();
+        let forgotten = match self.fault {
+            Fault::ForgetsIds => Some("reservation/"),
+            Fault::ForgetsParts => Some("part/"),
+            _ => None,
+        };
+        let is_kept = |key: &str| forgotten.is_none_or(|of| !key.starts_with(of));
+        let records = records.filter(|(key, _)| is_kept(key));
         let topology = Arc::clone(&self.topology);
-        let manager = Manager::restore(&host.name, topology, LIMITS, records, clock);
+        let manager = Manager::restore(&start, topology, LIMITS, records);
+        host.started_ns = now_ns;
         host.manager = Some(manager.expect("what was stored fits"));
         host.waiting = Effects::default();
         self.run(at, |_, _| {});
@@ -208,11 +239,38 @@ impl World {
             let last = std::mem::take(&mut host.last_changes);
             host.disk.undo(&last);
         }
-        let boots = self.rng.happens(15);
+        // Boots and jumps hide what a lost store does: sums are compared without them.
+        let is_lossy = self.fault == Fault::IsSaidToBeWhole;
+        if self.rng.happens(if is_lossy { 60 } else { 12 }) {
+            self.forget(at);
+        }
+        let boots = !is_lossy && self.rng.happens(15);
         self.hosts[at].down_by_boot = boots;
         self.counts.boots += u64::from(boots);
         let down_ns = self.rng.between(1, 4000) * MS;
         self.after(down_ns, Event::Restart(at));
+    }
+
+    /// The store of a manager that does not run is lost, or is that of an earlier time.
+    fn forget(&mut self, at: usize) {
+        let empty = self.rng.happens(50);
+        let host = &mut self.hosts[at];
+        host.disk = if empty {
+            Disk::default()
+        } else {
+            host.backup.clone()
+        };
+        host.forgot_ns = Some(self.now_ns);
+        host.last_changes.clear();
+        self.changes += 1;
+        self.counts.forgotten += 1;
+        if self.is_traced {
+            println!("{} {at} forgets, empty: {empty}", self.now_ns / MS);
+        }
+        // What it had promised by itself nobody else knows.
+        for wish in self.wishes.iter_mut().filter(|wish| wish.at == at) {
+            wish.is_void = true;
+        }
     }
 
     /// Lets a manager work; its effects wait for a flush, which may be later.
@@ -224,7 +282,8 @@ impl World {
         };
         work(manager, clock_ns);
         let effects = manager.take_effects();
-        host.waiting.changes.extend(effects.changes);
+        host.waiting.updates.extend(effects.updates);
+        host.waiting.replies.extend(effects.replies);
         host.waiting.messages.extend(effects.messages);
         host.waiting.answers.extend(effects.answers);
         self.plan_wakeup(at);
@@ -247,7 +306,7 @@ impl World {
             return;
         }
         let dies = self.is_busy && self.rng.happens(1);
-        let sent = effects.messages.len() + effects.answers.len();
+        let sent = effects.messages.len() + effects.answers.len() + effects.replies.len();
         let last = if dies {
             self.rng.below(sent as u64 + 1) as usize
         } else {
@@ -258,8 +317,11 @@ impl World {
         }
         if !(dies && self.fault == Fault::SendsFirst) {
             let host = &mut self.hosts[at];
-            host.last_changes = host.disk.apply(&effects.changes);
-            self.changes += u64::from(!effects.changes.is_empty());
+            if self.is_busy && self.rng.happens(4) {
+                host.backup = host.disk.clone();
+            }
+            host.last_changes = host.disk.apply(&effects.updates);
+            self.changes += u64::from(!effects.updates.is_empty());
         }
         if self.fault != Fault::SendsFirst {
             self.send(at, &effects, last);
@@ -292,6 +354,11 @@ impl World {
             self.post(at, to, message);
         }
         let left = count.saturating_sub(effects.messages.len());
+        for (ticket, reply) in effects.replies.iter().take(left) {
+            let to = self.envelopes[usize::try_from(*ticket).unwrap()];
+            self.mail_to((at, to), &Mail::Reply(reply.clone()));
+        }
+        let left = left.saturating_sub(effects.replies.len());
         for (ticket, answer) in effects.answers.iter().take(left) {
             if self.is_busy && self.rng.happens(8) {
                 self.counts.lost += 1;
@@ -305,6 +372,21 @@ impl World {
 
     fn post(&mut self, from: usize, to: &str, message: &Message) {
         let to = self.hosts.iter().position(|host| host.name == to).unwrap();
+        if self.fault == Fault::LosesClaims && matches!(message, Message::Hello { .. }) {
+            return;
+        }
+        let host = &self.hosts[from];
+        let epoch = host.manager.as_ref().map_or(0, Manager::epoch);
+        let envelope = Envelope {
+            from: host.name.clone(),
+            epoch,
+            within_ns: LIMITS.deadline_ns,
+            messages: vec![message.clone()],
+        };
+        self.mail_to((from, to), &Mail::Messages(envelope));
+    }
+
+    fn mail_to(&mut self, (from, to): (usize, usize), mail: &Mail) {
         let times = match self.rng.below(100) {
             0..10 if self.is_busy => 0,
             10..20 if self.is_busy => 2,
@@ -315,33 +397,37 @@ impl World {
             // Some messages are overtaken by seconds.
             let most_ms = if self.rng.happens(8) { 9000 } else { 60 };
             let ns = self.rng.between(1, most_ms) * MS;
-            let from = self.hosts[from].name.clone();
-            self.mail.push(Some((from, to, message.clone())));
+            self.mail.push(Some((from, to, mail.clone())));
             self.after(ns, Event::Mail(self.mail.len() - 1));
         }
     }
 
     fn deliver(&mut self, n: usize) {
-        let Some((from, to, message)) = self.mail[n].take() else {
+        let Some((from, to, mail)) = self.mail[n].take() else {
             return;
         };
-        let sender = self
-            .hosts
-            .iter()
-            .position(|host| host.name == from)
-            .unwrap();
-        if self.apart.contains(&sender) != self.apart.contains(&to) {
+        if self.apart.contains(&from) != self.apart.contains(&to) {
             self.counts.lost += 1;
             return;
         }
-        self.run(to, |manager, ns| manager.receive(ns, &from, message));
+        match mail {
+            Mail::Messages(envelope) => {
+                let ticket = self.envelopes.len() as u64;
+                self.envelopes.push(from);
+                self.run(to, |manager, ns| manager.receive(ns, ticket, envelope));
+            }
+            Mail::Reply(reply) => {
+                let name = self.hosts[from].name.clone();
+                self.run(to, |manager, ns| manager.replied(ns, &name, reply));
+            }
+        }
     }
 
     fn trouble(&mut self) {
         let at = self.rng.below(MANAGERS as u64) as usize;
         match self.rng.below(10) {
             0..3 => self.kill(at),
-            3 => {
+            3 if self.fault != Fault::IsSaidToBeWhole => {
                 let jump_ns = self.rng.between(1, 8000) * MS;
                 let back = self.rng.happens(30);
                 let host = &mut self.hosts[at];
@@ -395,10 +481,7 @@ impl World {
     }
 
     fn again(&mut self, n: usize, wish: WantedReservation, choice: u64) {
-        let caller = Caller {
-            name: wish.owner.clone(),
-            is_operator: false,
-        };
+        let caller = Caller::talker(&wish.owner);
         let id = wish.id.clone();
         let command = match choice {
             4 | 5 => Command::Reserve {
@@ -406,6 +489,7 @@ impl World {
                 caller,
                 request: wish.request,
                 lease_ns: wish.lease_ns,
+                is_replacing: false,
             },
             6..9 => Command::Refresh {
                 id,
@@ -454,6 +538,7 @@ impl World {
             promised_until_ns: 0,
             granted: None,
             is_over: false,
+            is_void: false,
             jumps: 0,
             first_jumps: self.jumps(),
             questions: 0,
@@ -491,7 +576,7 @@ impl World {
         match answer {
             Answer::Granted(view) => {
                 let grant = (view.bound_ns, view.links.clone());
-                if let Some(before) = &wish.granted {
+                if let Some(before) = wish.granted.as_ref().filter(|_| !wish.is_void) {
                     assert_eq!(*before, grant, "another grant for {}", wish.id);
                     self.counts.same_again += u64::from(is_reserve);
                 } else {
@@ -522,6 +607,7 @@ impl World {
             }
             Answer::Refused(_) => self.counts.refused += 1,
             Answer::Released(_) => self.counts.released += 1,
+            Answer::Misfits(_) => panic!("nobody asked"),
             Answer::Failed(failure) => {
                 self.counts.failed += 1;
                 if matches!(
@@ -536,6 +622,7 @@ impl World {
                     assert!(
                         wish.granted.is_none()
                             || wish.is_over
+                            || wish.is_void
                             || ends
                             || wish.jumps != jumps
                             || self.has_run_back,

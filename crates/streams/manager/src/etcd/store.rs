@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A manager's records in etcd: a key for each. Changes go in transactions that name the seat.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::gateway::{EtcdError, Gateway, Write};
+use super::seat::Seat;
+use crate::record::Change;
+use crate::store::{Store, StoreError};
+
+/// Most changes of a transaction: etcd takes 128 by default.
+const MOST_WRITES: usize = 120;
+/// Most bytes of a transaction: etcd takes 1.5 MiB by default, and base64 adds a third.
+const MOST_BYTES: usize = 700 << 10;
+/// Records that are read at once.
+const PAGE: u64 = 1_000;
+/// Wait before a transaction without an answer is tried once more.
+const RETRY: Duration = Duration::from_millis(50);
+/// Transactions after which etcd may forget what was before.
+const COMPACT_AFTER: u64 = 1_000;
+
+/// The records of the manager who has the seat.
+#[derive(Debug)]
+pub struct EtcdStore {
+    etcd: Arc<Gateway>,
+    seat: Seat,
+    prefix: String,
+    /// Transactions so far.
+    transactions: u64,
+    /// Revision of the last one.
+    revision: i64,
+    /// A later one had a lower revision: etcd was brought back from a backup.
+    has_forgotten: bool,
+}
+
+impl EtcdStore {
+    /// Returns the records of a manager.
+    #[must_use]
+    pub fn new(etcd: Arc<Gateway>, name: &str, seat: Seat) -> Self {
+        Self {
+            etcd,
+            seat,
+            prefix: format!("pspacer/{name}/record/"),
+            transactions: 0,
+            revision: 0,
+            has_forgotten: false,
+        }
+    }
+
+    /// Returns the seat.
+    #[must_use]
+    pub fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    /// Writes a batch. It is tried until there is an answer or the seat's lease is over: nobody else
+    /// writes these keys meanwhile, so the same batch twice is as good as once.
+    fn write(&mut self, writes: &[Write]) -> Result<(), StoreError> {
+        let condition = self.seat.condition();
+        loop {
+            match self.etcd.transact(&condition, writes) {
+                Ok(Some(revision)) => {
+                    self.transactions += 1;
+                    self.has_forgotten |= revision <= self.revision;
+                    self.revision = revision;
+                    if self.transactions.is_multiple_of(COMPACT_AFTER) {
+                        // The next time will do.
+                        let _ = self.etcd.compact(revision);
+                    }
+                    return Ok(());
+                }
+                Ok(None) => return Err(StoreError::deposed()),
+                Err(EtcdError::Full(problem)) => self.make_room(&problem)?,
+                Err(EtcdError::Away(_)) if self.seat.is_held() => sleep(RETRY),
+                Err(EtcdError::Away(_)) => return Err(StoreError::deposed()),
+                Err(error) => return Err(StoreError::new("etcd", error.to_string())),
+            }
+        }
+    }
+
+    fn make_room(&self, problem: &str) -> Result<(), StoreError> {
+        let full = |_| StoreError::new("etcd", problem.to_owned());
+        let now = self.etcd.read(&self.prefix, None, (1, 0)).map_err(full)?;
+        // What was compacted before cannot be once more.
+        let _ = self.etcd.compact(now.revision);
+        self.etcd.make_room().map_err(full)?;
+        if self.seat.is_held() {
+            sleep(RETRY);
+            Ok(())
+        } else {
+            Err(StoreError::deposed())
+        }
+    }
+
+    fn write_of(&self, change: &Change) -> Write {
+        let key = format!("{}{}", self.prefix, change.key);
+        match &change.value {
+            Some(value) => Write::Put {
+                key,
+                value: value.clone(),
+                lease: 0,
+            },
+            None => Write::Delete(key),
+        }
+    }
+}
+
+/// Returns the request that a record is about.
+fn request(key: &str) -> &str {
+    key.rsplit('/').next().unwrap_or_default()
+}
+
+/// Splits changes into transactions, in their order. Changes of one request that follow each other
+/// stay together; of a key that comes twice in a transaction the last change counts, at the place of
+/// the first.
+fn batches(changes: &[Change]) -> Vec<Vec<&Change>> {
+    let mut batches: Vec<Vec<&Change>> = vec![Vec::new()];
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut bytes = 0;
+    for (n, change) in changes.iter().enumerate() {
+        let is_next = n == 0 || request(&changes[n - 1].key) != request(&change.key);
+        let length = change.key.len() + change.value.as_ref().map_or(0, Vec::len);
+        let is_full = batches.last().is_some_and(|of| of.len() >= MOST_WRITES - 4);
+        if is_next && (is_full || bytes + length > MOST_BYTES) {
+            batches.push(Vec::new());
+            places.clear();
+            bytes = 0;
+        }
+        bytes += length;
+        let Some(batch) = batches.last_mut() else {
+            continue;
+        };
+        match places
+            .get(change.key.as_str())
+            .and_then(|at| batch.get_mut(*at))
+        {
+            Some(old) => *old = change,
+            None => {
+                places.insert(&change.key, batch.len());
+                batch.push(change);
+            }
+        }
+    }
+    batches
+}
+
+impl Store for EtcdStore {
+    fn load(&mut self) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        let mut records: Vec<(String, Vec<u8>)> = Vec::new();
+        let (mut after, mut revision) = (None, 0);
+        loop {
+            let page = loop {
+                let asked = (PAGE, revision);
+                match self.etcd.read(&self.prefix, after.as_deref(), asked) {
+                    Ok(page) => break page,
+                    Err(EtcdError::Away(_)) if self.seat.is_held() => sleep(RETRY),
+                    Err(EtcdError::Away(_)) => return Err(StoreError::deposed()),
+                    Err(error) => return Err(StoreError::new("etcd", error.to_string())),
+                }
+            };
+            if revision == 0 {
+                revision = page.revision;
+            }
+            after = page.pairs.last().map(|(key, _)| key.clone());
+            let own = page.pairs.into_iter().filter_map(|(key, value)| {
+                let key = key.strip_prefix(&self.prefix)?.to_owned();
+                Some((key, value))
+            });
+            records.extend(own);
+            if !page.has_more {
+                return Ok(records);
+            }
+        }
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        for batch in batches(changes) {
+            let writes: Vec<_> = batch.iter().map(|change| self.write_of(change)).collect();
+            self.write(&writes)?;
+        }
+        Ok(())
+    }
+
+    fn has_forgotten(&mut self) -> bool {
+        std::mem::take(&mut self.has_forgotten)
+    }
+
+    fn is_ours(&self) -> bool {
+        self.seat.is_held()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(key: &str, value: u8) -> Change {
+        Change {
+            key: key.to_owned(),
+            value: Some(vec![value]),
+        }
+    }
+
+    #[test]
+    fn a_request_stays_in_one_transaction_and_a_key_comes_once() {
+        let mut changes = Vec::new();
+        for n in 0..100 {
+            changes.push(change(&format!("part/m/x{n}"), 0));
+            changes.push(change(&format!("reservation/x{n}"), 0));
+        }
+        // Freed at last: what was there first says so.
+        changes.push(change("part/m/x99", 1));
+        let batches = batches(&changes);
+        assert_eq!(batches.iter().map(Vec::len).sum::<usize>(), 200);
+        assert!(batches.len() == 2 && batches.iter().all(|of| of.len() <= MOST_WRITES));
+        for batch in &batches {
+            let ids = |prefix: &str| -> Vec<&str> {
+                let of = batch.iter().filter_map(|of| of.key.strip_prefix(prefix));
+                of.collect()
+            };
+            assert_eq!(ids("part/m/"), ids("reservation/"));
+        }
+        let last = batches[1].iter().find(|of| of.key == "part/m/x99");
+        assert_eq!(last.and_then(|of| of.value.clone()), Some(vec![1]));
+    }
+
+    #[test]
+    fn long_values_make_more_transactions() {
+        let long = Change {
+            key: "reservation/a".to_owned(),
+            value: Some(vec![0; MOST_BYTES - 100]),
+        };
+        let other = Change {
+            key: "reservation/b".to_owned(),
+            ..long.clone()
+        };
+        assert_eq!(batches(&[long, other]).len(), 2);
+    }
+}
