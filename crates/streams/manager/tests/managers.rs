@@ -354,10 +354,7 @@ fn what_others_have_is_taken_back_before_anything_is_granted() {
     other.stream.talker.name = "b".to_owned();
     let error = net.client(1).reserve(&other);
     let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("grants nothing until manager m1"),
-        "{error}"
-    );
+    assert!(error.contains("grants nothing until manager m1"), "{error}");
     net.begin(0, kept);
     let refused = net.reserve(1, &other);
     assert!(matches!(refused, Reserved::Refused(_)), "{refused:?}");

@@ -9,7 +9,7 @@ use crate::digest::combined;
 use crate::message::{Envelope, Message, Reply};
 use crate::parts::{Hold, Wanted};
 use crate::pending::{Operation, Phase};
-use crate::record::part_name;
+use crate::record::{Attempt, part_name};
 
 impl Manager {
     /// Takes the messages of another manager; the reply has the ticket.
@@ -89,12 +89,12 @@ impl Manager {
                 }
             }
             // It is not lost, if this manager's store was: it will be claimed.
-            Message::Refresh { ref id, .. } | Message::Commit { ref id, .. }
-                if !self.parts.all().contains_key(&part_name(from, id))
-                    && !self.has_claimed(from) =>
-            {
-                None
+            Message::Refresh {
+                ref id, attempt, ..
             }
+            | Message::Commit {
+                ref id, attempt, ..
+            } if !self.knows(&part_name(from, id), attempt) && !self.has_claimed(from) => None,
             Message::Commit {
                 id,
                 attempt,
@@ -145,6 +145,12 @@ impl Manager {
             // Answers come in replies.
             _ => None,
         }
+    }
+
+    /// Returns whether a part is that of a try, or was.
+    fn knows(&self, name: &str, attempt: Attempt) -> bool {
+        let part = self.parts.all().get(name);
+        part.is_some_and(|part| part.attempt == attempt)
     }
 
     pub(super) fn shortened(&self, lease_ns: u64) -> u64 {
