@@ -208,6 +208,8 @@ async fn command_within(most: Duration, app: &App, id: &str, command: Command) -
     };
     let answer = match timeout(most, app.engine.command(command)).await {
         Ok(Ok(answer)) => answer,
+        // Nothing was begun here.
+        Ok(Err(refused @ Refused::Elsewhere(Some(_)))) => return Err(refused.into()),
         Ok(Err(refused)) => {
             let status = StatusCode::SERVICE_UNAVAILABLE;
             return Ok(unknown(status, refused.to_string()));
