@@ -66,6 +66,8 @@ pub enum ClientError {
 #[derive(Debug)]
 pub struct Client {
     agent: ureq::Agent,
+    /// URL that it was given.
+    home: String,
     /// URL of the manager that decides, as far as this client knows.
     base: Mutex<String>,
     token: Option<String>,
@@ -143,9 +145,11 @@ impl Client {
         tls: &Tls,
         within: Duration,
     ) -> Result<Self, ClientError> {
+        let home = url.trim_end_matches('/').to_owned();
         Ok(Self {
             agent: http_agent(tls, within)?,
-            base: Mutex::new(url.trim_end_matches('/').to_owned()),
+            base: Mutex::new(home.clone()),
+            home,
             token,
         })
     }
@@ -153,6 +157,11 @@ impl Client {
     fn base(&self) -> String {
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
         base.clone()
+    }
+
+    fn set_base(&self, url: &str) {
+        let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        url.trim_end_matches('/').clone_into(&mut base);
     }
 
     /// Sends a request; returns status and body.
@@ -202,7 +211,12 @@ impl Client {
         let body = body.map_err(|error| self.no_answer(path, &error))?;
         let mut left = MOST_HOPS;
         loop {
-            let (status, answer) = self.ask(method, path, body.as_deref())?;
+            let asked = self.ask(method, path, body.as_deref());
+            if asked.is_err() {
+                // Another manager may decide now: the one that was given knows.
+                self.set_base(&self.home);
+            }
+            let (status, answer) = asked?;
             if status < 400 {
                 return Ok((status, answer));
             }
@@ -212,8 +226,7 @@ impl Client {
                     manager: Some(url), ..
                 }) if status == MISDIRECTED && left > 0 => {
                     left -= 1;
-                    let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
-                    url.trim_end_matches('/').clone_into(&mut base);
+                    self.set_base(&url);
                 }
                 Ok(ErrorView { error: message, .. }) => {
                     return Err(ClientError::Refused { status, message });
