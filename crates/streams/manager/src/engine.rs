@@ -280,11 +280,11 @@ pub fn run(
                 store_all(store, &manager.records())?;
             }
             engine.show(&effects.updates);
-        }
-        waiting.tell(effects, &mut post);
-        if !store.is_ours() {
+        } else if !store.is_ours() {
+            // What changes nothing would be told by a manager that no longer decides.
             return Err(StoreError::deposed().into());
         }
+        waiting.tell(effects, &mut post);
         let sleep = match manager.next_wakeup_ns() {
             Some(at_ns) => Duration::from_nanos(at_ns.saturating_sub(now_ns()?)),
             None => LONGEST_SLEEP,

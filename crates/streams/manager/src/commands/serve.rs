@@ -27,7 +27,7 @@ use crate::client::{Client, Tls};
 use crate::current::Current;
 use crate::engine::{self, Engine, EngineError, Job};
 use crate::etcd::gateway::Gateway;
-use crate::etcd::seat::{Elected, Seat};
+use crate::etcd::seat::{Elected, Seat, holder};
 use crate::etcd::store::EtcdStore;
 use crate::machine::{Limits, Manager, Start};
 use crate::peers::{Fixed, Peers, WITHIN, Way};
@@ -344,6 +344,8 @@ impl Tenure<'_> {
     /// Decides whenever etcd elects this manager, until it is stopped.
     fn run_elected(&mut self, etcd: &Arc<Gateway>, url: &str) -> Result<()> {
         let mut last = None;
+        // Whoever starts it learns of an etcd that is not there; later it is waited for.
+        holder(etcd, self.start.name).context("--store")?;
         loop {
             let (engine, jobs) = (self.engine, self.jobs);
             let seat = Seat::campaign(
@@ -356,7 +358,7 @@ impl Tenure<'_> {
                 },
                 |found| engine.stand_by(found.ok().flatten()),
             );
-            let Some(seat) = seat.context("--store")? else {
+            let Some(seat) = seat else {
                 return Ok(());
             };
             let ends_ns = seat.ends_ns();

@@ -46,8 +46,9 @@ pub enum EtcdError {
 pub enum Condition {
     /// There is no such key.
     Absent(String),
-    /// A key was made at this revision.
-    MadeAt(String, i64),
+    /// A key was made at this revision, and hangs on this lease. An etcd that was brought back from a
+    /// backup counts revisions once more; a lease has another number each time.
+    MadeAt(String, i64, i64),
 }
 
 /// A change of a key.
@@ -168,8 +169,14 @@ impl Condition {
             })
         };
         match self {
-            Self::Absent(key) => made(key, 0),
-            Self::MadeAt(key, revision) => made(key, *revision),
+            Self::Absent(key) => json!([made(key, 0)]),
+            Self::MadeAt(key, revision, lease) => {
+                let hangs = json!({
+                    "key": encoded(key), "target": "LEASE", "result": "EQUAL",
+                    "lease": lease.to_string(),
+                });
+                json!([made(key, *revision), hangs])
+            }
         }
     }
 }
@@ -288,10 +295,8 @@ impl Gateway {
     /// If etcd does not answer, or refuses: then it may have been written.
     pub fn transact(&self, when: &Condition, then: &[Write]) -> Result<Option<i64>, EtcdError> {
         let then: Vec<_> = then.iter().map(Write::json).collect();
-        let answer: TxnAnswer = self.ask(
-            "kv/txn",
-            &json!({"compare": [when.json()], "success": then}),
-        )?;
+        let answer: TxnAnswer =
+            self.ask("kv/txn", &json!({"compare": when.json(), "success": then}))?;
         Ok(answer.succeeded.then_some(answer.header.revision))
     }
 
@@ -341,12 +346,15 @@ impl Gateway {
         self.ask::<Value>("kv/compaction", &body).map(|_| ())
     }
 
-    /// Makes room in a database that is full: each member gives back what was compacted, and the
-    /// alarm ends. It comes back if there is no room still.
+    /// Makes room in a database that is full: etcd forgets what was before, each member gives back
+    /// what that took, and the alarm ends. It comes back if there is no room still.
     ///
     /// # Errors
     /// If no member answers.
     pub fn make_room(&self) -> Result<(), EtcdError> {
+        let now = self.read("pspacer/", None, (1, 0))?;
+        // What was compacted before cannot be once more.
+        let _ = self.compact(now.revision);
         for url in &self.urls {
             // One that is away makes room when it is asked the next time.
             let _: Result<Value, _> = self.ask_one(url, "maintenance/defragment", &json!({}));

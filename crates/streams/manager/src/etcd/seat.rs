@@ -52,33 +52,29 @@ pub fn holder(etcd: &Gateway, name: &str) -> Result<Option<String>, EtcdError> {
 impl Seat {
     /// Stands for a seat until it is this manager's, or `stop` says so. `watch` gets the URL of who
     /// has it, and problems, whenever they may have changed.
-    ///
-    /// # Errors
-    /// If the first question has no answer.
     pub fn campaign(
         etcd: &Arc<Gateway>,
         (name, url): (&str, &str),
         mut stop: impl FnMut(Duration) -> bool,
         mut watch: impl FnMut(Result<Option<String>, EtcdError>),
-    ) -> Result<Option<Self>, EtcdError> {
-        let mut other = holder(etcd, name)?;
+    ) -> Option<Self> {
         loop {
-            if other.is_none() {
-                match Self::take(etcd, name, url) {
-                    Ok(Some(seat)) => return Ok(Some(seat)),
+            match holder(etcd, name) {
+                Ok(None) => match Self::take(etcd, name, url) {
+                    Ok(Some(seat)) => return Some(seat),
                     Ok(None) => {}
-                    Err(error) => watch(Err(error)),
-                }
+                    Err(error) => {
+                        // Nobody decides who could make room.
+                        if matches!(error, EtcdError::Full(_)) {
+                            let _ = etcd.make_room();
+                        }
+                        watch(Err(error));
+                    }
+                },
+                found => watch(found),
             }
             if stop(LOOK) {
-                return Ok(None);
-            }
-            match holder(etcd, name) {
-                Ok(found) => {
-                    other.clone_from(&found);
-                    watch(Ok(found));
-                }
-                Err(error) => watch(Err(error)),
+                return None;
             }
         }
     }
@@ -149,7 +145,7 @@ impl Seat {
     /// Returns the condition that it is.
     #[must_use]
     pub fn condition(&self) -> Condition {
-        Condition::MadeAt(self.key.clone(), self.revision)
+        Condition::MadeAt(self.key.clone(), self.revision, self.lease)
     }
 }
 

@@ -83,9 +83,6 @@ impl EtcdStore {
 
     fn make_room(&self, problem: &str) -> Result<(), StoreError> {
         let full = |_| StoreError::new("etcd", problem.to_owned());
-        let now = self.etcd.read(&self.prefix, None, (1, 0)).map_err(full)?;
-        // What was compacted before cannot be once more.
-        let _ = self.etcd.compact(now.revision);
         self.etcd.make_room().map_err(full)?;
         if self.seat.is_held() {
             sleep(RETRY);
