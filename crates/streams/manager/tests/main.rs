@@ -11,7 +11,7 @@
 mod access;
 mod any_request;
 mod certificates;
-// mod etcd;
+mod etcd;
 mod histories;
 mod in_force;
 mod managers;

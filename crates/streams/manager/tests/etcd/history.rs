@@ -1,39 +1,49 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A history: talkers reserve, refresh and release at any of three managers, while members of etcd and
-//! managers are killed and started again. All the time etcd itself is asked whether what must hold
-//! does. Which member is killed when is chance of a seed; how the threads meet is not.
+//! managers are killed, stopped, cut off, booted, and etcd is brought back from a backup. All the time
+//! its records are checked. What happens when is chance of a seed; how the threads meet is not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use admission::Refusal;
+use admission::{LinkBytes, Refusal};
 use linux_io::clock::boottime_ns;
+use manager::answer::View;
 use manager::client::{Client, ClientError, Reserved};
-use manager::etcd::gateway::{Gateway, Keys};
-use manager::record::Reservation;
+use manager::etcd::gateway::Gateway;
+use manager::etcd::seat::holder;
 
-use super::processes::{Etcd, ManagerProcess, until};
+use super::ONLY;
+use super::network::{Host, Network};
+use super::processes::{Etcd, ManagerProcess, NET, until};
+use super::records::{self, Records};
 use super::requests::{S, body};
 use crate::histories::rng::Rng;
 
+/// Set in the process that is a history: its seed.
+pub const SEED: &str = "PSPACER_TEST_HISTORY";
 const MANAGERS: usize = 3;
 const MEMBERS: usize = 3;
-const TALKERS: u64 = 6;
+const TALKERS: u64 = 5;
 /// A reservation of most of what there is: 82 frames.
 const MOST: &str = "most";
-const MOST_FRAMES: u16 = 68;
-/// Rounds of trouble: a kill, and what it was that comes back.
-const ROUNDS: usize = 12;
-/// A lease of the shortest length that etcd has is a few seconds longer after a change of leaders.
-const LONGEST_LEASE_S: u64 = 8;
+const MOST_FRAMES: u16 = 45;
+/// So long there is trouble.
+const TROUBLE: Duration = Duration::from_secs(8);
+/// Longest lease of a talker's.
+const LONGEST_LEASE_S: u64 = 4;
+/// Longest wait of a talker for an answer.
+const ANSWER: Duration = Duration::from_millis(1500);
 
 /// What a talker was promised.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Promise {
     until_ns: u64,
+    links: Vec<LinkBytes>,
     /// The talker has asked to free it, or was told that it has ended.
     is_over: bool,
 }
@@ -48,13 +58,39 @@ struct Counts {
     checks: AtomicU64,
 }
 
+/// Where a manager runs: its host, and how often it was started.
+struct Place {
+    host: Host,
+    starts: u64,
+    booted: Host,
+}
+
 struct World {
+    folder: PathBuf,
+    network: Network,
     etcd: Etcd,
     managers: Vec<ManagerProcess>,
+    places: Mutex<Vec<Place>>,
     budgets: BTreeMap<String, u64>,
     promises: Mutex<BTreeMap<String, Promise>>,
+    /// etcd is being brought back from a backup: nobody knows which promises count.
+    is_unsure: AtomicBool,
+    /// The start that decided when the backup was made.
+    backup: Mutex<Option<u64>>,
     counts: Counts,
+    said: Mutex<BTreeMap<&'static str, u64>>,
     is_over: AtomicBool,
+}
+
+/// Returns the seed, if this process shall be a history.
+pub fn asked() -> Option<u64> {
+    std::env::var(SEED).ok()?.parse().ok()
+}
+
+/// Returns the lines of what a history said that sum it up.
+pub fn summary(said: &str) -> String {
+    let lines = said.lines().filter(|line| line.starts_with("seed "));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn now_ns() -> u64 {
@@ -66,39 +102,63 @@ fn add(to: &AtomicU64) {
 }
 
 pub fn run(seed: u64) {
+    let since = Instant::now();
     let folder = tempfile::tempdir().unwrap();
-    let etcd = Etcd::start(folder.path(), MEMBERS);
-    let managers: Vec<_> = (0..MANAGERS)
-        .map(|n| ManagerProcess::start(folder.path(), &format!("manager{n}"), &etcd))
-        .collect();
-    let links = managers[0].client().links().unwrap();
-    let world = World {
+    let network = Network::new();
+    let hosts = (0..MEMBERS).map(|n| network.host(&format!("etcd{n}"), n + 1));
+    let etcd = Etcd::start_on(folder.path(), hosts.collect(), &[]);
+    let (mut managers, mut places) = (Vec::new(), Vec::new());
+    for n in 0..MANAGERS {
+        let name = format!("manager{n}");
+        let host = network.host(&name, 100 + n);
+        let of = (name.as_str(), &host);
+        managers.push(ManagerProcess::new(folder.path(), of, &etcd, (NET, &[])));
+        places.push(Place {
+            booted: host.clone(),
+            host,
+            starts: 0,
+        });
+    }
+    let mut world = World {
+        folder: folder.path().to_owned(),
+        network,
         etcd,
         managers,
-        budgets: links
-            .into_iter()
-            .map(|of| (of.link, of.budget_bytes))
-            .collect(),
+        places: Mutex::new(places),
+        budgets: BTreeMap::new(),
         promises: Mutex::default(),
+        is_unsure: AtomicBool::new(false),
+        backup: Mutex::default(),
         counts: Counts::default(),
+        said: Mutex::default(),
         is_over: AtomicBool::new(false),
     };
-    // Most is taken from the first to the last moment, so that talkers lack bytes on a slow host, too.
-    world.reserve(&world.managers[0].client(), MOST, MOST_FRAMES, 3600 * S);
+    let mut rng = Rng::new(seed);
+    for n in 0..MANAGERS {
+        world.start_manager(n, Some(&mut rng));
+    }
+    let first = world.managers[0].client();
+    let links = until("a manager decides", || first.links().ok());
+    let links = links.into_iter().map(|of| (of.link, of.budget_bytes));
+    world.budgets = links.collect();
+    world.reserve(&first, MOST, MOST_FRAMES, 3600 * S);
     thread::scope(|threads| {
         let world = &world;
         let others: Vec<_> = (0..TALKERS)
             .map(|n| threads.spawn(move || world.talk(seed, n)))
             .chain([threads.spawn(|| world.watch())])
             .collect();
-        world.trouble(seed);
+        let end = Instant::now() + TROUBLE;
+        while Instant::now() < end {
+            world.trouble(&mut rng);
+            world.rest(rng.between(300, 1500));
+        }
+        world.recover();
         world.is_over.store(true, Ordering::Relaxed);
         for other in others {
             other.join().unwrap();
         }
     });
-    assert!(!world.promises.lock().unwrap()[MOST].is_over);
-    world.release(&world.managers[1].client(), MOST);
     world.end();
     let Counts {
         granted,
@@ -110,20 +170,19 @@ pub fn run(seed: u64) {
     } = &world.counts;
     eprintln!(
         "seed {seed}: {granted:?} granted, {refused:?} refused, {refreshed:?} refreshed, {released:?} \
-         released, {failed:?} without an answer, {checks:?} checks"
+         released, {failed:?} without an answer, {checks:?} checks, {:?}, {} s",
+        world.said.lock().unwrap(),
+        since.elapsed().as_secs()
     );
     let least = |of: &AtomicU64| of.load(Ordering::Relaxed) > 0;
-    assert!(
-        [granted, refused, refreshed, released, checks]
-            .into_iter()
-            .all(least)
-    );
+    assert!([granted, refreshed, checks].into_iter().all(least));
 }
 
 impl World {
     fn talk(&self, seed: u64, talker: u64) {
         let mut rng = Rng::new((seed << 8) | talker);
-        let clients: Vec<_> = self.managers.iter().map(ManagerProcess::client).collect();
+        let clients = self.managers.iter().map(|of| of.client_within(ANSWER));
+        let clients: Vec<_> = clients.collect();
         let mut own: Vec<(String, u16, u64)> = Vec::new();
         let mut next = 0;
         while !self.is_over.load(Ordering::Relaxed) {
@@ -131,12 +190,9 @@ impl World {
             let choice = rng.below(10);
             if own.is_empty() || choice < 4 {
                 next += 1;
-                let lease_ns = rng.between(2, LONGEST_LEASE_S) * S;
-                own.push((
-                    format!("t{talker}-{next}"),
-                    rng.between(1, 5) as u16,
-                    lease_ns,
-                ));
+                let lease_ns = rng.between(1, LONGEST_LEASE_S) * S;
+                let frames = rng.between(1, 5) as u16;
+                own.push((format!("t{talker}-{next}"), frames, lease_ns));
             }
             // One of the last few, mostly the last.
             let back = rng.below(own.len().min(4) as u64) as usize;
@@ -152,18 +208,27 @@ impl World {
     }
 
     /// Takes down a promise. Time is counted from the question, so it is no longer than it was meant.
-    fn promise(&self, id: &str, asked_ns: u64, left_ns: u64) {
-        let until_ns = asked_ns + left_ns;
+    fn promise(&self, asked_ns: u64, view: View) {
+        let until_ns = asked_ns + view.expires_in_ns;
         let mut promises = self.promises.lock().unwrap();
-        let promise = promises.entry(id.to_owned()).or_insert(Promise {
+        let promise = promises.entry(view.id.clone()).or_insert(Promise {
             until_ns,
+            links: view.links.clone(),
             is_over: false,
         });
         promise.until_ns = promise.until_ns.max(until_ns);
+        let is_sure = !self.is_unsure.load(Ordering::Relaxed);
+        // One grant for an id, and none again after its end.
+        assert_eq!(promise.links, view.links, "{}", view.id);
+        assert!(
+            !promise.is_over || !is_sure,
+            "{} is granted once more",
+            view.id
+        );
     }
 
     /// What was promised may only end by itself, or by its talker.
-    fn ended(&self, id: &str, error: &ClientError, asked_ns: u64) {
+    fn ended(&self, id: &str, error: &ClientError) {
         let ClientError::Refused { status, .. } = error else {
             return add(&self.counts.failed);
         };
@@ -171,12 +236,13 @@ impl World {
             404 | 410 => {
                 let mut promises = self.promises.lock().unwrap();
                 if let Some(promise) = promises.get_mut(id) {
+                    let is_sure = !self.is_unsure.load(Ordering::Relaxed);
                     let ends = promise.is_over || promise.until_ns <= now_ns();
-                    assert!(ends, "{id} was lost, {asked_ns}: {error} {promise:?}");
+                    assert!(ends || !is_sure, "{id} was lost: {error} {promise:?}");
                     promise.is_over = true;
                 }
             }
-            503 | 504 => add(&self.counts.failed),
+            421 | 503 | 504 => add(&self.counts.failed),
             _ => panic!("{id}: {error}"),
         }
     }
@@ -185,7 +251,7 @@ impl World {
         let asked_ns = now_ns();
         match client.reserve(&body(id, frames, lease_ns)) {
             Ok(Reserved::Granted(view)) => {
-                self.promise(id, asked_ns, view.expires_in_ns);
+                self.promise(asked_ns, *view);
                 add(&self.counts.granted);
             }
             Ok(Reserved::Refused(refused)) => {
@@ -193,7 +259,7 @@ impl World {
                 assert!(is_full, "{refused:?}");
                 add(&self.counts.refused);
             }
-            Err(error) => self.ended(id, &error, asked_ns),
+            Err(error) => self.ended(id, &error),
         }
     }
 
@@ -201,11 +267,11 @@ impl World {
         let asked_ns = now_ns();
         match client.refresh(id, None) {
             Ok(view) => {
-                self.promise(id, asked_ns, view.expires_in_ns);
+                self.promise(asked_ns, view);
                 add(&self.counts.refreshed);
             }
             // Perhaps never granted.
-            Err(error) => self.ended(id, &error, asked_ns),
+            Err(error) => self.ended(id, &error),
         }
     }
 
@@ -215,56 +281,174 @@ impl World {
         }
         match client.release(id) {
             Ok(_) => add(&self.counts.released),
-            Err(error) => self.ended(id, &error, now_ns()),
+            Err(error) => self.ended(id, &error),
         }
     }
 
-    fn trouble(&self, seed: u64) {
-        let mut rng = Rng::new(seed);
-        for _ in 0..ROUNDS {
-            sleep(Duration::from_millis(rng.between(500, 2500)));
-            let member = rng.below(MEMBERS as u64) as usize;
-            let manager = rng.below(MANAGERS as u64) as usize;
-            let with_member = rng.happens(60);
-            let with_manager = !with_member || rng.happens(30);
-            // Now and then two of three: nothing can be decided.
-            let second = (with_member && rng.happens(25)).then_some((member + 1) % MEMBERS);
-            let members: Vec<_> = with_member
-                .then_some(member)
-                .into_iter()
-                .chain(second)
-                .collect();
-            for member in &members {
-                self.etcd.kill_member(*member);
-            }
-            if with_manager {
-                self.managers[manager].kill();
-            }
-            sleep(Duration::from_millis(rng.between(100, 2500)));
-            for member in &members {
-                self.etcd.start_member(*member);
-            }
-            if with_manager {
-                self.managers[manager].start_again();
-            }
-            // One that found no etcd has ended; whoever runs it starts it again.
-            for manager in &self.managers {
-                if manager.has_ended() {
-                    manager.start_again();
-                }
+    /// Starts a manager; perhaps its host has booted.
+    fn start_manager(&self, n: usize, boots: Option<&mut Rng>) {
+        let mut places = self.places.lock().unwrap();
+        let place = &mut places[n];
+        place.starts += 1;
+        if let Some(rng) = boots {
+            let id = self.folder.join(format!("boot{n}-{}", place.starts));
+            std::fs::write(&id, format!("{:032x}\n", rng.below(u64::MAX))).unwrap();
+            place.booted = place
+                .host
+                .booted(rng.between(1, 100_000), id.to_str().unwrap());
+        }
+        self.managers[n].start_on(&place.booted);
+    }
+
+    /// Starts managers again that found no etcd and have ended, as whoever runs them does.
+    fn revive(&self) {
+        for n in 0..MANAGERS {
+            if self.managers[n].has_ended() {
+                self.note("ended by itself");
+                self.start_manager(n, None);
             }
         }
-        // All are well for a while.
-        let client = |manager: &ManagerProcess| manager.client();
+    }
+
+    fn note(&self, what: &'static str) {
+        *self.said.lock().unwrap().entry(what).or_default() += 1;
+    }
+
+    fn rest(&self, ms: u64) {
+        sleep(Duration::from_millis(ms));
+        self.revive();
+    }
+
+    /// Returns the manager that decides, or the one that chance says.
+    fn victim(&self, rng: &mut Rng) -> usize {
+        let chance = rng.below(MANAGERS as u64) as usize;
+        let is_it = rng.happens(60);
+        let url = holder(&self.etcd.gateway(), ONLY).ok().flatten();
+        let decides = self.managers.iter().position(|of| Some(of.url()) == url);
+        decides.filter(|_| is_it).unwrap_or(chance)
+    }
+
+    /// One trouble, and its end.
+    fn trouble(&self, rng: &mut Rng) {
+        let member = rng.below(MEMBERS as u64) as usize;
+        let manager = self.victim(rng);
+        match rng.below(100) {
+            0..15 => {
+                self.note("member killed");
+                self.etcd.kill_member(member);
+                self.rest(rng.between(100, 1500));
+                self.etcd.start_member(member);
+            }
+            15..25 => {
+                self.note("two members killed");
+                let other = (member + 1) % MEMBERS;
+                self.etcd.kill_member(member);
+                self.etcd.kill_member(other);
+                self.rest(rng.between(100, 2500));
+                self.etcd.start_member(member);
+                self.etcd.start_member(other);
+            }
+            25..45 => {
+                let boots = rng.happens(50);
+                self.note(if boots {
+                    "host booted"
+                } else {
+                    "manager killed"
+                });
+                self.managers[manager].kill();
+                self.rest(rng.between(50, 2500));
+                self.start_manager(manager, boots.then_some(rng));
+            }
+            45..53 => self.cut(&format!("etcd{member}"), "member cut off", rng),
+            53..65 => self.cut(&format!("manager{manager}"), "manager cut off", rng),
+            65..73 => {
+                self.note("member stopped");
+                self.etcd.signal(member, "STOP");
+                self.rest(rng.between(200, 4000));
+                self.etcd.signal(member, "CONT");
+            }
+            73..85 => {
+                self.note("manager stopped");
+                self.managers[manager].signal("STOP");
+                self.rest(rng.between(500, 6000));
+                self.managers[manager].signal("CONT");
+            }
+            _ if self.backup.lock().unwrap().is_none() => self.back_up(),
+            _ => self.bring_back(),
+        }
+    }
+
+    fn cut(&self, host: &str, what: &'static str, rng: &mut Rng) {
+        self.note(what);
+        self.network.set(host, false);
+        self.rest(rng.between(500, 4000));
+        self.network.set(host, true);
+    }
+
+    /// Returns the start that decides, and its manager with its number of starts.
+    fn decides(&self) -> Option<(u64, (usize, u64))> {
+        let gateway = self.etcd.gateway();
+        let url = holder(&gateway, ONLY).ok().flatten()?;
+        let n = self.managers.iter().position(|of| of.url() == url)?;
+        let all = records::read(&gateway).ok()?;
+        let epoch = all.get(ONLY)?.meta.as_ref()?.epoch;
+        Some((epoch, (n, self.places.lock().unwrap()[n].starts)))
+    }
+
+    fn back_up(&self) {
+        let Some((epoch, _)) = self.decides() else {
+            return;
+        };
+        self.note("backed up");
+        self.etcd.kill_all();
+        self.etcd.copy(false);
+        *self.backup.lock().unwrap() = Some(epoch);
+        self.etcd.start_all();
+    }
+
+    /// Brings etcd back from the backup. Promises count on if the start that gave them is that of the
+    /// backup, and its manager decides on: then it writes them once more.
+    fn bring_back(&self) {
+        let of_backup = self.backup.lock().unwrap().take();
+        let before = self.decides();
+        self.is_unsure.store(true, Ordering::Relaxed);
+        self.etcd.kill_all();
+        self.etcd.copy(true);
+        self.etcd.start_all();
+        let client = self.managers[0].client_within(ANSWER);
+        let mut n = 0;
+        // The answer to a change comes after all is written.
+        let after = until("a manager decides again", || {
+            self.revive();
+            n += 1;
+            client
+                .reserve(&body(&format!("probe{n}-{}", now_ns()), 1, S))
+                .ok()?;
+            self.decides()
+        });
+        let is_kept = match (of_backup, before) {
+            (Some(of_backup), Some((epoch, manager))) => of_backup == epoch && after.1 == manager,
+            _ => false,
+        };
+        if is_kept {
+            self.note("brought back, promises kept");
+        } else {
+            self.note("brought back, promises void");
+            self.promises.lock().unwrap().clear();
+        }
+        self.is_unsure.store(false, Ordering::Relaxed);
+    }
+
+    /// All are well for a while.
+    fn recover(&self) {
         for manager in &self.managers {
+            let client = manager.client_within(ANSWER);
             until("all are back", || {
-                if manager.has_ended() {
-                    manager.start_again();
-                }
-                client(manager).links().ok()
+                self.revive();
+                client.links().ok()
             });
         }
-        sleep(Duration::from_secs(2));
+        self.rest(1000);
     }
 
     fn watch(&self) {
@@ -277,64 +461,44 @@ impl World {
 
     /// Looks at everything in etcd at one moment.
     fn check(&self, gateway: &Gateway) {
+        let was_sure = !self.is_unsure.load(Ordering::Relaxed);
         let promised = self.promises.lock().unwrap().clone();
-        let keys = ["use/", "live/", "stream/", "reservation/"];
-        let keys = keys.map(|of| Keys::Prefix(format!("pspacer/{of}")));
         // Without a majority nobody knows anything.
-        let Ok(snapshot) = gateway.read(&keys) else {
+        let Ok(all) = records::read(gateway) else {
             return;
         };
         let read_ns = now_ns();
-        let [uses, live, streams, records] = snapshot.found.as_slice() else {
-            panic!()
+        let due: BTreeSet<_> = {
+            let now = self.promises.lock().unwrap();
+            let is_sure = was_sure && !self.is_unsure.load(Ordering::Relaxed);
+            let is_due = |id: &str, of: &Promise| {
+                let is_over = now.get(id).is_none_or(|of| of.is_over);
+                of.until_ns > read_ns && !is_over && is_sure
+            };
+            let all = promised.iter().filter(|(id, of)| is_due(id, of));
+            all.map(|(id, _)| id.clone()).collect()
         };
-        let name = |key: &str| key.rsplit('/').next().unwrap().to_owned();
-        let live: BTreeMap<_, _> = live.iter().map(|of| (name(&of.key), of.lease)).collect();
-        let records: BTreeMap<_, _> = records.iter().map(|of| (name(&of.key), of)).collect();
-        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        let mut count: BTreeMap<String, usize> = BTreeMap::new();
-        for pair in uses {
-            let of = pair.key.strip_prefix("pspacer/use/").unwrap();
-            let (link, id) = of.split_once(':').unwrap();
-            // No bytes without the live lease of a reservation.
-            assert_eq!(live.get(id), Some(&pair.lease), "{}", pair.key);
-            let bytes: u64 = std::str::from_utf8(&pair.value).unwrap().parse().unwrap();
-            *sums.entry(link.to_owned()).or_default() += bytes;
-            *count.entry(id.to_owned()).or_default() += 1;
-        }
-        // No link above its budget.
-        for (link, bytes) in &sums {
-            assert!(*bytes <= self.budgets[link], "{link}: {bytes}");
-        }
-        // Every reservation that lives is whole.
-        assert_eq!(streams.len(), live.len());
-        for (id, lease) in &live {
-            assert_ne!(*lease, 0);
-            let record: Reservation = serde_json::from_slice(&records[id].value).unwrap();
-            assert_eq!(count[id], record.grant.links.len(), "{id}");
-        }
-        // Nothing that was promised is lost.
-        let now = self.promises.lock().unwrap();
-        for (id, promise) in promised {
-            let is_due = promise.until_ns > read_ns && !now[&id].is_over;
-            assert!(
-                !is_due || live.contains_key(&id),
-                "{id} was lost: {promise:?}"
-            );
+        if let Err(problem) = records::check(&all, &self.budgets, &due) {
+            let own = promised.iter().filter(|(id, _)| problem.contains(*id));
+            panic!("{problem}, {read_ns} {:?}", own.collect::<Vec<_>>());
         }
         add(&self.counts.checks);
     }
 
     /// Without talkers all leases end, and nothing stays but records, for a while.
     fn end(&self) {
-        let gateway = self.etcd.gateway();
-        until("all leases have ended", || {
-            let keys = ["use/", "live/", "stream/"];
-            let keys = keys.map(|of| Keys::Prefix(format!("pspacer/{of}")));
-            let found = gateway.read(&keys).ok()?.found;
-            found.iter().all(Vec::is_empty).then_some(())
+        let client = self.managers[1].client_within(ANSWER);
+        until("most is free", || match client.release(MOST) {
+            Ok(_) => Some(()),
+            Err(ClientError::Refused { status: 404, .. }) => Some(()),
+            Err(_) => None,
         });
-        let links = self.managers[0].client().links().unwrap();
+        let gateway = self.etcd.gateway();
+        let read = || -> Option<BTreeMap<String, Records>> { records::read(&gateway).ok() };
+        until("all leases have ended", || {
+            records::check_end(&read()?).ok()
+        });
+        let links = until("a manager answers", || client.links().ok());
         assert!(links.iter().all(|of| of.reserved_bytes == 0));
     }
 }

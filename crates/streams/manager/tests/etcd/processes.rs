@@ -17,6 +17,8 @@ use manager::commands;
 use manager::etcd::gateway::Gateway;
 use vmlab::{Cache, Quiet};
 
+use super::network::{Host, signal};
+
 /// The words of a manager's command line, one to a line: set in the process that is one.
 const WORDS: &str = "PSPACER_TEST_MANAGER";
 /// Longest wait for what has to happen at some time.
@@ -88,7 +90,7 @@ pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(Instant::now() < end, "{what}");
-        sleep(Duration::from_millis(50));
+        sleep(Duration::from_millis(20));
     }
 }
 
@@ -97,73 +99,149 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+fn log(folder: &Path, name: &str) -> File {
+    let mut options = File::options();
+    let log = options.create(true).append(true);
+    log.open(folder.join(format!("{name}.log"))).unwrap()
+}
+
+fn must(program: &str, args: &[&str]) {
+    let status = Command::new(program).args(args).status().unwrap();
+    assert!(status.success(), "{program} {args:?}");
+}
+
+/// A member of an etcd.
+struct Member {
+    host: Host,
+    /// Ports for clients and for members.
+    ports: (u16, u16),
+    running: Mutex<Option<Running>>,
+}
+
 /// The members of an etcd.
 pub struct Etcd {
     program: PathBuf,
     folder: PathBuf,
-    /// Ports for clients and for members.
-    ports: Vec<(u16, u16)>,
-    running: Mutex<Vec<Option<Running>>>,
+    members: Vec<Member>,
+    /// More words for each.
+    words: Vec<String>,
 }
 
 impl Etcd {
     pub fn start(folder: &Path, members: usize) -> Self {
+        Self::start_on(folder, vec![Host::here(); members], &[])
+    }
+
+    pub fn start_on(folder: &Path, hosts: Vec<Host>, words: &[&str]) -> Self {
         let root = vmlab::etcd(&Cache::default_folder().unwrap(), &Quiet).unwrap();
+        let member = |host: Host| Member {
+            ports: if host.is_apart() {
+                (2379, 2380)
+            } else {
+                (free_port(), free_port())
+            },
+            host,
+            running: Mutex::new(None),
+        };
         let etcd = Self {
             program: root.join("usr/bin/etcd"),
             folder: folder.to_owned(),
-            ports: (0..members).map(|_| (free_port(), free_port())).collect(),
-            running: Mutex::new((0..members).map(|_| None).collect()),
+            members: hosts.into_iter().map(member).collect(),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
         };
-        for n in 0..members {
-            etcd.start_member(n);
-        }
-        let gateway = etcd.gateway();
-        until("etcd answers", || gateway.read(&[]).ok());
+        etcd.start_all();
         etcd
     }
 
+    /// Returns how many members there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Starts all members, and waits until they answer.
+    pub fn start_all(&self) {
+        for n in 0..self.len() {
+            self.start_member(n);
+        }
+        let gateway = self.gateway();
+        until("etcd answers", || {
+            gateway.read("pspacer/", None, (1, 0)).ok()
+        });
+    }
+
     pub fn start_member(&self, n: usize) {
-        let url = |port: u16| format!("http://127.0.0.1:{port}");
-        let all = self.ports.iter().enumerate();
+        let url = |host: &Host, port: u16| format!("http://{}:{port}", host.address);
+        let all = self.members.iter().enumerate();
         let all: Vec<_> = all
-            .map(|(n, (_, port))| format!("m{n}={}", url(*port)))
+            .map(|(n, of)| format!("m{n}={}", url(&of.host, of.ports.1)))
             .collect();
-        let (clients, members) = self.ports[n];
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.folder.join(format!("etcd{n}.log")))
-            .unwrap();
-        let mut command = Command::new(&self.program);
+        let member = &self.members[n];
+        let (clients, members) = member.ports;
+        let (clients, members) = (url(&member.host, clients), url(&member.host, members));
+        let log = log(&self.folder, &format!("etcd{n}"));
+        let mut command = member.host.command(self.program.to_str().unwrap());
         command
             .args(["--name", &format!("m{n}")])
-            .args(["--listen-client-urls", &url(clients)])
-            .args(["--advertise-client-urls", &url(clients)])
-            .args(["--listen-peer-urls", &url(members)])
-            .args(["--initial-advertise-peer-urls", &url(members)])
+            .args(["--listen-client-urls", &clients])
+            .args(["--advertise-client-urls", &clients])
+            .args(["--listen-peer-urls", &members])
+            .args(["--initial-advertise-peer-urls", &members])
             .args(["--initial-cluster", &all.join(",")])
+            .args(&self.words)
             .arg("--data-dir")
-            .arg(self.folder.join(format!("m{n}")));
+            .arg(self.data(n));
         command.stdout(log.try_clone().unwrap()).stderr(log);
-        let member = command.stdin(Stdio::null()).spawn().unwrap();
-        self.running.lock().unwrap()[n] = Some(Running(member));
+        *member.running.lock().unwrap() = Some(Running(command.spawn().unwrap()));
+    }
+
+    fn data(&self, n: usize) -> PathBuf {
+        self.folder.join(format!("m{n}"))
     }
 
     /// Kills a member, as it stands.
     pub fn kill_member(&self, n: usize) {
-        self.running.lock().unwrap()[n] = None;
+        *self.members[n].running.lock().unwrap() = None;
+    }
+
+    /// Stops a member, or lets it go on.
+    pub fn signal(&self, n: usize, name: &str) {
+        let running = self.members[n].running.lock().unwrap();
+        signal(running.as_ref().unwrap().0.id(), name);
+    }
+
+    /// Kills all members.
+    pub fn kill_all(&self) {
+        (0..self.len()).for_each(|n| self.kill_member(n));
+    }
+
+    /// Copies what the members have, which do not run; or brings it back.
+    pub fn copy(&self, is_back: bool) {
+        for n in 0..self.len() {
+            let (data, backup) = (self.data(n), self.folder.join(format!("backup{n}")));
+            let (from, to) = if is_back {
+                (backup, data)
+            } else {
+                (data, backup)
+            };
+            let (from, to) = (from.to_str().unwrap(), to.to_str().unwrap());
+            must("rm", &["-rf", to]);
+            must("cp", &["-a", from, to]);
+        }
     }
 
     pub fn urls(&self) -> Vec<String> {
-        let ports = self.ports.iter();
-        ports
-            .map(|(port, _)| format!("http://127.0.0.1:{port}"))
+        let members = self.members.iter();
+        members
+            .map(|of| format!("http://{}:{}", of.host.address, of.ports.0))
             .collect()
     }
 
     pub fn gateway(&self) -> Gateway {
         Gateway::new(self.urls(), &Tls::default()).unwrap()
+    }
+
+    pub fn store(&self) -> String {
+        format!("etcd:{}", self.urls().join(","))
     }
 }
 
@@ -172,45 +250,52 @@ pub struct ManagerProcess {
     folder: PathBuf,
     name: String,
     store: String,
-    port: u16,
+    address: String,
+    words: Vec<String>,
     running: Mutex<Option<Running>>,
 }
 
 impl ManagerProcess {
+    /// Starts a manager; the name is that of its log.
     pub fn start(folder: &Path, name: &str, etcd: &Etcd) -> Self {
-        let process = Self {
-            folder: folder.to_owned(),
-            name: name.to_owned(),
-            store: format!("etcd:{}", etcd.urls().join(",")),
-            port: free_port(),
-            running: Mutex::new(None),
-        };
-        process.start_again();
+        let process = Self::new(folder, (name, &Host::here()), etcd, (NET, &[]));
+        process.start_on(&Host::here());
         let client = process.client();
         until("a manager answers", || client.links().ok());
         process
     }
 
+    /// Returns a manager that is not started yet, of a topology and with more words.
+    pub fn new(
+        folder: &Path,
+        (name, host): (&str, &Host),
+        etcd: &Etcd,
+        (net, words): (&str, &[&str]),
+    ) -> Self {
+        fs::write(folder.join(format!("{name}.toml")), net).unwrap();
+        let port = if host.is_apart() { 8646 } else { free_port() };
+        Self {
+            folder: folder.to_owned(),
+            name: name.to_owned(),
+            store: etcd.store(),
+            address: format!("{}:{port}", host.address),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            running: Mutex::new(None),
+        }
+    }
+
     pub fn start_again(&self) {
-        let net = self.folder.join("net.toml");
-        fs::write(&net, NET).unwrap();
-        let listen = format!("127.0.0.1:{}", self.port);
-        let words = [
-            "--topology",
-            net.to_str().unwrap(),
-            "--name",
-            &self.name,
-            "--listen",
-            &listen,
-            "--store",
-            &self.store,
-        ];
-        let mut command = command(&words);
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.folder.join(format!("{}.log", self.name)))
-            .unwrap();
+        self.start_on(&Host::here());
+    }
+
+    pub fn start_on(&self, host: &Host) {
+        let net = self.folder.join(format!("{}.toml", self.name));
+        let words = ["--topology", net.to_str().unwrap()];
+        let more = self.words.iter().map(String::as_str);
+        let words = words.into_iter().chain(more);
+        let words = words.chain(["--listen", &self.address, "--store", &self.store]);
+        let mut command = command(host, &words.collect::<Vec<_>>());
+        let log = log(&self.folder, &self.name);
         command.stdout(Stdio::null()).stderr(log);
         *self.running.lock().unwrap() = Some(Running(command.spawn().unwrap()));
     }
@@ -220,6 +305,12 @@ impl ManagerProcess {
         *self.running.lock().unwrap() = None;
     }
 
+    /// Stops it, or lets it go on.
+    pub fn signal(&self, name: &str) {
+        let running = self.running.lock().unwrap();
+        signal(running.as_ref().unwrap().0.id(), name);
+    }
+
     /// Whether it has ended by itself.
     pub fn has_ended(&self) -> bool {
         let mut running = self.running.lock().unwrap();
@@ -227,15 +318,24 @@ impl ManagerProcess {
         child.is_some_and(|of| of.0.try_wait().unwrap().is_some())
     }
 
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     pub fn client(&self) -> Client {
-        let url = format!("http://127.0.0.1:{}", self.port);
-        Client::new(&url, None, &Tls::default()).unwrap()
+        Client::new(&self.url(), None, &Tls::default()).unwrap()
+    }
+
+    /// Returns a client that waits no longer than this.
+    pub fn client_within(&self, within: Duration) -> Client {
+        Client::within(&self.url(), None, &Tls::default(), within).unwrap()
     }
 }
 
 /// Returns the command that is `pspacer manager` with these words.
-pub fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+pub fn command(host: &Host, words: &[&str]) -> Command {
+    let this = std::env::current_exe().unwrap();
+    let mut command = host.command(this.to_str().unwrap());
     let all: Vec<_> = ["pspacer", "manager"]
         .iter()
         .chain(words)
@@ -243,7 +343,6 @@ pub fn command(words: &[&str]) -> Command {
         .collect();
     command
         .args(["--exact", "etcd::a_manager", "--nocapture"])
-        .env(WORDS, all.join("\n"))
-        .stdin(Stdio::null());
+        .env(WORDS, all.join("\n"));
     command
 }
