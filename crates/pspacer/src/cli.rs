@@ -44,7 +44,7 @@ pub const STATUSES: [(&str, &str); 5] = [
     (
         "3",
         "Of stalls and watch with --exit-code: something stalled. Of ping: --stop-above. Of \
-         reserve: the stream does not fit.",
+         reserve: the stream does not fit. Of topology: reservations do not.",
     ),
     (
         "141",
@@ -63,7 +63,15 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Reservations",
-        &["manager", "agent", "reserve", "reservations", "release"],
+        &[
+            "manager",
+            "agent",
+            "topology",
+            "reserve",
+            "renew",
+            "reservations",
+            "release",
+        ],
     ),
     ("Monitoring", &["top", "doctor", "exporter"]),
     ("Others", &["predict", "completions", "help"]),

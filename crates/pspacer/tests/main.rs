@@ -29,6 +29,7 @@ mod monitoring_lab;
 mod periods_lab;
 mod ping;
 mod predict;
+mod reservation_changes;
 mod reservations;
 mod results_dir;
 mod router;

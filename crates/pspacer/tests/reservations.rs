@@ -16,7 +16,7 @@ use crate::hosts::reflector;
 /// Longest wait for what has to happen at some time.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-const TOPOLOGY: &str = r#"
+pub const TOPOLOGY: &str = r#"
 [[host]]
 name = "camera"
 [[host]]
@@ -38,9 +38,9 @@ members = ["r1", "screen"]
 "#;
 
 /// A manager that runs, killed in the end.
-struct Manager {
+pub struct Manager {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Drop for Manager {
@@ -51,7 +51,7 @@ impl Drop for Manager {
 }
 
 /// Waits until something is so.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -63,7 +63,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// A folder with a topology.
-fn folder() -> tempfile::TempDir {
+pub fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("net.toml"), TOPOLOGY).unwrap();
     folder
@@ -74,12 +74,12 @@ fn store(folder: &Path) -> String {
 }
 
 /// Starts a manager on any free port.
-fn manager(folder: &Path, more: &[&str]) -> Manager {
+pub fn manager(folder: &Path, more: &[&str]) -> Manager {
     manager_at(folder, "127.0.0.1:0", more)
 }
 
 /// Starts a manager.
-fn manager_at(folder: &Path, listen: &str, more: &[&str]) -> Manager {
+pub fn manager_at(folder: &Path, listen: &str, more: &[&str]) -> Manager {
     let address: PathBuf = folder.join("address");
     let _ = fs::remove_file(&address);
     let mut child = Command::new(env!("CARGO_BIN_EXE_pspacer"))
@@ -110,7 +110,7 @@ fn manager_at(folder: &Path, listen: &str, more: &[&str]) -> Manager {
 
 impl Manager {
     /// Runs a subcommand that asks it, with a token.
-    fn ask(&self, token: &str, words: &str, more: &[&str]) -> Output {
+    pub fn ask(&self, token: &str, words: &str, more: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_pspacer"))
             .args(words.split(' '))
             .args(["--manager", &self.url])
@@ -121,7 +121,7 @@ impl Manager {
     }
 
     /// The JSON of an answer, with the exit status.
-    fn json(&self, words: &str, more: &[&str]) -> (Option<i32>, Value) {
+    pub fn json(&self, words: &str, more: &[&str]) -> (Option<i32>, Value) {
         let out = self.ask("", words, &[more, &["--json"]].concat());
         let printed = text(&out.stdout);
         let said = text(&out.stderr);
@@ -132,7 +132,7 @@ impl Manager {
         )
     }
 
-    fn reserved_bytes(&self, link: &str) -> u64 {
+    pub fn reserved_bytes(&self, link: &str) -> u64 {
         let (_, links) = self.json("reservations --links", &[]);
         let links = links.as_array().unwrap().iter();
         let link = links.into_iter().find(|l| l["link"] == link).unwrap();
@@ -140,10 +140,10 @@ impl Manager {
     }
 }
 
-const RESERVE: &str = "reserve --from camera --to screen --period 10ms --latency 50ms";
+pub const RESERVE: &str = "reserve --from camera --to screen --period 10ms --latency 50ms";
 
 /// 10,000 bytes of payload: six datagrams of 1472 and one of 1168, each with 66 bytes around it.
-const WIRE_BYTES: u64 = 10_000 + 7 * 66;
+pub const WIRE_BYTES: u64 = 10_000 + 7 * 66;
 
 /// What streams may take of a period of the studio: 70 % of 125,000 bytes, less two full frames of
 /// best effort for each of two nodes.
@@ -390,7 +390,7 @@ fn the_same_request_again_has_the_same_grant() {
 }
 
 /// Two talkers and an operator: SHA-256 of the words "one", "two" and "all".
-const ACCESS: &str = r#"
+pub const ACCESS: &str = r#"
 [[access]]
 name = "one"
 role = "talker"
@@ -537,8 +537,8 @@ fn what_is_wrong_is_said_before_anything_begins() {
             2,
             "such as 30s, 10m or 2h",
         ),
-        ("release a/b", 2, "`ID` is \"a/b\""),
-        ("release ..", 2, "`ID` is \"..\", expected 1 to 64 letters"),
+        ("release a/b", 2, "`id` is \"a/b\""),
+        ("release ..", 2, "`id` is \"..\", expected 1 to 64 letters"),
         (
             "reserve --from camera --to screen --bytes 1 --for 1m --id ..",
             2,
@@ -558,33 +558,46 @@ fn what_is_wrong_is_said_before_anything_begins() {
     assert!(text(&out.stderr).contains("127.0.0.1:9"));
 }
 
-/// Two managers, a segment each: a stream over both, and nothing of it left where one is away.
+/// Two managers, m0 of the studio and m1 of the hall, that can be started.
+pub struct Pair {
+    ports: [u16; 2],
+    folder: tempfile::TempDir,
+}
+
+impl Pair {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ports = [0, 1].map(|_| {
+            let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            socket.local_addr().unwrap().port()
+        });
+        let mut net = TOPOLOGY.to_owned();
+        for (n, segment) in ["studio", "hall"].iter().enumerate() {
+            let name = format!("name = \"{segment}\"\n");
+            net = net.replace(&name, &format!("{name}manager = \"m{n}\"\n"));
+            let url = format!("http://127.0.0.1:{}", ports[n]);
+            net = format!("{net}\n[[manager]]\nname = \"m{n}\"\nurl = \"{url}\"\n");
+        }
+        for n in 0..2 {
+            let part = folder.path().join(format!("m{n}"));
+            fs::create_dir(&part).unwrap();
+            fs::write(part.join("net.toml"), &net).unwrap();
+        }
+        Self { ports, folder }
+    }
+
+    pub fn start(&self, n: usize) -> Manager {
+        let name = format!("m{n}");
+        let listen = format!("127.0.0.1:{}", self.ports[n]);
+        manager_at(&self.folder.path().join(&name), &listen, &["--name", &name])
+    }
+}
+
+/// A stream over both, and nothing of it left where one is away.
 #[test]
 fn two_managers_reserve_along_a_route() {
-    let folder = tempfile::tempdir().unwrap();
-    let ports = [0, 1].map(|_| {
-        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        socket.local_addr().unwrap().port()
-    });
-    let mut net = TOPOLOGY.to_owned();
-    for (n, segment) in ["studio", "hall"].iter().enumerate() {
-        let name = format!("name = \"{segment}\"\n");
-        net = net.replace(&name, &format!("{name}manager = \"m{n}\"\n"));
-        let url = format!("http://127.0.0.1:{}", ports[n]);
-        net = format!("{net}\n[[manager]]\nname = \"m{n}\"\nurl = \"{url}\"\n");
-    }
-    let parts = [0, 1].map(|n| {
-        let part = folder.path().join(format!("m{n}"));
-        fs::create_dir(&part).unwrap();
-        fs::write(part.join("net.toml"), &net).unwrap();
-        part
-    });
-    let start = |n: usize| {
-        let name = format!("m{n}");
-        let listen = format!("127.0.0.1:{}", ports[n]);
-        manager_at(&parts[n], &listen, &["--name", &name])
-    };
-    let (first, second) = (start(0), start(1));
+    let pair = Pair::new();
+    let (first, second) = (pair.start(0), pair.start(1));
     let words = ["--bytes", "10000", "--for", "10m"];
     let (status, granted) = first.json(RESERVE, &words);
     assert_eq!(status, Some(0), "{granted}");
@@ -602,6 +615,6 @@ fn two_managers_reserve_along_a_route() {
     assert_eq!(out.status.code(), Some(1), "{said}");
     assert!(said.contains("manager m1 does not answer"), "{said}");
     assert_eq!(first.reserved_bytes("studio"), 0);
-    let _second = start(1);
+    let _second = pair.start(1);
     assert_eq!(first.json(RESERVE, &words).0, Some(0));
 }

@@ -20,6 +20,8 @@ use crate::record::Measured;
 
 /// Longest time for one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Status of an answer to a request that is not valid.
+const BAD_REQUEST: u16 = 400;
 /// Status of an answer of a manager that stands by.
 const MISDIRECTED: u16 = 421;
 /// Times that a question follows to another manager.
@@ -62,6 +64,20 @@ pub enum ClientError {
     },
 }
 
+/// Returns a name that is part of a path. Anything else would be another path.
+///
+/// # Errors
+/// What a manager would say of it; nothing is sent.
+fn name<'a>(what: &str, name: &'a str) -> Result<&'a str, ClientError> {
+    if admission::is_name(name) {
+        return Ok(name);
+    }
+    Err(ClientError::Refused {
+        status: BAD_REQUEST,
+        message: format!("`{what}` is \"{name}\", expected {}", admission::NAME),
+    })
+}
+
 /// A manager, as its clients see it.
 #[derive(Debug)]
 pub struct Client {
@@ -71,6 +87,8 @@ pub struct Client {
     /// URL of the manager that decides, as far as this client knows.
     base: Mutex<String>,
     token: Option<String>,
+    /// Longest time for one request that the manager answers at once.
+    within: Duration,
 }
 
 /// The answer to a request to reserve.
@@ -151,6 +169,7 @@ impl Client {
             base: Mutex::new(home.clone()),
             home,
             token,
+            within,
         })
     }
 
@@ -164,12 +183,14 @@ impl Client {
         url.trim_end_matches('/').clone_into(&mut base);
     }
 
-    /// Sends a request; returns status and body.
+    /// Sends a request; returns status and body. `wait` is how long the manager may wait before it
+    /// answers.
     fn ask(
         &self,
         method: &str,
         path: &str,
         body: Option<&[u8]>,
+        wait: Duration,
     ) -> Result<(u16, Vec<u8>), ClientError> {
         let url = format!("{}{path}", self.base());
         let failed = |problem: String| ClientError::Transport {
@@ -180,6 +201,7 @@ impl Client {
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
+        let within = self.within.saturating_add(wait);
         let answer = match body {
             Some(body) => {
                 let request = request.header("content-type", "application/json");
@@ -188,7 +210,8 @@ impl Client {
             }
             None => {
                 let request = request.body(()).map_err(|e| failed(e.to_string()))?;
-                self.agent.run(request)
+                let request = self.agent.configure_request(request);
+                self.agent.run(request.timeout_global(Some(within)).build())
             }
         };
         let mut answer = answer.map_err(|error| failed(error.to_string()))?;
@@ -207,11 +230,21 @@ impl Client {
         path: &str,
         body: Option<&B>,
     ) -> Result<(u16, Vec<u8>), ClientError> {
+        self.call_and_wait(method, path, body, Duration::ZERO)
+    }
+
+    fn call_and_wait<B: Serialize>(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&B>,
+        wait: Duration,
+    ) -> Result<(u16, Vec<u8>), ClientError> {
         let body = body.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| self.no_answer(path, &error))?;
         let mut left = MOST_HOPS;
         loop {
-            let asked = self.ask(method, path, body.as_deref());
+            let asked = self.ask(method, path, body.as_deref(), wait);
             if asked.is_err() {
                 // Another manager may decide now: the one that was given knows.
                 self.set_base(&self.home);
@@ -260,6 +293,7 @@ impl Client {
     /// If the manager cannot be reached, or the request is not valid.
     pub fn reserve(&self, body: &ReserveBody) -> Result<Reserved, ClientError> {
         const PATH: &str = "/v1/reservations";
+        name("id", &body.id)?;
         let (status, answer) = self.call("POST", PATH, Some(body))?;
         self.reserved(PATH, status, &answer)
     }
@@ -277,7 +311,7 @@ impl Client {
     /// # Errors
     /// If the manager cannot be reached, or has no such reservation of this client.
     pub fn refresh(&self, id: &str, lease_ns: Option<u64>) -> Result<View, ClientError> {
-        let path = format!("/v1/reservations/{id}/lease");
+        let path = format!("/v1/reservations/{}/lease", name("id", id)?);
         self.json("PUT", &path, Some(&LeaseBody { lease_ns }))
     }
 
@@ -286,7 +320,8 @@ impl Client {
     /// # Errors
     /// If the manager cannot be reached, or has no such reservation of this client.
     pub fn release(&self, id: &str) -> Result<ReleasedView, ClientError> {
-        self.json("DELETE", &format!("/v1/reservations/{id}"), None::<&()>)
+        let path = format!("/v1/reservations/{}", name("id", id)?);
+        self.json("DELETE", &path, None::<&()>)
     }
 
     /// Lists the reservations that this client may see.
@@ -302,8 +337,8 @@ impl Client {
     /// # Errors
     /// If the manager cannot be reached or refuses.
     pub fn parts(&self) -> Result<Vec<PartView>, ClientError> {
-        let name = |of: &PartView| format!("{}/{}", of.coordinator, of.id);
-        self.pages("/v1/parts", name)
+        let key = |of: &PartView| format!("{}/{}", of.coordinator, of.id);
+        self.pages("/v1/parts", key)
     }
 
     /// Frees what a coordinator has of the manager's links for a request.
@@ -311,7 +346,8 @@ impl Client {
     /// # Errors
     /// If the manager cannot be reached, or has no such part.
     pub fn free_part(&self, coordinator: &str, id: &str) -> Result<ReleasedView, ClientError> {
-        let path = format!("/v1/parts/{coordinator}/{id}");
+        let coordinator = name("coordinator", coordinator)?;
+        let path = format!("/v1/parts/{coordinator}/{}", name("id", id)?);
         self.json("DELETE", &path, None::<&()>)
     }
 
@@ -329,11 +365,11 @@ impl Client {
     fn pages<T: DeserializeOwned>(
         &self,
         path: &str,
-        name: impl Fn(&T) -> String,
+        key: impl Fn(&T) -> String,
     ) -> Result<Vec<T>, ClientError> {
         let mut all: Vec<T> = Vec::new();
         loop {
-            let after = all.last().map(&name).unwrap_or_default();
+            let after = all.last().map(&key).unwrap_or_default();
             let path = format!("{path}?after={after}&limit={PAGE}");
             let page: Vec<T> = self.json("GET", &path, None::<&()>)?;
             let is_last = page.len() < PAGE;
@@ -357,7 +393,8 @@ impl Client {
     /// # Errors
     /// If the manager cannot be reached, or knows no such node.
     pub fn duty(&self, node: &str) -> Result<NodeDuty, ClientError> {
-        self.json("GET", &format!("/v1/nodes/{node}"), None::<&()>)
+        let path = format!("/v1/nodes/{}", name("node", node)?);
+        self.json("GET", &path, None::<&()>)
     }
 
     /// Waits until it differs from what is known, but no longer than `wait_ns`, and returns it.
@@ -366,8 +403,11 @@ impl Client {
     /// If the manager cannot be reached, or knows no such node.
     pub fn changed_duty(&self, known: &NodeDuty, wait_ns: u64) -> Result<NodeDuty, ClientError> {
         let NodeDuty { node, changes, .. } = known;
+        let node = name("node", node)?;
         let path = format!("/v1/nodes/{node}?known={changes}&wait_ns={wait_ns}");
-        self.json("GET", &path, None::<&()>)
+        let wait = Duration::from_nanos(wait_ns);
+        let (_, answer) = self.call_and_wait("GET", &path, None::<&()>, wait)?;
+        serde_json::from_slice(&answer).map_err(|error| self.no_answer(&path, &error))
     }
 
     /// Reports whether a node has put a reservation into force.
@@ -375,6 +415,7 @@ impl Client {
     /// # Errors
     /// If the manager cannot be reached, or has no such reservation.
     pub fn report(&self, id: &str, node: &str, in_force: bool) -> Result<View, ClientError> {
+        let (id, node) = (name("id", id)?, name("node", node)?);
         let path = format!("/v1/reservations/{id}/in-force/{node}");
         self.json("PUT", &path, Some(&InForceBody { in_force }))
     }
@@ -384,6 +425,7 @@ impl Client {
     /// # Errors
     /// If the manager cannot be reached, or has no such reservation of this client, node or segment.
     pub fn reroute(&self, id: &str, node: &str, segment: &str) -> Result<Reserved, ClientError> {
+        let (id, node) = (name("id", id)?, name("node", node)?);
         let path = format!("/v1/reservations/{id}/route/{node}");
         let segment = segment.to_owned();
         let (status, answer) = self.call("PUT", &path, Some(&RouteBody { segment }))?;
@@ -400,6 +442,7 @@ impl Client {
         listener: &str,
         measured: &Measured,
     ) -> Result<View, ClientError> {
+        let (id, listener) = (name("id", id)?, name("listener", listener)?);
         let path = format!("/v1/reservations/{id}/measured/{listener}");
         self.json("PUT", &path, Some(measured))
     }

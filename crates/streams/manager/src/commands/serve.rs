@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer manager`: decides over the reservations of segments.
 
-use std::fmt::Write;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -12,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 
-use admission::{Manager as ManagerEntry, Topology, TopologyFile, nrt_shares};
+use admission::{Manager as ManagerEntry, Topology, TopologyFile};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use linux_io::clock::{boot_id, boottime_ns};
@@ -22,7 +21,8 @@ use rustls::ServerConfig;
 use tokio::sync::oneshot;
 use units::time::{NS_PER_MS, NS_PER_S};
 
-use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, some_time, time};
+use super::budgets::{budgets, read_topology};
+use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, some_time};
 use crate::client::{Client, Tls};
 use crate::current::Current;
 use crate::engine::{self, Engine, EngineError, Job};
@@ -131,9 +131,7 @@ pub fn read_word(path: &Path) -> Result<String> {
 /// # Errors
 /// When a file cannot be read or is refused, the address is in use, or the store fails.
 pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
-    let named = || args.topology.display().to_string();
-    let text = fs::read_to_string(&args.topology).with_context(named)?;
-    let file = admission::read(&text).with_context(named)?;
+    let (_, file) = read_topology(&args.topology)?;
     if args.check {
         return Ok(Outcome {
             text: budgets(&file),
@@ -460,38 +458,4 @@ fn ways(
             Ok((manager.name.clone(), way))
         })
         .collect()
-}
-
-/// Says what streams and best effort may take of each segment.
-fn budgets(file: &TopologyFile) -> String {
-    let topology = &file.topology;
-    let empty = admission::Ledger::default();
-    let mut out = String::new();
-    for link in topology.links() {
-        let spec = &topology.segment(link.segment).spec;
-        // Writing to a String cannot fail.
-        let _ = write!(
-            out,
-            "{}: {} bytes for streams in each period of {}; nrt costs them {} bytes",
-            link.name,
-            link.budget_bytes,
-            time(spec.period_ns),
-            spec.nrt_cost_bytes()
-        );
-        if let Some(manager) = &spec.manager {
-            let _ = write!(out, "; manager {manager}");
-        }
-        out.push('\n');
-    }
-    for (n, segment) in topology.segments().iter().enumerate() {
-        let shares = nrt_shares(topology, &empty, admission::SegmentId(n));
-        let least = shares.iter().map(|share| share.bytes).min().unwrap_or(0);
-        let _ = writeln!(
-            out,
-            "{}: {least} bytes of best effort for each of {} nodes without streams",
-            segment.spec.name,
-            segment.members.len()
-        );
-    }
-    out
 }

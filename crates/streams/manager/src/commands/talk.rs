@@ -16,10 +16,10 @@ use draw::table::{Column, Table, Value};
 use draw::terminal::{Style, table};
 use units::display::count;
 
-use super::outcome::{CONNECTION, OUTPUT, Outcome, REFUSED, STREAM, Usage, some_time, time};
+use super::outcome::{CONNECTION, OUTPUT, Outcome, REFUSED, RUN, STREAM, Usage, some_time, time};
 use super::serve::{read, read_word};
 use crate::answer::View;
-use crate::api::{RefusedView, ReserveBody};
+use crate::api::{LinkView, PartView, RefusedView, ReserveBody};
 use crate::client::{Client, ClientError, Reserved, Tls};
 use crate::quota;
 
@@ -117,7 +117,8 @@ pub struct ReserveArgs {
     /// Longest delay that is of use [default: any]
     #[arg(long, value_name = "TIME", help_heading = STREAM, value_parser = some_time)]
     pub latency: Option<u64>,
-    /// How long it is needed; the same id again does not make it longer
+    /// How long it is needed, from the grant on: 30s, 10m or 2h. `pspacer renew` makes it longer; the same
+    /// request again does not
     #[arg(long = "for", value_name = "TIME", help_heading = STREAM, value_parser = lease)]
     pub lease: u64,
     /// Names from the sender to the receiver, with commas [default: the shortest route]
@@ -151,7 +152,27 @@ pub struct ReservationsArgs {
     /// The links instead, with what is reserved and free of each
     #[arg(long, help_heading = OUTPUT)]
     pub links: bool,
+    /// What coordinators have of this manager's links instead: bytes that a manager has granted, or holds
+    /// while it decides. An operator may ask for it
+    #[arg(long, help_heading = OUTPUT, conflicts_with = "links")]
+    pub parts: bool,
     /// One JSON array on standard output, nothing else there
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+}
+
+/// Arguments of `pspacer renew`.
+#[derive(Debug, Args)]
+pub struct RenewArgs {
+    /// Whom to ask
+    #[command(flatten)]
+    pub connection: Connection,
+    /// The reservation
+    pub id: String,
+    /// How long it is needed, from now on: 30s, 10m or 2h [default: the length of its last lease]
+    #[arg(long = "for", value_name = "TIME", help_heading = STREAM, value_parser = lease)]
+    pub lease: Option<u64>,
+    /// One JSON object on standard output, nothing else there
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
 }
@@ -164,6 +185,11 @@ pub struct ReleaseArgs {
     pub connection: Connection,
     /// The reservation
     pub id: String,
+    /// Free only what this manager's links give to the reservation, which the manager COORDINATOR granted.
+    /// The coordinator hears of it when it refreshes the lease; then the reservation ends. For an operator,
+    /// and for a coordinator that is gone: `reservations --parts` shows both names
+    #[arg(long, value_name = "COORDINATOR", help_heading = RUN)]
+    pub part: Option<String>,
     /// One JSON object on standard output, nothing else there
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
@@ -211,7 +237,8 @@ fn random_id() -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn json(value: &impl serde::Serialize, status: u8) -> Result<Outcome> {
+/// Returns a value as the text that `--json` prints.
+pub fn json(value: &impl serde::Serialize, status: u8) -> Result<Outcome> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(Outcome { text, status })
@@ -281,7 +308,7 @@ pub fn reserve(args: &ReserveArgs) -> Result<Outcome> {
 }
 
 /// Returns the outcome of a request that is not valid; other errors are passed on.
-fn failed(error: ClientError) -> Result<Outcome> {
+pub fn failed(error: ClientError) -> Result<Outcome> {
     match error {
         ClientError::Refused {
             status: 400,
@@ -325,6 +352,7 @@ fn refused(view: &RefusedView) -> String {
     format!("refused {}: {}\n", view.id, view.message)
 }
 
+/// Returns a column of a table.
 fn column(title: &str, unit: &str) -> Column {
     Column {
         title: title.to_owned(),
@@ -333,68 +361,99 @@ fn column(title: &str, unit: &str) -> Column {
     }
 }
 
-/// Lists reservations or links.
+/// Lists reservations, links or parts.
 ///
 /// # Errors
 /// When the manager cannot be reached or refuses.
 pub fn reservations(args: &ReservationsArgs, style: Style) -> Result<Outcome> {
     let client = args.connection.client()?;
-    if args.links {
+    let shown = if args.links {
         let links = client.links()?;
         if args.json {
             return json(&links, 0);
         }
-        let mut shown = Table {
-            columns: vec![
-                column("link", ""),
-                column("period", "ms"),
-                column("budget", "bytes"),
-                column("reserved", "bytes"),
-                column("free", "bytes"),
-            ],
-            rows: Vec::new(),
-        };
-        for link in links {
-            let period_ms = link.period_ns as f64 / units::time::NS_PER_MS as f64;
-            let row = [
-                link.link,
-                units::display::short(period_ms, 3),
-                count(link.budget_bytes),
-                count(link.reserved_bytes),
-                count(link.free_bytes),
-            ];
-            shown.rows.push(row.into_iter().map(Value::from).collect());
+        table_of_links(&links)
+    } else if args.parts {
+        let parts = client.parts()?;
+        if args.json {
+            return json(&parts, 0);
         }
-        let text = table(&shown, style);
-        return Ok(Outcome { text, status: 0 });
-    }
-    let views = client.reservations()?;
-    if args.json {
-        return json(&views, 0);
-    }
-    let mut shown = Table {
-        columns: vec![
-            column("reservation", ""),
-            column("from, to", ""),
-            column("owner", ""),
-            column("delay", "at most, ms"),
-            column("ends in", "s"),
-            column("in force", ""),
-        ],
-        rows: Vec::new(),
+        table_of_parts(&parts)
+    } else {
+        let views = client.reservations()?;
+        if args.json {
+            return json(&views, 0);
+        }
+        table_of_reservations(&views)
     };
-    for view in views {
-        let ends = |n: usize, route: &[String]| match n {
-            0 => route.first().cloned().unwrap_or_default(),
-            _ => route.last().cloned().unwrap_or_default(),
-        };
-        let from = view.listeners.first().map(|l| ends(0, &l.route));
-        let to: Vec<_> = view.listeners.iter().map(|l| ends(1, &l.route)).collect();
-        let ms = |ns: u64| units::display::short(ns as f64 / 1e6, 3);
+    let text = table(&shown, style);
+    Ok(Outcome { text, status: 0 })
+}
+
+fn table_of_links(links: &[LinkView]) -> Table {
+    let row = |link: &LinkView| {
+        let period_ms = link.period_ns as f64 / units::time::NS_PER_MS as f64;
         let row = [
-            view.id,
+            link.link.clone(),
+            units::display::short(period_ms, 3),
+            count(link.budget_bytes),
+            count(link.reserved_bytes),
+            count(link.free_bytes),
+        ];
+        row.into_iter().map(Value::from).collect()
+    };
+    Table {
+        columns: vec![
+            column("link", ""),
+            column("period", "ms"),
+            column("budget", "bytes"),
+            column("reserved", "bytes"),
+            column("free", "bytes"),
+        ],
+        rows: links.iter().map(row).collect(),
+    }
+}
+
+/// Returns a row for each link of each part.
+fn table_of_parts(parts: &[PartView]) -> Table {
+    let rows = parts.iter().flat_map(|part| {
+        part.links.iter().map(|link| {
+            let state = if part.committed { "granted" } else { "held" };
+            let row = [
+                part.coordinator.clone(),
+                part.id.clone(),
+                state.to_owned(),
+                link.link.clone(),
+                count(link.bytes),
+                count(part.expires_in_ns / units::time::NS_PER_S),
+            ];
+            row.into_iter().map(Value::from).collect()
+        })
+    });
+    Table {
+        columns: vec![
+            column("coordinator", ""),
+            column("reservation", ""),
+            column("state", ""),
+            column("link", ""),
+            column("of a period", "bytes"),
+            column("ends in", "s"),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+fn table_of_reservations(views: &[View]) -> Table {
+    let ms = |ns: u64| units::display::short(ns as f64 / 1e6, 3);
+    let row = |view: &View| {
+        let first = view.listeners.first();
+        let from = first.and_then(|of| of.route.first()).map(String::as_str);
+        let to = view.listeners.iter().filter_map(|of| of.route.last());
+        let to: Vec<_> = to.map(String::as_str).collect();
+        let row = [
+            view.id.clone(),
             format!("{}, {}", from.unwrap_or_default(), to.join(" ")),
-            view.owner,
+            view.owner.clone(),
             ms(view.bound_ns),
             count(view.expires_in_ns / units::time::NS_PER_S),
             if view.in_force {
@@ -403,30 +462,54 @@ pub fn reservations(args: &ReservationsArgs, style: Style) -> Result<Outcome> {
                 format!("not at {}", view.not_in_force.join(" "))
             },
         ];
-        shown.rows.push(row.into_iter().map(Value::from).collect());
+        row.into_iter().map(Value::from).collect()
+    };
+    Table {
+        columns: vec![
+            column("reservation", ""),
+            column("from, to", ""),
+            column("owner", ""),
+            column("delay", "at most, ms"),
+            column("ends in", "s"),
+            column("in force", ""),
+        ],
+        rows: views.iter().map(row).collect(),
     }
-    let text = table(&shown, style);
-    Ok(Outcome { text, status: 0 })
 }
 
-/// Frees a reservation.
+/// Begins the lease of a reservation anew.
+///
+/// # Errors
+/// When the manager cannot be reached, or has no such reservation.
+pub fn renew(args: &RenewArgs) -> Result<Outcome> {
+    let client = args.connection.client()?;
+    match client.refresh(&args.id, args.lease) {
+        Ok(view) if args.json => json(&view, 0),
+        Ok(view) => Ok(Outcome {
+            text: format!("renewed {}: for {}\n", view.id, time(view.expires_in_ns)),
+            status: 0,
+        }),
+        Err(error) => failed(error),
+    }
+}
+
+/// Frees a reservation, or a part of one.
 ///
 /// # Errors
 /// When the manager cannot be reached, or has no such reservation.
 pub fn release(args: &ReleaseArgs) -> Result<Outcome> {
     let client = args.connection.client()?;
-    // Names alone: anything else would be another path.
-    if !admission::is_name(&args.id) {
-        return Err(anyhow!(Usage(format!(
-            "`ID` is \"{}\", expected {}",
-            args.id,
-            admission::NAME
-        ))));
-    }
-    match client.release(&args.id) {
+    let (answer, of) = match &args.part {
+        Some(coordinator) => {
+            let of = format!(" of {coordinator} here");
+            (client.free_part(coordinator, &args.id), of)
+        }
+        None => (client.release(&args.id), String::new()),
+    };
+    match answer {
         Ok(view) if args.json => json(&view, 0),
         Ok(view) => Ok(Outcome {
-            text: format!("released {}\n", view.id),
+            text: format!("released {}{of}\n", view.id),
             status: 0,
         }),
         Err(error) => failed(error),

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer renew`, `reserve --replace`, `reservations --parts`, `release --part` and `topology` on loopback.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::common::{pspacer, text};
+use crate::reservations::{ACCESS, Pair, RESERVE, TOPOLOGY, WIRE_BYTES, folder, manager, until};
+
+const S: u64 = 1_000_000_000;
+
+/// A reservation of this id, for ten minutes.
+fn words(id: &str) -> [&str; 6] {
+    ["--bytes", "10000", "--for", "10m", "--id", id]
+}
+
+#[test]
+fn a_reservation_is_renewed() {
+    let folder = folder();
+    let manager = manager(folder.path(), &[]);
+    assert_eq!(manager.json(RESERVE, &words("mine")).0, Some(0));
+    // The same request again does not make it longer; this does.
+    let (status, renewed) = manager.json("renew mine", &["--for", "20m"]);
+    assert_eq!(status, Some(0), "{renewed}");
+    assert_eq!(renewed["lease_ns"], 1200 * S);
+    assert!(
+        renewed["expires_in_ns"].as_u64() > Some(1100 * S),
+        "{renewed}"
+    );
+    let (_, renewed) = manager.json("renew mine", &[]);
+    assert_eq!(renewed["lease_ns"], 1200 * S);
+    let (_, renewed) = manager.json("renew mine", &["--for", "30s"]);
+    assert_eq!(renewed["lease_ns"], 30 * S);
+    let said = text(&manager.ask("", "renew mine --for 20m", &[]).stdout);
+    assert!(said.starts_with("renewed mine: for "), "{said}");
+    let out = manager.ask("", "renew mine --for 1ms", &[]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("`lease_ns` is 1000000"));
+    manager.json("release", &["mine"]);
+    for (words, status, expected) in [
+        ("renew mine", 1, "mine has ended"),
+        ("renew never", 1, "no reservation has the id never"),
+        ("renew ..", 2, "`id` is \"..\", expected 1 to 64 letters"),
+        ("renew mine --for soon", 2, "such as 30s, 10m or 2h"),
+    ] {
+        let out = manager.ask("", words, &[]);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(status), "{words}: {said}");
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_reservation_is_replaced_or_stays() {
+    let folder = folder();
+    let manager = manager(folder.path(), &[]);
+    let replace = |bytes: &str| {
+        let more = [
+            "--bytes",
+            bytes,
+            "--for",
+            "10m",
+            "--id",
+            "mine",
+            "--replace",
+        ];
+        manager.json(RESERVE, &more)
+    };
+    assert_eq!(manager.json(RESERVE, &words("mine")).0, Some(0));
+    let (status, granted) = replace("20000");
+    assert_eq!(status, Some(0), "{granted}");
+    let bytes = granted["links"][0]["bytes"].as_u64().unwrap();
+    assert!(bytes > 20_000, "{granted}");
+    assert_eq!(manager.reserved_bytes("studio"), bytes);
+    // What does not fit leaves it as it is.
+    let (status, refused) = replace("200000");
+    assert_eq!(
+        (status, &refused["granted"]),
+        (Some(3), &Value::from(false))
+    );
+    assert_eq!(manager.reserved_bytes("studio"), bytes);
+    let (_, listed) = manager.json("reservations", &[]);
+    assert_eq!(listed[0]["links"][0]["bytes"], bytes);
+    let out = manager.ask("", RESERVE, &["--bytes", "1", "--for", "1m", "--replace"]);
+    assert_eq!(out.status.code(), Some(2));
+}
+
+#[test]
+fn an_operator_frees_the_part_of_a_coordinator_that_is_gone() {
+    let pair = Pair::new();
+    let (first, second) = (pair.start(0), pair.start(1));
+    assert_eq!(first.json(RESERVE, &words("mine")).0, Some(0));
+    let (status, parts) = second.json("reservations --parts", &[]);
+    assert_eq!(status, Some(0), "{parts}");
+    assert_eq!(
+        (&parts[0]["coordinator"], &parts[0]["id"]),
+        (&json!("m0"), &json!("mine"))
+    );
+    assert_eq!(
+        (&parts[0]["committed"], &parts[1]),
+        (&json!(true), &Value::Null)
+    );
+    assert_eq!(
+        parts[0]["links"][0],
+        json!({"link": "hall/r1/up", "bytes": WIRE_BYTES})
+    );
+    let table = text(&second.ask("", "reservations --parts", &[]).stdout);
+    for words in ["m0", "mine", "granted", "hall/r1/up", "10,462"] {
+        assert!(table.contains(words), "{table}");
+    }
+    drop(first);
+    for (words, status, expected) in [
+        (
+            "release mine --part m2",
+            1,
+            "no reservation has the id mine",
+        ),
+        ("release mine --part ..", 2, "`coordinator` is \"..\""),
+        ("release .. --part m0", 2, "`id` is \"..\""),
+    ] {
+        let out = second.ask("", words, &[]);
+        let said = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(status), "{words}: {said}");
+        assert!(said.contains(expected), "{said}");
+    }
+    let out = second.ask("", "release mine --part m0", &[]);
+    assert_eq!(out.status.code(), Some(0));
+    assert_eq!(text(&out.stdout), "released mine of m0 here\n");
+    assert_eq!(second.reserved_bytes("hall/r1/up"), 0);
+    assert_eq!(second.json("reservations --parts", &[]).1, json!([]));
+    // The coordinator comes back, and hears of it when it refreshes the lease.
+    let first = pair.start(0);
+    until("the coordinator can decide", || {
+        let out = first.ask("", "renew mine", &[]);
+        let said = text(&out.stderr);
+        said.contains("has ended").then_some(())
+    });
+    assert_eq!(first.reserved_bytes("studio"), 0);
+}
+
+#[test]
+fn a_topology_is_checked_against_what_is_reserved() {
+    let folder = folder();
+    let access = folder.path().join("access.toml");
+    fs::write(&access, ACCESS).unwrap();
+    let running = manager(folder.path(), &["--access", access.to_str().unwrap()]);
+    let reserve = |id: &str| running.ask("one", RESERVE, &words(id)).status.code();
+    for id in ["s1", "s2", "s3", "s4", "s5", "s6"] {
+        assert_eq!(reserve(id), Some(0));
+    }
+    let net = folder.path().join("net.toml");
+    let net = net.to_str().unwrap();
+    // Alone: as the manager checks it.
+    let alone = pspacer(&["topology", net]);
+    let by_manager = pspacer(&["manager", "--check", "--topology", net]);
+    assert_eq!(
+        (alone.status.code(), &alone.stdout),
+        (Some(0), &by_manager.stdout)
+    );
+    assert!(text(&alone.stdout).contains("studio: 81348 bytes for streams"));
+    let out = running.ask("all", "topology", &[net]);
+    assert_eq!(out.status.code(), Some(0));
+    assert!(text(&out.stdout).starts_with("all reservations of http"));
+    // Half the rate carries three of them.
+    let next = folder.path().join("next.toml");
+    let next = next.to_str().unwrap();
+    fs::write(next, TOPOLOGY.replace("100mbit", "50mbit")).unwrap();
+    let ask = |more: &[&str]| running.ask("all", "topology", &[more, &[next][..]].concat());
+    let out = ask(&["--json"]);
+    let misfits: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let count = misfits.as_array().unwrap().len();
+    assert!((1..6).contains(&count), "{misfits}");
+    assert_eq!(out.status.code(), Some(3));
+    assert!(misfits[0]["id"].as_str().unwrap().starts_with('s'));
+    let out = ask(&[]);
+    let said = text(&out.stdout);
+    assert_eq!((out.status.code(), said.lines().count()), (Some(3), count));
+    assert!(
+        said.lines().all(|line| line.starts_with("does not fit: s")),
+        "{said}"
+    );
+    assert_eq!(reserve("s7"), Some(0));
+    // Only an operator; only with a manager; only a topology.
+    let out = running.ask("one", "topology", &[next, "--drain"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("expected the role \"operator\""));
+    let out = running.ask("one", "reservations --parts", &[]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("expected the role \"operator\""));
+    assert_eq!(
+        pspacer(&["topology", net, "--drain"]).status.code(),
+        Some(2)
+    );
+    let out = running.ask("all", "topology", &[access.to_str().unwrap()]);
+    let said = text(&out.stderr);
+    assert!(
+        out.status.code() == Some(1) && said.contains("access.toml: line "),
+        "{said}"
+    );
+    // What does not fit is ended, and no more of it is granted.
+    let out = ask(&["--drain"]);
+    let said = text(&out.stdout);
+    assert_eq!(
+        (out.status.code(), said.lines().count()),
+        (Some(0), count + 1)
+    );
+    assert!(
+        said.lines().all(|line| line.starts_with("ended s")),
+        "{said}"
+    );
+    assert_eq!(ask(&[]).status.code(), Some(0));
+    assert_eq!(reserve("s8"), Some(3));
+    // The next topology holds what is left.
+    drop(running);
+    fs::rename(next, net).unwrap();
+    let running = manager(folder.path(), &["--access", access.to_str().unwrap()]);
+    let listed = text(&running.ask("all", "reservations", &["--json"]).stdout);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 7 - count - 1);
+}
