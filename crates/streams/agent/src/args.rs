@@ -14,8 +14,9 @@ pub struct AgentArgs {
     #[arg(long = "port", value_name = "SEGMENT=DEVICE,...", help_heading = RUN, required = true,
         value_delimiter = ',', value_parser = port)]
     pub ports: Vec<(String, String)>,
-    /// Between two questions to a manager; up to 10 s, if it does not answer
-    #[arg(long, value_name = "TIME", help_heading = RUN, value_parser = some_time, default_value = "1s")]
+    /// Longest time without an answer of a manager, at most 15 s: it answers at once when something changes,
+    /// and else after this time
+    #[arg(long, value_name = "TIME", help_heading = RUN, value_parser = some_time, default_value = "10s")]
     pub poll: u64,
     /// Replace qdiscs, classes and filters that others configured on the devices
     #[arg(long, help_heading = RUN)]
@@ -27,7 +28,7 @@ pub struct AgentArgs {
     /// Ask each manager once, and say the changes that each port needs; make none, and report nothing
     #[arg(long, help_heading = RUN)]
     pub dry_run: bool,
-    /// URLs of all managers of the network, with commas; the token is an operator's, in the
+    /// URLs of all managers of the network, with commas; the token is an agent's of this node, in the
     /// environment, PSPACER_TOKEN, or in --token-file
     #[arg(long = "manager", value_name = "URL,...", help_heading = CONNECTION, value_delimiter = ',',
         default_value = "http://127.0.0.1:8646")]

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// What a manager said last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagerAnswer {
-    /// When it was asked, CLOCK_BOOTTIME: leases are counted from then, so that none ends here later
-    /// than at the manager.
+    /// When it was asked, CLOCK_BOOTTIME, and the time that the manager waited for a change: leases are
+    /// counted from then, so that none ends here later than at the manager.
     pub asked_ns: u64,
     /// Its answer.
     pub duty: NodeDuty,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The loop of an agent: a thread asks each manager over and over, and one thread sets the ports
-//! whenever one has answered or a lease has ended. What is said of a manager waits for no other.
+//! The loop of an agent: a thread asks each manager over and over, another one reports to it, and one
+//! thread sets the ports whenever a manager has answered or a lease has ended. What is said of a manager
+//! waits for no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -17,10 +18,10 @@ use linux_io::signals::Signals;
 use linux_io::wait::readable;
 use manager::client::{Client, ClientError, Reserved};
 use manager::commands::Usage;
-use manager::enforce::NodeDuty;
 use tcpsp::Tc;
 
 use crate::args::AgentArgs;
+use crate::ask::{Heard, ask, report};
 use crate::dry_run::dry_run;
 use crate::enforce::enforce;
 use crate::event::Event;
@@ -33,9 +34,6 @@ use crate::threads::{spawn_needed, spawn_short};
 /// Longest wait without a look at the clock.
 const LONGEST_WAIT_NS: u64 = 60_000_000_000;
 
-/// Longest wait between two questions to a manager that does not answer, unless `--poll` is longer.
-const LONGEST_POLL: Duration = Duration::from_secs(10);
-
 /// Where events go.
 pub struct Io<'a> {
     /// Standard output.
@@ -47,11 +45,7 @@ pub struct Io<'a> {
 /// What the agent waits for.
 enum Input {
     /// A manager has answered, or has not.
-    Answer {
-        manager: String,
-        asked_ns: u64,
-        answer: Result<NodeDuty, ClientError>,
-    },
+    Answer { manager: String, heard: Heard },
     /// A manager has taken a report.
     Reported(Report),
     /// A manager has answered to a new route, or has not.
@@ -141,17 +135,10 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
     // Before threads start, so that none of them is ended by a signal.
     let signals = Signals::block()?;
     let (sender, inputs) = channel();
-    let mut due = BTreeMap::new();
-    for (url, client) in clients.clone() {
-        let (reports, of_manager) = channel();
-        due.insert(url.clone(), reports);
-        let (node, sender) = (args.node.clone(), sender.clone());
+    let mut talks = BTreeMap::new();
+    for (url, client) in &clients {
         let poll = Duration::from_nanos(args.poll);
-        let what = format!("the thread that asks {url}");
-        let inputs = sender.clone();
-        spawn_needed(what, ended_to(&inputs), move || {
-            ask(&url, &client, &node, poll, &sender, &of_manager);
-        });
+        talks.insert(url.clone(), talk(url, client, &args.node, poll, &sender));
     }
     if args.follow_routes {
         let changes = Changes::open().context("changes of routes")?;
@@ -195,58 +182,49 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
             .map(ManagerAnswer::reservations)
             .sum(),
     })?;
-    agent.work(&memory, &inputs, &due, &reroutes)
+    agent.work(&memory, &inputs, &talks, &reroutes)
 }
 
-/// Returns how long to wait until a manager is asked again: twice as long after each question without
-/// an answer, up to a bound.
-fn next_wait(before: Duration, poll: Duration, has_answered: bool) -> Duration {
-    if has_answered {
-        return poll;
-    }
-    before.saturating_mul(2).min(LONGEST_POLL).max(poll)
+/// What the threads that talk with a manager wait for.
+struct Talk {
+    /// The answer is taken: ask for the next one.
+    next: Sender<()>,
+    /// What the manager is due.
+    due: Sender<Vec<Report>>,
 }
 
-/// Asks a manager until nobody wants its answers, and reports what it is due after each.
-fn ask(
+/// Starts the threads that ask a manager, and that report to it.
+fn talk(
     url: &str,
-    client: &Client,
+    client: &Arc<Client>,
     node: &str,
     poll: Duration,
     inputs: &Sender<Input>,
-    due: &Receiver<Vec<Report>>,
-) {
-    let mut wait = poll;
-    loop {
-        let heard = match boottime_ns() {
-            Ok(asked_ns) => {
-                let answer = client.duty(node);
-                wait = next_wait(wait, poll, answer.is_ok());
-                Input::Answer {
-                    manager: url.to_owned(),
-                    asked_ns,
-                    answer,
-                }
-            }
-            Err(error) => Input::Stop(Err(error)),
-        };
-        if inputs.send(heard).is_err() {
-            return;
-        }
-        // They come when the ports are set.
-        let Ok(reports) = due.recv() else {
-            return;
-        };
-        for report in reports {
-            // One that is not taken is due again after the next answer.
-            if client.report(&report.id, node, report.in_force).is_ok() {
-                let _ = inputs.send(Input::Reported(report));
-            }
-        }
-        if due.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
-            return;
-        }
-    }
+) -> Talk {
+    let (next, of_next) = channel();
+    let (due, of_due) = channel();
+    let (of, to, name) = (Arc::clone(client), inputs.clone(), node.to_owned());
+    let url = url.to_owned();
+    let what = format!("the thread that asks {url}");
+    let reports = format!("the thread that reports to {url}");
+    spawn_needed(what, ended_to(inputs), move || {
+        ask(&of, &name, poll, &of_next, |heard| {
+            let manager = url.clone();
+            let input = match heard {
+                Ok(heard) => Input::Answer { manager, heard },
+                Err(error) => Input::Stop(Err(error)),
+            };
+            // The agent may have ended.
+            to.send(input).is_ok()
+        });
+    });
+    let (of, to, name) = (Arc::clone(client), inputs.clone(), node.to_owned());
+    spawn_needed(reports, ended_to(inputs), move || {
+        report(&of, &name, &of_due, |report| {
+            to.send(Input::Reported(report)).is_ok()
+        });
+    });
+    Talk { next, due }
 }
 
 /// What it takes to ask for new routes, each in a thread of its own: the answer may have to wait until
@@ -328,7 +306,7 @@ impl Agent<'_, '_> {
         &mut self,
         memory: &Memory,
         inputs: &Receiver<Input>,
-        due: &BTreeMap<String, Sender<Vec<Report>>>,
+        talks: &BTreeMap<String, Talk>,
         reroutes: &Reroutes,
     ) -> Result<()> {
         self.enforce()?;
@@ -336,16 +314,13 @@ impl Agent<'_, '_> {
             let end_ns = self.known.next_end_ns().unwrap_or(u64::MAX);
             let wait_ns = end_ns.saturating_sub(boottime_ns()?).min(LONGEST_WAIT_NS);
             match inputs.recv_timeout(Duration::from_nanos(wait_ns)) {
-                Ok(Input::Answer {
-                    manager,
-                    asked_ns,
-                    answer,
-                }) => {
-                    let reports = self.heard(memory, &manager, asked_ns, answer)?;
+                Ok(Input::Answer { manager, heard }) => {
+                    self.heard(memory, &manager, heard)?;
                     self.ask_for_routes(&manager, reroutes);
-                    if let Some(to) = due.get(&manager) {
-                        // A manager's thread ends with the agent only.
-                        let _ = to.send(reports);
+                    if let Some(talk) = talks.get(&manager) {
+                        // A manager's threads end with the agent only.
+                        let _ = talk.due.send(self.reports(&manager));
+                        let _ = talk.next.send(());
                     }
                 }
                 Ok(Input::Reported(report)) => self.reported(report)?,
@@ -355,7 +330,14 @@ impl Agent<'_, '_> {
                     answer,
                 }) => self.rerouted(id, segment, answer)?,
                 Ok(Input::Stop(stop)) => return Ok(stop?),
-                Ok(Input::Routes) | Err(RecvTimeoutError::Timeout) => self.enforce()?,
+                Ok(Input::Routes) | Err(RecvTimeoutError::Timeout) => {
+                    self.enforce()?;
+                    // No answer may come for long.
+                    for (manager, talk) in talks {
+                        self.ask_for_routes(manager, reroutes);
+                        let _ = talk.due.send(self.reports(manager));
+                    }
+                }
                 Ok(Input::Ended(what)) => bail!("{what} has ended; the ports stay as they are"),
                 Err(RecvTimeoutError::Disconnected) => bail!("all threads have ended"),
             }
@@ -374,20 +356,14 @@ impl Agent<'_, '_> {
         })
     }
 
-    /// Takes a manager's answer; returns the reports that it is due.
-    fn heard(
-        &mut self,
-        memory: &Memory,
-        manager: &str,
-        asked_ns: u64,
-        answer: Result<NodeDuty, ClientError>,
-    ) -> Result<Vec<Report>> {
+    /// Takes a manager's answer.
+    fn heard(&mut self, memory: &Memory, manager: &str, heard: Heard) -> Result<()> {
+        let Heard { asked_ns, answer } = heard;
         let duty = match answer {
             Ok(duty) => duty,
             Err(error) => {
                 self.is_away(manager, &error)?;
-                self.enforce()?;
-                return Ok(Vec::new());
+                return self.enforce();
             }
         };
         if self.away.remove(manager) {
@@ -400,11 +376,16 @@ impl Agent<'_, '_> {
         self.reported.retain(|id, _| ids.contains(id));
         // A killed agent finds it, whatever it had changed.
         memory.store(&self.known)?;
-        self.enforce()?;
+        self.enforce()
+    }
+
+    /// Returns the reports that a manager is due; none while it does not answer.
+    fn reports(&self, manager: &str) -> Vec<Report> {
         let heard = self.known.0.get(manager);
-        Ok(heard.map_or_else(Vec::new, |heard| {
+        let heard = heard.filter(|_| !self.away.contains(manager));
+        heard.map_or_else(Vec::new, |heard| {
             heard.reports(&self.in_force, &self.astray)
-        }))
+        })
     }
 
     /// Asks a manager for new routes of its reservations that go astray, of each once at a time.
@@ -577,21 +558,5 @@ mod tests {
         let reroutes = Reroutes { clients, sender };
         let ended = agent.work(&memory, &inputs, &BTreeMap::new(), &reroutes);
         assert!(ended.unwrap_err().to_string().contains("one has ended"));
-    }
-
-    #[test]
-    fn questions_back_off() {
-        let ms = Duration::from_millis;
-        for (poll, expected) in [
-            (ms(1000), [2000, 4000, 8000, 10_000, 10_000]),
-            (ms(20_000), [20_000; 5]),
-        ] {
-            let mut wait = poll;
-            for expected in expected {
-                wait = next_wait(wait, poll, false);
-                assert_eq!(wait, ms(expected));
-            }
-            assert_eq!(next_wait(wait, poll, true), poll);
-        }
     }
 }

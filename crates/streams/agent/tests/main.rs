@@ -8,8 +8,10 @@
     reason = "tests fail that way"
 )]
 
+mod ask;
 mod credentials;
 mod dry_run;
 mod faults;
 mod routes;
+mod service;
 mod tables;

@@ -53,6 +53,7 @@ fn heard(asked_s: u64, ports: &[(&str, u64, &[StreamDuty])]) -> ManagerAnswer {
             changes: 0,
             node: "r1".to_owned(),
             ports: ports.iter().map(port).collect(),
+            ..NodeDuty::default()
         },
     }
 }

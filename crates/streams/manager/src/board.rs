@@ -238,6 +238,7 @@ impl Board {
         let mut duty = NodeDuty {
             node: node.to_owned(),
             changes: *of_node.changes.borrow(),
+            waited_ns: 0,
             ports: BTreeMap::new(),
         };
         for segment in &self.topology.node(id).segments {

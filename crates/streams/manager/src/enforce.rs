@@ -16,6 +16,10 @@ pub struct NodeDuty {
     /// Number that another one replaces at each change: who names it waits for the next.
     #[serde(default)]
     pub changes: u64,
+    /// Time between the question and this answer in which the manager waited for a change, ns: leases are
+    /// counted from the answer.
+    #[serde(default)]
+    pub waited_ns: u64,
     /// Its ports, by segment.
     pub ports: BTreeMap<String, PortDuty>,
 }

@@ -28,6 +28,7 @@ use crate::api::{
 use crate::board::Board;
 use crate::connections::Place;
 use crate::current::Current;
+use crate::enforce::NodeDuty;
 use crate::engine::{Engine, Refused};
 use crate::message::Envelope;
 use crate::record::Measured;
@@ -198,25 +199,23 @@ async fn command(app: &App, id: &str, command: Command) -> Answered {
 /// Carries out a command. If its answer is not known, the answer names the id: the caller asks what
 /// became of it.
 async fn command_within(most: Duration, app: &App, id: &str, command: Command) -> Answered {
-    let unknown = |status, error| {
-        let id = Some(id.to_owned());
-        let view = ErrorView {
-            id,
-            ..ErrorView::new(error)
-        };
-        (status, Json(view)).into_response()
-    };
     let answer = match timeout(most, app.engine.command(command)).await {
         Ok(Ok(answer)) => answer,
         // Nothing was begun here.
         Ok(Err(refused @ Refused::Elsewhere(Some(_)))) => return Err(refused.into()),
         Ok(Err(refused)) => {
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            return Ok(unknown(status, refused.to_string()));
+            let Fault(status, view) = Fault::from(refused);
+            // Nothing has become of it, if another manager decides.
+            let id = (status != StatusCode::MISDIRECTED_REQUEST).then(|| id.to_owned());
+            return Err(Fault(status, ErrorView { id, ..view }));
         }
         Err(_) => {
             let problem = "the manager has no answer in time; the request may still take effect";
-            return Ok(unknown(StatusCode::GATEWAY_TIMEOUT, problem.to_owned()));
+            let view = ErrorView {
+                id: Some(id.to_owned()),
+                ..ErrorView::new(problem.to_owned())
+            };
+            return Err(Fault(StatusCode::GATEWAY_TIMEOUT, view));
         }
     };
     let (status, json) = render(id, answer);
@@ -437,6 +436,7 @@ async fn node(
 ) -> Answered {
     who.caller()?.may_report(&node)?;
     let DutyQuery { known, wait_ns } = query(asked)?;
+    let came_ns = now_ns()?;
     let unknown = || Fault::new(StatusCode::NOT_FOUND, "the topology has no such node");
     let changes = look(&app, |board, _| board.changes(&node))?;
     let mut changes = changes.ok_or_else(unknown)?;
@@ -445,7 +445,11 @@ async fn node(
         // Without a change, or after one of who decides, the answer is as it is then.
         let _ = timeout(wait, changes.changed()).await;
     }
-    let duty = look(&app, |board, now_ns| board.duty(&node, now_ns))?;
+    let duty = look(&app, |board, now_ns| {
+        let waited_ns = now_ns.saturating_sub(came_ns);
+        let duty = board.duty(&node, now_ns);
+        duty.map(|duty| NodeDuty { waited_ns, ..duty })
+    })?;
     duty.map(|duty| shown(&duty)).ok_or_else(unknown)
 }
 
@@ -615,6 +619,9 @@ mod tests {
         assert_eq!(ask(), (504, Some("x".to_owned())));
         drop(jobs);
         assert_eq!(ask(), (503, Some("x".to_owned())));
+        // Nothing has become of a command that another manager decides over.
+        app.engine.stand_by(Some("http://other".to_owned()));
+        assert_eq!(ask(), (421, None));
     }
 
     /// Every reference of the description leads somewhere, and the schemas of what we send have the
