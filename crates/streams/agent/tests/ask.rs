@@ -4,6 +4,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::spawn;
 use std::time::{Duration, Instant};
@@ -14,7 +16,7 @@ use agent::known::Report;
 use linux_io::clock::boottime_ns;
 use manager::access::Access;
 use manager::api::ReserveBody;
-use manager::client::{Client, Reserved, Tls};
+use manager::client::{Client, ClientError, Reserved, Tls};
 
 use crate::service::{agents, manager};
 
@@ -137,8 +139,11 @@ fn an_agent_of_the_node_asks_and_reports() {
     assert!(talker.reservations().unwrap()[0].in_force);
 }
 
-/// Answers every request with the URL of the manager that decides; returns its own.
-fn stands_by(other: &str) -> String {
+/// Answers every request with the URL of the manager that decides; returns its own, and how often it was
+/// asked.
+fn stands_by(other: &str) -> (String, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let body = format!("{{\"error\": \"another manager decides\", \"manager\": \"{other}\"}}");
@@ -149,6 +154,7 @@ fn stands_by(other: &str) -> String {
     spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
+            count.fetch_add(1, Ordering::Relaxed);
             let mut request = Vec::new();
             while !request.ends_with(b"\r\n\r\n") {
                 let mut byte = [0];
@@ -158,13 +164,13 @@ fn stands_by(other: &str) -> String {
             stream.write_all(answer.as_bytes()).unwrap();
         }
     });
-    url
+    (url, asked)
 }
 
 #[test]
 fn a_manager_that_stands_by_is_followed() {
     let decides = manager(agents());
-    let url = stands_by(&decides);
+    let (url, asked) = stands_by(&decides);
     let (hears, take) = asking(client(&url, Some("of-a")), AT_ONCE);
     let duty = hears.recv_timeout(AT_ONCE).unwrap().answer.unwrap();
     assert_eq!(duty.node, "a");
@@ -176,4 +182,17 @@ fn a_manager_that_stands_by_is_followed() {
     ));
     let duty = hears.recv_timeout(AT_ONCE).unwrap().answer.unwrap();
     assert_eq!(duty.ports["s"].streams[0].id, "x");
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
+/// One that decided is gone: whoever told of it knows who decides now.
+#[test]
+fn a_manager_that_is_gone_is_not_asked_for_ever() {
+    let (url, asked) = stands_by("http://127.0.0.1:9");
+    let client = client(&url, None);
+    for expected in 1..4 {
+        let error = client.duty("a").unwrap_err();
+        assert!(matches!(error, ClientError::Transport { .. }), "{error}");
+        assert_eq!(asked.load(Ordering::Relaxed), expected);
+    }
 }
