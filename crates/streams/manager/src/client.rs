@@ -27,7 +27,7 @@ const MISDIRECTED: u16 = 421;
 /// Times that a question follows to another manager.
 const MOST_HOPS: u32 = 3;
 /// Entries of a list that are asked for at a time.
-const PAGE: usize = 1_000;
+const PAGE: usize = 250;
 /// Longest answer, bytes: a page of a list.
 const MOST_ANSWER_BYTES: u64 = 256 << 20;
 

@@ -34,7 +34,7 @@ use crate::message::Envelope;
 use crate::record::Measured;
 
 /// Most entries of a page of a list.
-const MOST_LISTED: usize = 1_000;
+const MOST_LISTED: usize = 250;
 /// Longest wait for a change, ns.
 const LONGEST_WAIT_NS: u64 = 15 * NS_PER_S;
 
@@ -224,7 +224,7 @@ async fn command_within(most: Duration, app: &App, id: &str, command: Command) -
 }
 
 fn shown<T: Serialize>(value: &T) -> Response {
-    Json(api::json(value)).into_response()
+    Json(value).into_response()
 }
 
 async fn reserve(State(app): State<App>, who: Who, headers: Headers, bytes: Body) -> Answered {
