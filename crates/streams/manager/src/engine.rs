@@ -277,7 +277,8 @@ pub fn run(
         if !effects.updates.is_empty() {
             store_all(store, &effects.updates)?;
             if store.has_forgotten() {
-                store_all(store, &manager.records())?;
+                let all: Vec<Change> = manager.records().iter().map(Update::change).collect();
+                store.rewrite(&all)?;
             }
             engine.show(&effects.updates);
         } else if !store.is_ours() {
@@ -301,6 +302,9 @@ pub fn run(
         }
     }
     let effects = manager.take_effects();
+    if !store.is_ours() {
+        return Err(StoreError::deposed().into());
+    }
     store_all(store, &effects.updates)?;
     engine.show(&effects.updates);
     waiting.tell(effects, &mut post);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a manager's records survive a crash.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
@@ -26,6 +26,27 @@ pub trait Store: Send {
     /// # Errors
     /// If the store cannot be written; then nothing has changed, or all has.
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError>;
+
+    /// Makes these all the records that there are. A request's stay together.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written; then some may have changed.
+    fn rewrite(&mut self, all: &[Change]) -> Result<(), StoreError> {
+        let kept: BTreeSet<&str> = all.iter().map(|of| of.key.as_str()).collect();
+        let gone = self.load()?.into_iter().map(|(key, _)| key);
+        let gone = gone.filter(|key| !kept.contains(key.as_str()));
+        let gone = gone.map(|key| Change { key, value: None });
+        let request = |of: &Change| of.key.rsplit('/').next().map(str::to_owned);
+        let mut changes: Vec<_> = gone.collect();
+        changes.sort_by_cached_key(request);
+        // What is gone goes first: its bytes may be another's.
+        let first = changes.len();
+        changes.extend_from_slice(all);
+        if let Some(all) = changes.get_mut(first..) {
+            all.sort_by_cached_key(request);
+        }
+        self.apply(&changes)
+    }
 
     /// Returns whether it has lost changes since the last question: it was brought back from a backup.
     fn has_forgotten(&mut self) -> bool {

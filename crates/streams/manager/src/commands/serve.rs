@@ -316,7 +316,7 @@ impl Tenure<'_> {
         let last = last.filter(|last| last.is_last_of(&records));
         if let Some(last) = last {
             let own: Vec<_> = last.records().iter().map(Update::change).collect();
-            store.apply(&own)?;
+            store.rewrite(&own)?;
             records = own
                 .into_iter()
                 .filter_map(|change| Some((change.key, change.value?)))
