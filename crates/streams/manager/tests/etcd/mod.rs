@@ -2,6 +2,7 @@
 //! Managers that stand by for each other at a real etcd: what they grant together, leases, bad input,
 //! who takes over, and histories full of trouble.
 
+mod broken;
 mod history;
 mod network;
 mod processes;
