@@ -219,3 +219,40 @@ fn a_topology_is_checked_against_what_is_reserved() {
     let listed: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 7 - count - 1);
 }
+
+/// A file that leaves the bytes alone may take away a route, or make it longer.
+#[test]
+fn a_topology_that_changes_a_route_or_its_bound_does_not_fit() {
+    let folder = folder();
+    let manager = manager(folder.path(), &[]);
+    assert_eq!(manager.json(RESERVE, &words("x")).0, Some(0));
+    let next = folder.path().join("next.toml");
+    let ask = |from: &str, to: &str, more: &[&str]| {
+        fs::write(&next, TOPOLOGY.replacen(from, to, 1)).unwrap();
+        let out = manager.ask("", "topology", &[more, &[next.to_str().unwrap()]].concat());
+        (out.status.code(), text(&out.stdout))
+    };
+    let member = ("[\"camera\", \"r1\"]", "[\"screen\", \"r1\"]");
+    for ((from, to), expected) in [
+        (member, "no route leads from camera to screen"),
+        (
+            ("name = \"studio\"", "period = \"20ms\"\nname = \"studio\""),
+            "the delay to screen is at most 33000000 ns, and 22000000 ns are wanted",
+        ),
+        (
+            ("name = \"studio\"", "tagged = true\nname = \"studio\""),
+            "the stream needs 10490",
+        ),
+    ] {
+        let (status, said) = ask(from, to, &[]);
+        assert_eq!(status, Some(3), "{said}");
+        assert!(said.starts_with("does not fit: x of manager: "), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+    // What is ended leaves its bytes, and by that route nothing is granted any more.
+    assert_eq!(ask(member.0, member.1, &["--drain"]).0, Some(0));
+    assert_eq!(manager.reserved_bytes("studio"), 0);
+    let (status, refused) = manager.json(RESERVE, &words("y"));
+    assert_eq!((status, &refused["reason"]), (Some(3), &json!("no-route")));
+    assert_eq!(manager.reserved_bytes("studio"), 0);
+}

@@ -39,6 +39,7 @@ pub mod engine;
 pub mod etcd;
 pub mod machine;
 pub mod message;
+mod next;
 pub mod overview;
 pub mod parts;
 pub mod peers;

@@ -186,6 +186,12 @@ impl Parts {
         self.next = Some((topology, ledger));
     }
 
+    /// Returns the topology that comes next.
+    #[must_use]
+    pub fn next(&self) -> Option<&Topology> {
+        self.next.as_ref().map(|(topology, _)| &**topology)
+    }
+
     /// Enters a part into all tables but the ledger.
     fn index(&mut self, name: String, part: Arc<Part>) {
         self.deadlines.insert((part.expires_ns, name.clone()));

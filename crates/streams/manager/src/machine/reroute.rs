@@ -69,6 +69,9 @@ impl Manager {
             Ok(plan) => plan,
             Err(refusal) => return Some(Answer::Refused(refusal)),
         };
+        if let Err(refusal) = self.fits_next(&request, &plan.grant) {
+            return Some(Answer::Refused(refusal));
+        }
         let hops = self.hops(&plan.grant.links);
         let own = hops.iter().find(|hop| hop.manager == self.name);
         let fits = self.parts.fits(

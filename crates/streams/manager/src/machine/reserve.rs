@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admission::{LinkBytes, Plan, Refusal, StreamRequest, is_name, plan};
+use admission::{Grant, LinkBytes, Plan, Refusal, StreamRequest, is_name, plan};
 
 use super::receive::unclaimed;
 use super::{MOST_PENDING, Manager};
 use crate::answer::{Answer, Caller, Failure, View};
+use crate::next::misfit;
 use crate::parts::{Hold, Wanted};
 use crate::pending::{Hop, Operation, Pending};
 use crate::quota::Quota;
@@ -151,9 +152,17 @@ impl Manager {
         self.negotiate_anew(ticket, id, &caller.name, change)
     }
 
+    /// Checks that the topology that comes next gives what is about to be granted.
+    pub(super) fn fits_next(&self, request: &StreamRequest, grant: &Grant) -> Result<(), Refusal> {
+        let next = self.parts.next();
+        let refusal = next.and_then(|topology| misfit(topology, request, grant));
+        refusal.map_or(Ok(()), Err)
+    }
+
     /// Plans a stream whose id no other reservation of this manager has.
     fn plan(&self, request: &StreamRequest) -> Result<Plan, Refusal> {
         let plan = plan(&self.topology, request)?;
+        self.fits_next(request, &plan.grant)?;
         let stream_id = &request.stream_id;
         let is_pending = self
             .pending
