@@ -82,8 +82,8 @@ fn name<'a>(what: &str, name: &'a str) -> Result<&'a str, ClientError> {
 #[derive(Debug)]
 pub struct Client {
     agent: ureq::Agent,
-    /// URL that was given.
-    first: String,
+    /// URL that it was given.
+    home: String,
     /// URL of the manager that decides, as far as this client knows.
     base: Mutex<String>,
     token: Option<String>,
@@ -163,11 +163,11 @@ impl Client {
         tls: &Tls,
         within: Duration,
     ) -> Result<Self, ClientError> {
-        let first = url.trim_end_matches('/').to_owned();
+        let home = url.trim_end_matches('/').to_owned();
         Ok(Self {
             agent: http_agent(tls, within)?,
-            base: Mutex::new(first.clone()),
-            first,
+            base: Mutex::new(home.clone()),
+            home,
             token,
             within,
         })
@@ -178,8 +178,7 @@ impl Client {
         base.clone()
     }
 
-    /// Asks this manager from now on.
-    fn turn_to(&self, url: &str) {
+    fn set_base(&self, url: &str) {
         let mut base = self.base.lock().unwrap_or_else(PoisonError::into_inner);
         url.trim_end_matches('/').clone_into(&mut base);
     }
@@ -246,8 +245,11 @@ impl Client {
         let mut left = MOST_HOPS;
         loop {
             let asked = self.ask(method, path, body.as_deref(), wait);
-            // One that decided may be gone for good: the first knows who decides now.
-            let (status, answer) = asked.inspect_err(|_| self.turn_to(&self.first))?;
+            if asked.is_err() {
+                // Another manager may decide now: the one that was given knows.
+                self.set_base(&self.home);
+            }
+            let (status, answer) = asked?;
             if status < 400 {
                 return Ok((status, answer));
             }
@@ -257,7 +259,7 @@ impl Client {
                     manager: Some(url), ..
                 }) if status == MISDIRECTED && left > 0 => {
                     left -= 1;
-                    self.turn_to(&url);
+                    self.set_base(&url);
                 }
                 Ok(ErrorView { error: message, .. }) => {
                     return Err(ClientError::Refused { status, message });

@@ -32,7 +32,7 @@ pub enum Job {
     /// Carry out a command.
     Command {
         /// The command.
-        command: Command,
+        command: Box<Command>,
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
@@ -172,6 +172,7 @@ impl Engine {
     /// If too many wait, or the manager has ended.
     pub async fn command(&self, command: Command) -> Result<Answer, Refused> {
         let (reply, answer) = oneshot::channel();
+        let command = Box::new(command);
         self.submit(Job::Command { command, reply })?;
         answer.await.map_err(|_| Refused::Ended)
     }
@@ -213,7 +214,7 @@ impl Waiting {
         match job {
             Job::Command { command, reply } => {
                 self.commands.insert(ticket, reply);
-                manager.command(now_ns, ticket, command);
+                manager.command(now_ns, ticket, *command);
             }
             Job::Messages {
                 came_ns,

@@ -49,6 +49,7 @@ pub mod poll;
 pub mod quota;
 pub mod record;
 pub mod reload;
+mod request;
 pub mod reroute;
 pub mod server;
 pub mod service;

@@ -47,6 +47,41 @@ pub struct Clock {
     pub older: BTreeMap<u32, i64>,
 }
 
+impl Clock {
+    /// Returns the clock of a start: the last one if it still runs, else a new one that knows the older
+    /// ones which records use.
+    #[must_use]
+    pub fn next(old: Option<Self>, (boot, now_ns): (&str, u64), used: &BTreeSet<u32>) -> Self {
+        let boot = boot.to_owned();
+        let Some(mut clock) = old else {
+            return Self {
+                number: 0,
+                boot,
+                now_ns,
+                older: BTreeMap::new(),
+            };
+        };
+        clock.older.retain(|number, _| used.contains(number));
+        // One that has run back is another.
+        if clock.boot == boot && clock.now_ns <= now_ns {
+            clock.now_ns = now_ns;
+            return clock;
+        }
+        let more_ns = i128::from(now_ns) - i128::from(clock.now_ns);
+        let more_ns = i64::try_from(more_ns).unwrap_or(i64::MAX);
+        for of in clock.older.values_mut() {
+            *of = of.saturating_add(more_ns);
+        }
+        clock.older.insert(clock.number, more_ns);
+        Self {
+            number: clock.number.wrapping_add(1),
+            boot,
+            now_ns,
+            older: clock.older,
+        }
+    }
+}
+
 /// What a manager needs to know about its last start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {

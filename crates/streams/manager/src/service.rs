@@ -5,33 +5,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, Query, State};
-use axum::http::request::Parts;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post, put};
 use axum::{Json, Router};
 use linux_io::clock::boottime_ns;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 use units::time::NS_PER_S;
 
-use crate::access::{Access, Identity, Role};
-use crate::answer::{Caller, Command, Failure, View};
+use crate::access::{Access, Role};
+use crate::answer::{Command, View};
 use crate::api::{
     self, ErrorView, InForceBody, LeaseBody, MOST_BODY_BYTES, MOST_LONG_BODY_BYTES, ReserveBody,
     RouteBody, TopologyBody, render,
 };
 use crate::board::Board;
-use crate::connections::Place;
-use crate::current::Current;
 use crate::enforce::NodeDuty;
-use crate::engine::{Engine, Refused};
+use crate::engine::Refused;
 use crate::message::Envelope;
 use crate::record::Measured;
+use crate::request::{Answered, Asked, Body, Fault, Headers, Names, Who, body, query, read_body};
+
+pub use crate::request::{App, PeerCertificate};
 
 /// Most entries of a page of a list.
 const MOST_LISTED: usize = 250;
@@ -44,154 +41,6 @@ pub const OPENAPI: &str = include_str!("openapi.json");
 /// for other managers.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// What every request needs.
-#[derive(Clone)]
-pub struct App {
-    /// The manager.
-    pub engine: Engine,
-    /// Who may ask; a request is judged by what is current then.
-    pub access: Arc<Current<Access>>,
-    /// Names of the other managers.
-    pub peers: Arc<Vec<String>>,
-}
-
-/// SHA-256 of the certificate that a connection's client has shown, put there by whoever accepts
-/// connections.
-#[derive(Clone, Copy, Debug)]
-pub struct PeerCertificate(pub [u8; 32]);
-
-/// An answer that is an error, in a sentence.
-struct Fault(StatusCode, ErrorView);
-
-impl Fault {
-    fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self(status, ErrorView::new(error.into()))
-    }
-}
-
-impl IntoResponse for Fault {
-    fn into_response(self) -> Response {
-        let Self(status, error) = self;
-        let mut response = (status, Json(error)).into_response();
-        if status == StatusCode::UNAUTHORIZED {
-            let scheme = header::HeaderValue::from_static("Bearer");
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, scheme);
-        }
-        response
-    }
-}
-
-impl From<Refused> for Fault {
-    fn from(refused: Refused) -> Self {
-        let (status, manager) = match &refused {
-            Refused::Elsewhere(Some(url)) => (StatusCode::MISDIRECTED_REQUEST, Some(url.clone())),
-            _ => (StatusCode::SERVICE_UNAVAILABLE, None),
-        };
-        Self(
-            status,
-            ErrorView {
-                manager,
-                ..ErrorView::new(refused.to_string())
-            },
-        )
-    }
-}
-
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Self {
-        Self(StatusCode::FORBIDDEN, ErrorView::new(failure.to_string()))
-    }
-}
-
-/// Who asks, from the token or else the certificate.
-struct Who(Identity);
-
-impl FromRequestParts<App> for Who {
-    type Rejection = Fault;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Fault> {
-        let unknown = |problem: &str| Fault::new(StatusCode::UNAUTHORIZED, problem);
-        let token = match parts.headers.get(header::AUTHORIZATION) {
-            None => None,
-            Some(value) => {
-                let value = value.to_str().ok();
-                let token = value.and_then(|value| value.strip_prefix("Bearer "));
-                let expected = "`authorization` is not valid, expected \"Bearer TOKEN\"";
-                Some(token.ok_or_else(|| unknown(expected))?)
-            }
-        };
-        let certificate = parts.extensions.get::<PeerCertificate>().map(|c| c.0);
-        let found = app.access.get().identify(token, certificate);
-        let expected = "the token or certificate is not known to this manager";
-        let identity = found.ok_or_else(|| unknown(expected))?;
-        // From its first accepted request on the connection is somebody's.
-        if let Some(place) = parts.extensions.get::<Arc<Place>>() {
-            let placed = place.identify(&identity.name);
-            placed.map_err(|full| Fault::new(StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
-        }
-        Ok(Self(identity))
-    }
-}
-
-/// The names in a path.
-struct Names<T>(T);
-
-impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T> {
-    type Rejection = Fault;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
-        let names = Path::<T>::from_request_parts(parts, state).await;
-        let wrong = |problem: PathRejection| {
-            let problem = format!("the path is not valid: {}", problem.body_text());
-            Fault::new(StatusCode::BAD_REQUEST, problem)
-        };
-        names.map(|Path(names)| Self(names)).map_err(wrong)
-    }
-}
-
-impl Who {
-    fn caller(self) -> Result<Caller, Fault> {
-        let forbidden = || {
-            let problem = "a manager may not do this, expected a talker or an operator";
-            Fault::new(StatusCode::FORBIDDEN, problem)
-        };
-        self.0.caller().ok_or_else(forbidden)
-    }
-}
-
-/// Reads a body of JSON of an ordinary length.
-fn body<T: DeserializeOwned>(parts: &header::HeaderMap, body: Body) -> Result<T, Fault> {
-    read_body(parts, body, MOST_BODY_BYTES)
-}
-
-/// Reads a body of JSON.
-fn read_body<T: DeserializeOwned>(
-    parts: &header::HeaderMap,
-    body: Body,
-    most_bytes: usize,
-) -> Result<T, Fault> {
-    let body = body.map_err(|rejection| {
-        let problem = format!("the body cannot be read, expected at most {most_bytes} bytes");
-        Fault::new(rejection.status(), problem)
-    })?;
-    let kind = parts
-        .get(header::CONTENT_TYPE)
-        .and_then(|v| v.to_str().ok());
-    let is_json = kind.is_some_and(|kind| kind.split(';').next() == Some("application/json"));
-    if !is_json {
-        let problem = "`content-type` is not valid, expected application/json";
-        return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
-    }
-    let read = api::read_within(&body, most_bytes);
-    read.map_err(|problem| Fault::new(StatusCode::BAD_REQUEST, problem))
-}
-
-type Answered = Result<Response, Fault>;
-type Body = Result<Bytes, BytesRejection>;
-type Headers = header::HeaderMap;
-
 async fn command(app: &App, id: &str, command: Command) -> Answered {
     command_within(COMMAND_TIMEOUT, app, id, command).await
 }
@@ -199,23 +48,25 @@ async fn command(app: &App, id: &str, command: Command) -> Answered {
 /// Carries out a command. If its answer is not known, the answer names the id: the caller asks what
 /// became of it.
 async fn command_within(most: Duration, app: &App, id: &str, command: Command) -> Answered {
+    let unknown = |status, error| {
+        let id = Some(id.to_owned());
+        let view = ErrorView {
+            id,
+            ..ErrorView::new(error)
+        };
+        (status, Json(view)).into_response()
+    };
     let answer = match timeout(most, app.engine.command(command)).await {
         Ok(Ok(answer)) => answer,
         // Nothing was begun here.
         Ok(Err(refused @ Refused::Elsewhere(Some(_)))) => return Err(refused.into()),
         Ok(Err(refused)) => {
-            let Fault(status, view) = Fault::from(refused);
-            // Nothing has become of it, if another manager decides.
-            let id = (status != StatusCode::MISDIRECTED_REQUEST).then(|| id.to_owned());
-            return Err(Fault(status, ErrorView { id, ..view }));
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return Ok(unknown(status, refused.to_string()));
         }
         Err(_) => {
             let problem = "the manager has no answer in time; the request may still take effect";
-            let view = ErrorView {
-                id: Some(id.to_owned()),
-                ..ErrorView::new(problem.to_owned())
-            };
-            return Err(Fault(StatusCode::GATEWAY_TIMEOUT, view));
+            return Ok(unknown(StatusCode::GATEWAY_TIMEOUT, problem.to_owned()));
         }
     };
     let (status, json) = render(id, answer);
@@ -258,14 +109,6 @@ struct PageQuery {
 
 fn most_listed() -> usize {
     MOST_LISTED
-}
-
-/// What a query says, or why it cannot be read.
-type Asked<T> = Result<Query<T>, QueryRejection>;
-
-fn query<T>(asked: Asked<T>) -> Result<T, Fault> {
-    let problem = |error: QueryRejection| Fault::new(StatusCode::BAD_REQUEST, error.body_text());
-    asked.map(|Query(of)| of).map_err(problem)
 }
 
 fn now_ns() -> Result<u64, Fault> {
@@ -545,7 +388,9 @@ pub fn router(app: App) -> Router {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::Caller;
     use crate::api::LinkView;
+    use crate::current::Current;
     use crate::machine::{Limits, Manager, Start};
     use admission::Topology;
     use serde_json::Value;

@@ -66,7 +66,7 @@ impl EtcdStore {
                     self.transactions += 1;
                     self.has_forgotten |= revision <= self.revision;
                     self.revision = revision;
-                    if self.transactions.is_multiple_of(COMPACT_AFTER) {
+                    if self.transactions % COMPACT_AFTER == 0 {
                         // The next time will do.
                         let _ = self.etcd.compact(revision);
                     }

@@ -9,9 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use units::time::NS_PER_S;
-
 use super::Manager;
+use super::peer::Pass;
 use crate::message::{Claim, Claimed, Message};
 use crate::parts::Wanted;
 use crate::pending::Operation;
@@ -21,76 +20,6 @@ use crate::record::{Attempt, PartState, Reservation, ReservationState, part_name
 const MOST_CLAIMS: usize = 100;
 /// Most reservations that are looked at for a page.
 const MOST_SEEN: usize = 2_000;
-/// Wait for an answer before a page is sent once more, ns; it doubles each time.
-const RETRY_NS: u64 = NS_PER_S / 2;
-/// Longest such wait, ns.
-const LONGEST_RETRY_NS: u64 = 10 * NS_PER_S;
-
-/// Another manager.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Peer {
-    /// Its start, as far as this one knows.
-    epoch: Option<u64>,
-    /// All that it has here was claimed since this manager's start.
-    has_claimed: bool,
-    /// What it has claimed so far: the last id; `None`: nothing.
-    claimed_to: Option<String>,
-    /// The number that its claims need.
-    nonce: Option<(u64, u64)>,
-    /// The claims that this manager makes there; `None`: they are made.
-    pass: Option<Pass>,
-}
-
-/// A pass over all that a manager has at another.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Pass {
-    /// The number that the other one wants; `None`: it has to be asked for.
-    nonce: Option<u64>,
-    /// What is behind this id is still to be claimed.
-    after: String,
-    /// The page that was sent: its number, and the last id of its range.
-    sent: Option<(u64, Option<String>)>,
-    /// When it is sent, or sent once more.
-    at_ns: u64,
-    tries: u32,
-    /// Something may fit later: another pass follows.
-    is_again: bool,
-}
-
-impl Pass {
-    /// Returns whether it waits for the answer of this number.
-    fn is_of(&self, of_round: u64) -> bool {
-        self.sent
-            .as_ref()
-            .is_some_and(|(round, _)| *round == of_round)
-    }
-
-    fn retry_at_ns(&mut self, now_ns: u64) -> u64 {
-        let wait_ns = (RETRY_NS << self.tries.min(8)).min(LONGEST_RETRY_NS);
-        self.tries += 1;
-        now_ns.saturating_add(wait_ns)
-    }
-}
-
-impl Peer {
-    pub(super) fn new(now_ns: u64) -> Self {
-        Self {
-            epoch: None,
-            has_claimed: false,
-            claimed_to: None,
-            nonce: None,
-            pass: Some(Pass {
-                at_ns: now_ns,
-                ..Pass::default()
-            }),
-        }
-    }
-
-    pub(super) fn next_wakeup_ns(&self) -> Option<u64> {
-        self.pass.as_ref().map(|pass| pass.at_ns)
-    }
-}
-
 impl Manager {
     /// Returns the manager that has not claimed yet what it has here, so that nothing may be granted.
     pub(super) fn waits_for_claims(&self) -> Option<&str> {

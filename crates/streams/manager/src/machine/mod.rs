@@ -8,6 +8,7 @@
 mod claims;
 mod drain;
 mod lease;
+mod peer;
 mod receive;
 mod reroute;
 mod reserve;
@@ -26,7 +27,7 @@ use crate::pending::Pending;
 use crate::record::{
     Attempt, Clock, META, Meta, PartState, Record, Reservation, ReservationState, Update, part_name,
 };
-use claims::Peer;
+use peer::Peer;
 
 /// Most requests that wait for other managers at a time.
 const MOST_PENDING: usize = 1024;
@@ -214,7 +215,7 @@ impl Manager {
         let used = parts.iter().map(|(_, part)| part.clock);
         let used = used.chain(reservations.iter().map(|(_, of)| of.clock));
         let old = meta.map(|meta| meta.clock);
-        let clock = next_clock(old.clone(), (start.boot, now_ns), &used.collect());
+        let clock = Clock::next(old.clone(), (start.boot, now_ns), &used.collect());
         let own = topology.links().iter().map(|link| {
             let manager = &topology.segment(link.segment).spec.manager;
             manager.as_ref().is_none_or(|of| of == name)
@@ -585,37 +586,5 @@ impl Manager {
         for ticket in self.waiting.remove(id).unwrap_or_default() {
             self.effects.answers.push((ticket, answer.clone()));
         }
-    }
-}
-
-/// Returns the clock of a start: the last one if it still runs, else a new one that knows the older
-/// ones which records use.
-fn next_clock(old: Option<Clock>, (boot, now_ns): (&str, u64), used: &BTreeSet<u32>) -> Clock {
-    let boot = boot.to_owned();
-    let Some(mut clock) = old else {
-        return Clock {
-            number: 0,
-            boot,
-            now_ns,
-            older: BTreeMap::new(),
-        };
-    };
-    clock.older.retain(|number, _| used.contains(number));
-    // One that has run back is another.
-    if clock.boot == boot && clock.now_ns <= now_ns {
-        clock.now_ns = now_ns;
-        return clock;
-    }
-    let more_ns = i128::from(now_ns) - i128::from(clock.now_ns);
-    let more_ns = i64::try_from(more_ns).unwrap_or(i64::MAX);
-    for of in clock.older.values_mut() {
-        *of = of.saturating_add(more_ns);
-    }
-    clock.older.insert(clock.number, more_ns);
-    Clock {
-        number: clock.number.wrapping_add(1),
-        boot,
-        now_ns,
-        older: clock.older,
     }
 }
