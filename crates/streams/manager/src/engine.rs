@@ -28,11 +28,15 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Something for a manager to do.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most are commands, and a full queue of them has a megabyte"
+)]
 pub enum Job {
     /// Carry out a command.
     Command {
         /// The command.
-        command: Box<Command>,
+        command: Command,
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
     },
@@ -172,7 +176,6 @@ impl Engine {
     /// If too many wait, or the manager has ended.
     pub async fn command(&self, command: Command) -> Result<Answer, Refused> {
         let (reply, answer) = oneshot::channel();
-        let command = Box::new(command);
         self.submit(Job::Command { command, reply })?;
         answer.await.map_err(|_| Refused::Ended)
     }
@@ -214,7 +217,7 @@ impl Waiting {
         match job {
             Job::Command { command, reply } => {
                 self.commands.insert(ticket, reply);
-                manager.command(now_ns, ticket, *command);
+                manager.command(now_ns, ticket, command);
             }
             Job::Messages {
                 came_ns,
