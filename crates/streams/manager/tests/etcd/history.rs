@@ -26,7 +26,9 @@ use crate::histories::rng::Rng;
 
 /// Set in the process that is a history: its seed.
 pub const SEED: &str = "PSPACER_TEST_HISTORY";
-const MANAGERS: usize = 3;
+/// Managers of each seat: of the only one, and of each of two.
+const ONE_SEAT: &[(&str, usize)] = &[(ONLY, 3)];
+const TWO_SEATS: &[(&str, usize)] = &[("m1", 2), ("m2", 2)];
 const MEMBERS: usize = 3;
 const TALKERS: u64 = 5;
 /// A reservation of most of what there is: 82 frames.
@@ -46,6 +48,8 @@ struct Promise {
     links: Vec<LinkBytes>,
     /// The talker has asked to free it, or was told that it has ended.
     is_over: bool,
+    /// It was told so.
+    is_ended: bool,
 }
 
 #[derive(Default)]
@@ -70,6 +74,8 @@ struct World {
     network: Network,
     etcd: Etcd,
     managers: Vec<ManagerProcess>,
+    /// The seat of each.
+    seats: Vec<&'static str>,
     places: Mutex<Vec<Place>>,
     budgets: BTreeMap<String, u64>,
     promises: Mutex<BTreeMap<String, Promise>>,
@@ -80,6 +86,22 @@ struct World {
     counts: Counts,
     said: Mutex<BTreeMap<&'static str, u64>>,
     is_over: AtomicBool,
+}
+
+/// Returns the network of [`NET`] with two managers: m1 of s, m2 of the others.
+pub fn managed_net() -> String {
+    let mut net = String::new();
+    for name in ["m1", "m2"] {
+        net += &format!("[[manager]]\nname = \"{name}\"\nurl = \"http://127.0.0.1:1\"\n");
+    }
+    for (n, part) in NET.split("medium =").enumerate() {
+        if n > 0 {
+            let name = if n == 1 { "m1" } else { "m2" };
+            net += &format!("manager = \"{name}\"\nmedium =");
+        }
+        net += part;
+    }
+    net
 }
 
 /// Returns the seed, if this process shall be a history.
@@ -107,12 +129,24 @@ pub fn run(seed: u64) {
     let network = Network::new();
     let hosts = (0..MEMBERS).map(|n| network.host(&format!("etcd{n}"), n + 1));
     let etcd = Etcd::start_on(folder.path(), hosts.collect(), &[]);
+    let mut rng = Rng::new(seed);
+    let has_two = seed.is_multiple_of(3);
+    let of_seats = if has_two { TWO_SEATS } else { ONE_SEAT };
+    let net = if has_two {
+        managed_net()
+    } else {
+        NET.to_owned()
+    };
+    let seats = of_seats.iter();
+    let seats: Vec<_> = seats.flat_map(|(name, n)| vec![*name; *n]).collect();
     let (mut managers, mut places) = (Vec::new(), Vec::new());
-    for n in 0..MANAGERS {
+    for (n, seat) in seats.iter().enumerate() {
         let name = format!("manager{n}");
         let host = network.host(&name, 100 + n);
         let of = (name.as_str(), &host);
-        managers.push(ManagerProcess::new(folder.path(), of, &etcd, (NET, &[])));
+        let net = (net.as_str(), ["--name", seat]);
+        let words = (net.0, &net.1[..]);
+        managers.push(ManagerProcess::new(folder.path(), of, &etcd, words));
         places.push(Place {
             booted: host.clone(),
             host,
@@ -124,6 +158,7 @@ pub fn run(seed: u64) {
         network,
         etcd,
         managers,
+        seats,
         places: Mutex::new(places),
         budgets: BTreeMap::new(),
         promises: Mutex::default(),
@@ -133,15 +168,20 @@ pub fn run(seed: u64) {
         said: Mutex::default(),
         is_over: AtomicBool::new(false),
     };
-    let mut rng = Rng::new(seed);
-    for n in 0..MANAGERS {
+    for n in 0..world.managers.len() {
         world.start_manager(n, Some(&mut rng));
     }
+    for manager in &world.managers {
+        let client = manager.client();
+        let links = until("a manager decides", || client.links().ok());
+        let links = links.into_iter().map(|of| (of.link, of.budget_bytes));
+        world.budgets.extend(links);
+    }
     let first = world.managers[0].client();
-    let links = until("a manager decides", || first.links().ok());
-    let links = links.into_iter().map(|of| (of.link, of.budget_bytes));
-    world.budgets = links.collect();
-    world.reserve(&first, MOST, MOST_FRAMES, 3600 * S);
+    until("others have claimed what they have", || {
+        world.reserve(&first, MOST, MOST_FRAMES, 3600 * S);
+        world.promises.lock().unwrap().get(MOST).map(|_| ())
+    });
     thread::scope(|threads| {
         let world = &world;
         let others: Vec<_> = (0..TALKERS)
@@ -149,9 +189,12 @@ pub fn run(seed: u64) {
             .chain([threads.spawn(|| world.watch())])
             .collect();
         let end = Instant::now() + TROUBLE;
+        if !has_two && rng.happens(40) {
+            world.back_up();
+        }
         while Instant::now() < end {
+            world.rest(rng.between(200, 1200));
             world.trouble(&mut rng);
-            world.rest(rng.between(300, 1500));
         }
         world.recover();
         world.is_over.store(true, Ordering::Relaxed);
@@ -183,21 +226,28 @@ impl World {
         let mut rng = Rng::new((seed << 8) | talker);
         let clients = self.managers.iter().map(|of| of.client_within(ANSWER));
         let clients: Vec<_> = clients.collect();
-        let mut own: Vec<(String, u16, u64)> = Vec::new();
+        let mut own: Vec<(String, u16, u64, &str)> = Vec::new();
         let mut next = 0;
         while !self.is_over.load(Ordering::Relaxed) {
-            let client = &clients[rng.below(MANAGERS as u64) as usize];
             let choice = rng.below(10);
             if own.is_empty() || choice < 4 {
                 next += 1;
                 let lease_ns = rng.between(1, LONGEST_LEASE_S) * S;
                 let frames = rng.between(1, 5) as u16;
-                own.push((format!("t{talker}-{next}"), frames, lease_ns));
+                let seat = self.seats[rng.below(self.seats.len() as u64) as usize];
+                own.push((format!("t{talker}-{next}"), frames, lease_ns, seat));
             }
             // One of the last few, mostly the last.
             let back = rng.below(own.len().min(4) as u64) as usize;
             let at = own.len() - 1 - if rng.happens(50) { 0 } else { back };
-            let (id, frames, lease_ns) = &own[at];
+            let (id, frames, lease_ns, seat) = &own[at];
+            // An id means the same at all managers of a seat.
+            let of_seat = clients
+                .iter()
+                .zip(&self.seats)
+                .filter(|(_, of)| *of == seat);
+            let of_seat: Vec<_> = of_seat.map(|(client, _)| client).collect();
+            let client = of_seat[rng.below(of_seat.len() as u64) as usize];
             match choice {
                 0..6 => self.reserve(client, id, *frames, *lease_ns),
                 6..9 => self.refresh(client, id),
@@ -215,13 +265,14 @@ impl World {
             until_ns,
             links: view.links.clone(),
             is_over: false,
+            is_ended: false,
         });
         promise.until_ns = promise.until_ns.max(until_ns);
         let is_sure = !self.is_unsure.load(Ordering::Relaxed);
         // One grant for an id, and none again after its end.
         assert_eq!(promise.links, view.links, "{}", view.id);
         assert!(
-            !promise.is_over || !is_sure,
+            !promise.is_ended || !is_sure,
             "{} is granted once more",
             view.id
         );
@@ -240,6 +291,7 @@ impl World {
                     let ends = promise.is_over || promise.until_ns <= now_ns();
                     assert!(ends || !is_sure, "{id} was lost: {error} {promise:?}");
                     promise.is_over = true;
+                    promise.is_ended |= *status == 410;
                 }
             }
             421 | 503 | 504 => add(&self.counts.failed),
@@ -280,7 +332,12 @@ impl World {
             promise.is_over = true;
         }
         match client.release(id) {
-            Ok(_) => add(&self.counts.released),
+            Ok(_) => {
+                if let Some(promise) = self.promises.lock().unwrap().get_mut(id) {
+                    promise.is_ended = true;
+                }
+                add(&self.counts.released);
+            }
             Err(error) => self.ended(id, &error),
         }
     }
@@ -302,7 +359,7 @@ impl World {
 
     /// Starts managers again that found no etcd and have ended, as whoever runs them does.
     fn revive(&self) {
-        for n in 0..MANAGERS {
+        for n in 0..self.managers.len() {
             if self.managers[n].has_ended() {
                 self.note("ended by itself");
                 self.start_manager(n, None);
@@ -321,9 +378,10 @@ impl World {
 
     /// Returns the manager that decides, or the one that chance says.
     fn victim(&self, rng: &mut Rng) -> usize {
-        let chance = rng.below(MANAGERS as u64) as usize;
+        let chance = rng.below(self.managers.len() as u64) as usize;
         let is_it = rng.happens(60);
-        let url = holder(&self.etcd.gateway(), ONLY).ok().flatten();
+        let seat = self.seats[chance];
+        let url = holder(&self.etcd.gateway(), seat).ok().flatten();
         let decides = self.managers.iter().position(|of| Some(of.url()) == url);
         decides.filter(|_| is_it).unwrap_or(chance)
     }
@@ -373,6 +431,7 @@ impl World {
                 self.rest(rng.between(500, 6000));
                 self.managers[manager].signal("CONT");
             }
+            _ if self.seats[0] != ONLY => self.rest(100),
             _ if self.backup.lock().unwrap().is_none() => self.back_up(),
             _ => self.bring_back(),
         }
@@ -487,7 +546,7 @@ impl World {
 
     /// Without talkers all leases end, and nothing stays but records, for a while.
     fn end(&self) {
-        let client = self.managers[1].client_within(ANSWER);
+        let client = self.managers[0].client_within(ANSWER);
         until("most is free", || match client.release(MOST) {
             Ok(_) => Some(()),
             Err(ClientError::Refused { status: 404, .. }) => Some(()),
@@ -498,7 +557,10 @@ impl World {
         until("all leases have ended", || {
             records::check_end(&read()?).ok()
         });
-        let links = until("a manager answers", || client.links().ok());
-        assert!(links.iter().all(|of| of.reserved_bytes == 0));
+        for manager in &self.managers {
+            let client = manager.client_within(ANSWER);
+            let links = until("a manager answers", || client.links().ok());
+            assert!(links.iter().all(|of| of.reserved_bytes == 0));
+        }
     }
 }

@@ -127,7 +127,9 @@ pub fn check(
                 );
             }
             let own = records.parts.get(&(name.clone(), id.clone()));
-            for link in &of.grant.links {
+            // Another manager's part may end before this one, which was away, notes that the lease has.
+            let counts = all.len() == 1 || due.contains(id);
+            for link in of.grant.links.iter().filter(|_| counts) {
                 if has.get(link.link.as_str()) != Some(&link.bytes) {
                     return Err(format!("{id} is granted and has no bytes of {}", link.link));
                 }

@@ -119,27 +119,11 @@ fn a_deposed_manager_promises_nothing() {
     grant(&client, "z", 1, 600 * S);
 }
 
-/// Returns the network of [`NET`] with two managers: m1 of s, m2 of the others.
-fn managed_net() -> String {
-    let mut net = String::new();
-    for name in ["m1", "m2"] {
-        net += &format!("[[manager]]\nname = \"{name}\"\nurl = \"http://127.0.0.1:1\"\n");
-    }
-    for (n, part) in NET.split("medium =").enumerate() {
-        if n > 0 {
-            let name = if n == 1 { "m1" } else { "m2" };
-            net += &format!("manager = \"{name}\"\nmedium =");
-        }
-        net += part;
-    }
-    net
-}
-
 #[test]
 fn a_stream_over_two_seats_outlives_whoever_decides_one() {
     let folder = tempfile::tempdir().unwrap();
     let etcd = Etcd::start(folder.path(), 1);
-    let net = managed_net();
+    let net = history::managed_net();
     let start = |log: &str, name: &str| {
         let words = ["--name", name];
         let of = (log, &Host::here());
