@@ -59,7 +59,8 @@ pub struct Credentials {
 /// The managers whose reservations are shown.
 #[derive(Debug, Args)]
 pub struct Managers {
-    /// Show the reservations of these managers, too: URLs with commas. A talker's token shows its own, an operator's
+    /// Show the reservations of these managers, too: URLs with commas, and of those that stand by for each
+    /// other one. A talker's token shows its own, an operator's
     /// all; it is in the environment, PSPACER_TOKEN, or in --token-file
     #[arg(long = "manager", value_name = "URL,...", help_heading = CONNECTION, value_delimiter = ',')]
     pub managers: Vec<String>,

@@ -3,6 +3,7 @@
 
 use admission::{Medium, NodeSpec, SegmentSpec, StreamRequest, Topology};
 use manager::machine::{Effects, Limits, Manager};
+use manager::message::{Envelope, Reply};
 use manager::record::Change;
 
 use super::disk::Disk;
@@ -39,6 +40,26 @@ pub enum Fault {
     ForgetsParts,
     /// A manager forgets the ids of reservations.
     ForgetsIds,
+}
+
+/// Something that happens in a history.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    Wake(usize),
+    Flush(usize),
+    Restart(usize),
+    Think,
+    Trouble,
+    Mail(usize),
+    Ask(usize),
+    Tell(usize),
+}
+
+/// Something on its way between two managers.
+#[derive(Clone, Debug)]
+pub enum Mail {
+    Messages(Envelope),
+    Reply(Reply),
 }
 
 /// A host with a manager.

@@ -11,30 +11,13 @@ use admission::{
 };
 use manager::answer::{Answer, Caller, Command, Failure};
 use manager::machine::{Effects, Manager, Start};
-use manager::message::{Envelope, Message, Reply};
+use manager::message::{Envelope, Message};
 
 use super::disk::Disk;
-use super::model::{Counts, Fault, Host, LIMITS, MANAGERS, MS, S, WantedReservation, topology};
+use super::model::{
+    Counts, Event, Fault, Host, LIMITS, MANAGERS, MS, Mail, S, WantedReservation, topology,
+};
 use super::rng::Rng;
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    Wake(usize),
-    Flush(usize),
-    Restart(usize),
-    Think,
-    Trouble,
-    Mail(usize),
-    Ask(usize),
-    Tell(usize),
-}
-
-/// Something on its way between two managers.
-#[derive(Clone, Debug)]
-enum Mail {
-    Messages(Envelope),
-    Reply(Reply),
-}
 
 pub struct World {
     pub rng: Rng,
