@@ -86,7 +86,7 @@ fn fill(manager: &mut Manager, store: &mut dyn Store, rng: &mut Pcg32, wanted: u
             next += 1;
         }
         let effects = manager.take_effects();
-        let changes: Vec<_> = effects.updates.iter().map(Update::change).collect();
+        let changes: Vec<_> = effects.updates.iter().filter_map(Update::change).collect();
         store.apply(&changes).unwrap();
     }
     next

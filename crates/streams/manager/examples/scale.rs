@@ -77,7 +77,7 @@ fn granted(manager: &mut Manager) -> (Vec<Change>, u64) {
     let effects = manager.take_effects();
     let is_granted = |answer: &&(u64, Answer)| matches!(answer.1, Answer::Granted(_));
     let count = effects.answers.iter().filter(is_granted).count() as u64;
-    let changes = effects.updates.iter().map(Update::change);
+    let changes = effects.updates.iter().filter_map(Update::change);
     (changes.collect(), count)
 }
 

@@ -71,7 +71,9 @@ impl Board {
         for update in updates {
             match update {
                 Update::Meta(_) => {}
-                Update::Part(name, part) => self.set_part(name, part.as_ref(), &mut changed),
+                Update::Part(name, part) | Update::OwnPart(name, part) => {
+                    self.set_part(name, part.as_ref(), &mut changed)
+                }
                 Update::Reservation(id, of) => self.set(id, of.as_ref(), &mut changed),
             }
         }

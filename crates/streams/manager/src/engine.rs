@@ -256,7 +256,7 @@ impl Waiting {
 
 /// Stores changes.
 fn store_all(store: &mut dyn Store, updates: &[Update]) -> Result<(), StoreError> {
-    let changes: Vec<Change> = updates.iter().map(Update::change).collect();
+    let changes: Vec<Change> = updates.iter().filter_map(Update::change).collect();
     store.apply(&changes)
 }
 

@@ -10,7 +10,7 @@ use admission::{
     FrameSpecification, Ledger, LinkBytes, LinkId, LinkUse, Refusal, SegmentId, Topology,
 };
 
-use crate::record::{Attempt, Part, PartState, Update};
+use crate::record::{Attempt, Part, PartState, Update, part_name};
 
 /// Where frames are sent to: address, protocol, port.
 type Destination = (IpAddr, u8, u16);
@@ -18,6 +18,8 @@ type Destination = (IpAddr, u8, u16);
 /// The parts, by `coordinator/id`. Every change is also recorded as an [`Update`] of the store.
 #[derive(Debug)]
 pub struct Parts {
+    /// What the names of the manager's own parts begin with.
+    own_prefix: String,
     topology: Arc<Topology>,
     /// Whether a link is of this manager, by link.
     own: Vec<bool>,
@@ -100,8 +102,14 @@ fn uses(topology: &Topology, links: &[LinkBytes]) -> Result<Vec<LinkUse>, Refusa
 impl Parts {
     /// Returns no parts.
     #[must_use]
-    pub fn new(topology: Arc<Topology>, own: Vec<bool>, tombstone_ns: u64, clock: u32) -> Self {
+    pub fn new(
+        manager: &str,
+        topology: Arc<Topology>,
+        own: Vec<bool>,
+        (tombstone_ns, clock): (u64, u32),
+    ) -> Self {
         Self {
+            own_prefix: part_name(manager, ""),
             topology,
             own,
             ledger: Ledger::default(),
@@ -208,8 +216,18 @@ impl Parts {
     fn set(&mut self, name: &str, part: Part, updates: &mut Vec<Update>) {
         self.forget(name);
         let part = Arc::new(part);
-        updates.push(Update::Part(name.to_owned(), Some(Arc::clone(&part))));
+        updates.push(self.update(name, Some(Arc::clone(&part))));
         self.index(name.to_owned(), part);
+    }
+
+    /// Returns a change of a part.
+    #[must_use]
+    pub fn update(&self, name: &str, part: Option<Arc<Part>>) -> Update {
+        if name.starts_with(&self.own_prefix) {
+            Update::OwnPart(name.to_owned(), part)
+        } else {
+            Update::Part(name.to_owned(), part)
+        }
     }
 
     /// Removes a part from all tables but the ledger.
@@ -474,7 +492,7 @@ impl Parts {
                 }
                 _ => {
                     self.forget(&name);
-                    updates.push(Update::Part(name, None));
+                    updates.push(self.update(&name, None));
                 }
             }
         }

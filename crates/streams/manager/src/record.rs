@@ -29,6 +29,8 @@ pub enum Update {
     Meta(Meta),
     /// A part by its name; `None`: it is forgotten.
     Part(String, Option<Arc<Part>>),
+    /// A part of the manager's own reservations, which follows from them and is not stored.
+    OwnPart(String, Option<Arc<Part>>),
     /// A reservation by its id; `None`: it is forgotten.
     Reservation(String, Option<Arc<Reservation>>),
 }
@@ -223,11 +225,12 @@ pub fn part_name(coordinator: &str, id: &str) -> String {
 }
 
 impl Update {
-    /// Returns the change of the store.
+    /// Returns the change of the store, if it is stored.
     #[must_use]
-    pub fn change(&self) -> Change {
+    pub fn change(&self) -> Option<Change> {
         // Names and numbers: JSON has a form for all of them.
-        match self {
+        let change = match self {
+            Self::OwnPart(..) => return None,
             Self::Meta(meta) => Change {
                 key: META.to_owned(),
                 value: serde_json::to_vec(meta).ok(),
@@ -242,17 +245,8 @@ impl Update {
                     .as_ref()
                     .and_then(|of| serde_json::to_vec(&**of).ok()),
             },
-        }
-    }
-
-    /// Returns the id of the request that it is about; empty: of none.
-    #[must_use]
-    pub fn id(&self) -> &str {
-        match self {
-            Self::Meta(_) => "",
-            Self::Part(name, _) => name.split_once('/').map_or("", |(_, id)| id),
-            Self::Reservation(id, _) => id,
-        }
+        };
+        Some(change)
     }
 }
 

@@ -84,7 +84,7 @@ impl Net {
     /// Stores what has changed; returns the answers.
     fn answers(&mut self) -> Vec<(u64, Answer)> {
         let effects = self.manager.take_effects();
-        let changes: Vec<_> = effects.updates.iter().map(Update::change).collect();
+        let changes: Vec<_> = effects.updates.iter().filter_map(Update::change).collect();
         self.store.apply(&changes).unwrap();
         effects.answers
     }

@@ -315,7 +315,7 @@ impl Tenure<'_> {
         // Nobody has decided since: then the store was brought back from a backup if it has less.
         let last = last.filter(|last| last.is_last_of(&records));
         if let Some(last) = last {
-            let own: Vec<_> = last.records().iter().map(Update::change).collect();
+            let own: Vec<_> = last.records().iter().filter_map(Update::change).collect();
             store.rewrite(&own)?;
             records = own
                 .into_iter()

@@ -25,7 +25,8 @@ use crate::message::{Message, Reply};
 use crate::parts::Parts;
 use crate::pending::Pending;
 use crate::record::{
-    Attempt, Clock, META, Meta, PartState, Record, Reservation, ReservationState, Update, part_name,
+    Attempt, Clock, META, Meta, Part, PartState, Record, Reservation, ReservationState, Update,
+    part_name,
 };
 use peer::Peer;
 
@@ -231,10 +232,10 @@ impl Manager {
             name: name.to_owned(),
             digests: segment_digests(&topology),
             parts: Parts::new(
+                name,
                 Arc::clone(&topology),
                 own,
-                limits.tombstone_ns,
-                clock.number,
+                (limits.tombstone_ns, clock.number),
             ),
             topology,
             limits,
@@ -276,10 +277,12 @@ impl Manager {
                     .map(|within_ns| now_ns.saturating_add(within_ns));
             }
             reservation.clock = manager.clock.number;
+            if reservation.state == ReservationState::Granted {
+                manager.restore_own(&id, &reservation)?;
+            }
             manager.index(&id, &reservation);
             manager.reservations.insert(id, Arc::new(reservation));
         }
-        manager.forget_own_tries();
         manager.advance(now_ns);
         Ok(manager)
     }
@@ -296,19 +299,25 @@ impl Manager {
         }
     }
 
-    /// Frees what the last start had held for tries of its own: nobody goes on with them.
-    fn forget_own_tries(&mut self) {
-        let first = part_name(&self.name, "");
-        let own = self.parts.all().range(first.clone()..);
-        let own = own.take_while(|(name, _)| name.starts_with(&first));
-        let held = own.filter(|(_, part)| part.state == PartState::Held);
-        let held: Vec<_> = held
-            .map(|(name, part)| (name.clone(), part.attempt))
-            .collect();
-        for (name, attempt) in held {
-            let (now_ns, updates) = (self.now_ns, &mut self.effects.updates);
-            self.parts.release(now_ns, &name, attempt, updates);
-        }
+    /// Takes the own links of a granted reservation.
+    fn restore_own(&mut self, id: &str, of: &Reservation) -> Result<(), RestoreError> {
+        let hops = self.hops(&of.grant.links);
+        let Some(own) = hops.into_iter().find(|hop| hop.manager == self.name) else {
+            return Ok(());
+        };
+        let part = Part {
+            attempt: of.attempt,
+            state: PartState::Committed,
+            stream_id: of.grant.stream_id.clone(),
+            frames: of.request.talker.data_frame_specification.clone(),
+            links: own.links,
+            lease_ns: of.lease_ns,
+            expires_ns: of.expires_ns,
+            clock: of.clock,
+        };
+        let name = part_name(&self.name, id);
+        let restored = self.parts.restore(name.clone(), part);
+        restored.map_err(|refusal| RestoreError::Misfit { name, refusal })
     }
 
     /// Notes the clock in the store.
@@ -381,7 +390,7 @@ impl Manager {
             clock: self.clock.clone(),
         });
         let parts = self.parts.all().iter();
-        let parts = parts.map(|(name, of)| Update::Part(name.clone(), Some(Arc::clone(of))));
+        let parts = parts.map(|(name, of)| self.parts.update(name, Some(Arc::clone(of))));
         let all = self.reservations.iter();
         let all = all.map(|(id, of)| Update::Reservation(id.clone(), Some(Arc::clone(of))));
         [meta].into_iter().chain(parts).chain(all).collect()

@@ -55,7 +55,7 @@ impl Disk {
 
     /// Applies changes; returns what undoes them, in the order of the changes.
     pub fn apply(&mut self, updates: &[Update]) -> Vec<Change> {
-        let changes = updates.iter().map(Update::change);
+        let changes = updates.iter().filter_map(Update::change);
         changes.map(|change| self.set(&change)).collect()
     }
 

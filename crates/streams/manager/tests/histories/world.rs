@@ -110,6 +110,13 @@ impl World {
         self.events.push(Reverse((at_ns, self.order, event)));
     }
 
+    /// Name of the manager that decides over a link.
+    pub fn keeper(&self, link: &str) -> String {
+        let id = self.topology.link_id(link).unwrap();
+        let segment = self.topology.segment(self.topology.link(id).segment);
+        segment.spec.manager.clone().unwrap()
+    }
+
     /// All jumps and boots so far: after one, promises of time are void.
     pub fn jumps(&self) -> u64 {
         self.hosts.iter().map(|host| host.jumps).sum()
