@@ -281,7 +281,11 @@ pub fn run(
         if !effects.updates.is_empty() {
             store_all(store, &effects.updates)?;
             if store.has_forgotten() {
-                let all: Vec<Change> = manager.records().iter().map(Update::change).collect();
+                let all: Vec<Change> = manager
+                    .records()
+                    .iter()
+                    .filter_map(Update::change)
+                    .collect();
                 store.rewrite(&all)?;
             }
             engine.show(&effects.updates);

@@ -18,7 +18,7 @@ use units::time::NS_PER_S;
 use crate::access::{Access, Role};
 use crate::answer::{Command, View};
 use crate::api::{
-    self, ErrorView, InForceBody, LeaseBody, MOST_BODY_BYTES, MOST_LONG_BODY_BYTES, ReserveBody,
+    ErrorView, InForceBody, LeaseBody, MOST_BODY_BYTES, MOST_LONG_BODY_BYTES, ReserveBody,
     RouteBody, TopologyBody, render,
 };
 use crate::board::Board;
@@ -389,7 +389,7 @@ pub fn router(app: App) -> Router {
 mod tests {
     use super::*;
     use crate::answer::Caller;
-    use crate::api::LinkView;
+    use crate::api::{self, LinkView};
     use crate::current::Current;
     use crate::machine::{Limits, Manager, Start};
     use admission::Topology;

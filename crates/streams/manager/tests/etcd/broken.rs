@@ -230,7 +230,7 @@ fn a_store_that_is_written_again_has_no_more_than_that() {
     let mut store = MemoryStore::default();
     let mut manager = restore(&mut store, 1);
     decide(&mut manager, &mut store, &[("x", 2)]);
-    let all: Vec<_> = manager.records().iter().map(Update::change).collect();
+    let all: Vec<_> = manager.records().iter().filter_map(Update::change).collect();
     let expected = store.load().unwrap();
     let stale = ["part/manager/y", "reservation/y"].map(|key| Change {
         key: key.to_owned(),

@@ -48,9 +48,14 @@ pub fn read(etcd: &Gateway) -> Result<BTreeMap<String, Records>, EtcdError> {
             }
         }
         if !page.has_more {
-            return Ok(all);
+            break;
         }
     }
+    let is_only = all.len() == 1;
+    for (name, of) in &mut all {
+        of.take_own(name, |link| is_only || (name == "m1") == (link == "s"));
+    }
+    Ok(all)
 }
 
 /// Returns a time by the clock of the last start.
@@ -64,6 +69,27 @@ fn time(clock: &Clock, (number, at_ns): (u32, u64)) -> Result<u64, String> {
 }
 
 impl Records {
+    /// Adds the parts of a manager's own reservations, which follow from these.
+    fn take_own(&mut self, name: &str, is_own: impl Fn(&str) -> bool) {
+        for (id, of) in &self.reservations {
+            let links = of.grant.links.iter().filter(|link| is_own(&link.link));
+            let links: Vec<_> = links.cloned().collect();
+            if of.state == ReservationState::Granted && !links.is_empty() {
+                let part = Part {
+                    attempt: of.attempt,
+                    state: PartState::Committed,
+                    stream_id: of.grant.stream_id.clone(),
+                    frames: Vec::new(),
+                    links,
+                    lease_ns: of.lease_ns,
+                    expires_ns: of.expires_ns,
+                    clock: of.clock,
+                };
+                self.parts.insert((name.to_owned(), id.clone()), part);
+            }
+        }
+    }
+
     fn is_granted(&self, id: &str) -> bool {
         let of = self.reservations.get(id);
         of.is_some_and(|of| of.state == ReservationState::Granted)
