@@ -147,6 +147,9 @@ impl Engine {
     }
 
     fn show(&self, updates: &[Update]) {
+        if updates.is_empty() {
+            return;
+        }
         let mut office = self.office.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(board) = &mut office.board {
             board.apply(updates);
@@ -254,10 +257,29 @@ impl Waiting {
     }
 }
 
-/// Stores changes.
-fn store_all(store: &mut dyn Store, updates: &[Update]) -> Result<(), StoreError> {
+/// Stores changes of a manager, and shows them.
+fn keep(
+    manager: &Manager,
+    store: &mut dyn Store,
+    engine: &Engine,
+    updates: &[Update],
+) -> Result<(), StoreError> {
     let changes: Vec<Change> = updates.iter().filter_map(Update::change).collect();
-    store.apply(&changes)
+    if changes.is_empty() {
+        // What changes nothing would be told by a manager that no longer decides.
+        if !store.is_ours() {
+            return Err(StoreError::deposed());
+        }
+    } else {
+        store.apply(&changes)?;
+        if store.has_forgotten() {
+            let all = manager.records();
+            let all: Vec<Change> = all.iter().filter_map(Update::change).collect();
+            store.rewrite(&all)?;
+        }
+    }
+    engine.show(updates);
+    Ok(())
 }
 
 /// Runs a manager until it is stopped. `post` sends a message to the manager of a name; messages
@@ -278,21 +300,7 @@ pub fn run(
     while !is_over {
         manager.advance(now_ns()?);
         let effects = manager.take_effects();
-        if !effects.updates.is_empty() {
-            store_all(store, &effects.updates)?;
-            if store.has_forgotten() {
-                let all: Vec<Change> = manager
-                    .records()
-                    .iter()
-                    .filter_map(Update::change)
-                    .collect();
-                store.rewrite(&all)?;
-            }
-            engine.show(&effects.updates);
-        } else if !store.is_ours() {
-            // What changes nothing would be told by a manager that no longer decides.
-            return Err(StoreError::deposed().into());
-        }
+        keep(manager, store, engine, &effects.updates)?;
         waiting.tell(effects, &mut post);
         let sleep = match manager.next_wakeup_ns() {
             Some(at_ns) => Duration::from_nanos(at_ns.saturating_sub(now_ns()?)),
@@ -310,11 +318,7 @@ pub fn run(
         }
     }
     let effects = manager.take_effects();
-    if !store.is_ours() {
-        return Err(StoreError::deposed().into());
-    }
-    store_all(store, &effects.updates)?;
-    engine.show(&effects.updates);
+    keep(manager, store, engine, &effects.updates)?;
     waiting.tell(effects, &mut post);
     Ok(())
 }

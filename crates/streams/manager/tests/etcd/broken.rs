@@ -26,8 +26,6 @@ enum Flaw {
     None,
     /// It loses what came in this batch.
     Drops(usize),
-    /// It loses a reservation's bytes.
-    NoParts,
 }
 
 /// Records in etcd that no seat guards.
@@ -51,9 +49,7 @@ impl Store for Broken {
         if self.flaw == Flaw::Drops(self.batches) {
             return Ok(());
         }
-        let kept = changes.iter();
-        let kept = kept.filter(|of| self.flaw != Flaw::NoParts || !of.key.starts_with("part/"));
-        let writes = kept.map(|of| {
+        let writes = changes.iter().map(|of| {
             let key = format!("pspacer/{ONLY}/record/{}", of.key);
             match &of.value {
                 Some(value) => Write::Put {
@@ -157,11 +153,8 @@ fn found(flaw: Flaw, asked: &[&[(&str, u16)]]) -> String {
 fn the_checker_finds_stores_that_are_broken() {
     let some: &[(&str, u16)] = &[("x", 2), ("y", 2), ("z", 2)];
     assert_eq!(found(Flaw::None, &[some]), "");
-    // Of a request the part comes first, then the reservation.
     let lost = found(Flaw::Drops(2), &[some]);
     assert!(lost.contains("was promised and is lost"), "{lost}");
-    let without = found(Flaw::NoParts, &[some]);
-    assert!(without.contains("has no bytes"), "{without}");
     // Two managers, and no fence.
     let twice = found(Flaw::None, &[&[("x", 60)], &[("y", 60)]]);
     assert!(twice.contains("its budget is"), "{twice}");
@@ -230,7 +223,11 @@ fn a_store_that_is_written_again_has_no_more_than_that() {
     let mut store = MemoryStore::default();
     let mut manager = restore(&mut store, 1);
     decide(&mut manager, &mut store, &[("x", 2)]);
-    let all: Vec<_> = manager.records().iter().filter_map(Update::change).collect();
+    let all: Vec<_> = manager
+        .records()
+        .iter()
+        .filter_map(Update::change)
+        .collect();
     let expected = store.load().unwrap();
     let stale = ["part/manager/y", "reservation/y"].map(|key| Change {
         key: key.to_owned(),
