@@ -85,6 +85,8 @@ struct World {
     backup: Mutex<Option<u64>>,
     counts: Counts,
     said: Mutex<BTreeMap<&'static str, u64>>,
+    /// What talkers asked and heard, by id: for whoever looks for the reason of a failure.
+    heard: Mutex<BTreeMap<String, Vec<String>>>,
     is_over: AtomicBool,
 }
 
@@ -102,6 +104,26 @@ pub fn managed_net() -> String {
         net += part;
     }
     net
+}
+
+/// Shows the end of each log if the history fails.
+struct Logs(PathBuf);
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        for file in std::fs::read_dir(&self.0).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|of| of == "log") {
+                let text = std::fs::read(&path).unwrap();
+                let end = text.len().saturating_sub(2_000);
+                let end = String::from_utf8_lossy(&text[end..]).into_owned();
+                eprintln!("{}: {end}", path.display());
+            }
+        }
+    }
 }
 
 /// Returns the seed, if this process shall be a history.
@@ -126,6 +148,7 @@ fn add(to: &AtomicU64) {
 pub fn run(seed: u64) {
     let since = Instant::now();
     let folder = tempfile::tempdir().unwrap();
+    let _logs = Logs(folder.path().to_owned());
     let network = Network::new();
     let hosts = (0..MEMBERS).map(|n| network.host(&format!("etcd{n}"), n + 1));
     let etcd = Etcd::start_on(folder.path(), hosts.collect(), &[]);
@@ -166,6 +189,7 @@ pub fn run(seed: u64) {
         backup: Mutex::default(),
         counts: Counts::default(),
         said: Mutex::default(),
+        heard: Mutex::default(),
         is_over: AtomicBool::new(false),
     };
     for n in 0..world.managers.len() {
@@ -257,9 +281,21 @@ impl World {
         }
     }
 
+    fn hear(&self, id: &str, asked_ns: u64, what: &str) {
+        let mut heard = self.heard.lock().unwrap();
+        let of = heard.entry(id.to_owned()).or_default();
+        of.push(format!("{asked_ns} to {}: {what}", now_ns()));
+    }
+
+    fn heard(&self, id: &str) -> String {
+        let heard = self.heard.lock().unwrap();
+        heard.get(id).map(|of| of.join("\n")).unwrap_or_default()
+    }
+
     /// Takes down a promise. Time is counted from the question, so it is no longer than it was meant.
     fn promise(&self, asked_ns: u64, view: View) {
         let until_ns = asked_ns + view.expires_in_ns;
+        self.hear(&view.id, asked_ns, &format!("until {until_ns}"));
         let mut promises = self.promises.lock().unwrap();
         let promise = promises.entry(view.id.clone()).or_insert(Promise {
             until_ns,
@@ -271,15 +307,13 @@ impl World {
         let is_sure = !self.is_unsure.load(Ordering::Relaxed);
         // One grant for an id, and none again after its end.
         assert_eq!(promise.links, view.links, "{}", view.id);
-        assert!(
-            !promise.is_ended || !is_sure,
-            "{} is granted once more",
-            view.id
-        );
+        let (id, is_ended) = (&view.id, promise.is_ended && is_sure);
+        assert!(!is_ended, "{id} is granted once more\n{}", self.heard(id));
     }
 
     /// What was promised may only end by itself, or by its talker.
-    fn ended(&self, id: &str, error: &ClientError) {
+    fn ended(&self, id: &str, asked_ns: u64, error: &ClientError) {
+        self.hear(id, asked_ns, &error.to_string());
         let ClientError::Refused { status, .. } = error else {
             return add(&self.counts.failed);
         };
@@ -289,7 +323,8 @@ impl World {
                 if let Some(promise) = promises.get_mut(id) {
                     let is_sure = !self.is_unsure.load(Ordering::Relaxed);
                     let ends = promise.is_over || promise.until_ns <= now_ns();
-                    assert!(ends || !is_sure, "{id} was lost: {error} {promise:?}");
+                    let heard = self.heard(id);
+                    assert!(ends || !is_sure, "{id} was lost: {promise:?}\n{heard}");
                     promise.is_over = true;
                     promise.is_ended |= *status == 410;
                 }
@@ -311,7 +346,7 @@ impl World {
                 assert!(is_full, "{refused:?}");
                 add(&self.counts.refused);
             }
-            Err(error) => self.ended(id, &error),
+            Err(error) => self.ended(id, asked_ns, &error),
         }
     }
 
@@ -323,7 +358,7 @@ impl World {
                 add(&self.counts.refreshed);
             }
             // Perhaps never granted.
-            Err(error) => self.ended(id, &error),
+            Err(error) => self.ended(id, asked_ns, &error),
         }
     }
 
@@ -331,14 +366,16 @@ impl World {
         if let Some(promise) = self.promises.lock().unwrap().get_mut(id) {
             promise.is_over = true;
         }
+        let asked_ns = now_ns();
         match client.release(id) {
             Ok(_) => {
+                self.hear(id, asked_ns, "released");
                 if let Some(promise) = self.promises.lock().unwrap().get_mut(id) {
                     promise.is_ended = true;
                 }
                 add(&self.counts.released);
             }
-            Err(error) => self.ended(id, &error),
+            Err(error) => self.ended(id, asked_ns, &error),
         }
     }
 
@@ -529,17 +566,22 @@ impl World {
         let read_ns = now_ns();
         let due: BTreeSet<_> = {
             let now = self.promises.lock().unwrap();
-            let is_sure = was_sure && !self.is_unsure.load(Ordering::Relaxed);
+            // Between the first change after a backup has come back and the rest, records may be of both.
+            if !was_sure || self.is_unsure.load(Ordering::Relaxed) {
+                return;
+            }
             let is_due = |id: &str, of: &Promise| {
                 let is_over = now.get(id).is_none_or(|of| of.is_over);
-                of.until_ns > read_ns && !is_over && is_sure
+                of.until_ns > read_ns && !is_over
             };
             let all = promised.iter().filter(|(id, of)| is_due(id, of));
             all.map(|(id, _)| id.clone()).collect()
         };
         if let Err(problem) = records::check(&all, &self.budgets, &due) {
-            let own = promised.iter().filter(|(id, _)| problem.contains(*id));
-            panic!("{problem}, {read_ns} {:?}", own.collect::<Vec<_>>());
+            let own = promised.keys().filter(|id| problem.contains(*id));
+            let own: Vec<_> = own.map(|id| self.heard(id)).collect();
+            let said = self.said.lock().unwrap().clone();
+            panic!("{problem}, {read_ns} {said:?} {own:?}\n{all:#?}");
         }
         add(&self.counts.checks);
     }
