@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::frames::Packets;
 use crate::ledger::{Ledger, LinkUse};
+use crate::name::Name;
 use crate::refusal::Refusal;
 use crate::route::{Tree, tree};
 use crate::stream::StreamRequest;
@@ -23,7 +24,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// Name of the stream.
-    pub stream_id: String,
+    pub stream_id: Name,
     /// Bounds and routes, in the request's order.
     pub listeners: Vec<ListenerGrant>,
     /// Wire bytes of each link, in the order of the route.
@@ -36,18 +37,18 @@ pub struct Grant {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerGrant {
     /// Name of the listener.
-    pub name: String,
+    pub name: Name,
     /// Longest delay of a packet from the talker to this listener, ns.
     pub bound_ns: u64,
     /// Names from the talker to the listener: node, segment, node, and so on.
-    pub route: Vec<String>,
+    pub route: Vec<Name>,
 }
 
 /// Bytes of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkBytes {
     /// Name of the link.
-    pub link: String,
+    pub link: Name,
     /// Wire bytes in each period of the link's segment.
     pub bytes: u64,
 }
@@ -60,12 +61,23 @@ impl Grant {
         bounds.max().unwrap_or(0)
     }
 
+    /// Has a grant that was read share the names of its topology.
+    pub fn share_names(&mut self, topology: &Topology) {
+        let routes = self.listeners.iter_mut().map(|of| &mut of.route);
+        for name in routes.flatten() {
+            *name = topology.shared_name(name);
+        }
+        for link in &mut self.links {
+            link.link = topology.shared_name(&link.link);
+        }
+    }
+
     /// Returns the names of the nodes that send the stream: the talker and the routers.
     #[must_use]
     pub fn senders(&self) -> Vec<&str> {
         let mut senders = Vec::new();
         for listener in &self.listeners {
-            let nodes = listener.route.iter().step_by(2).map(String::as_str);
+            let nodes = listener.route.iter().step_by(2).map(Name::as_str);
             let count = (listener.route.len() / 2).max(1);
             for node in nodes.take(count) {
                 if !senders.contains(&node) {
@@ -109,7 +121,7 @@ pub fn plan(topology: &Topology, request: &StreamRequest) -> Result<Plan, Refusa
             most = most.min(1 + rest_ns / spread.period_ns);
         }
         listeners.push(ListenerGrant {
-            name: listener.name.clone(),
+            name: Name::from(&listener.name),
             bound_ns,
             route: names(topology, &tree, *last, &listener.name),
         });
@@ -125,7 +137,7 @@ pub fn plan(topology: &Topology, request: &StreamRequest) -> Result<Plan, Refusa
         bytes: *bytes,
     });
     let grant = Grant {
-        stream_id: request.stream_id.clone(),
+        stream_id: Name::from(&request.stream_id),
         listeners,
         links: links.collect(),
         spread_periods: periods,
@@ -165,11 +177,13 @@ fn base_latencies(topology: &Topology, tree: &Tree) -> Vec<u64> {
 }
 
 /// Returns the names from the talker to the receiver of a hop.
-fn names(topology: &Topology, tree: &Tree, last: usize, listener: &str) -> Vec<String> {
-    let mut names = vec![listener.to_owned()];
+fn names(topology: &Topology, tree: &Tree, last: usize, listener: &str) -> Vec<Name> {
+    let own = topology.node_id(listener);
+    let own = own.map(|id| topology.node(id).name.clone());
+    let mut names = vec![own.unwrap_or_else(|| Name::from(listener))];
     let mut at = tree.hops.get(last);
     while let Some(hop) = at {
-        names.push(topology.segment(hop.segment).spec.name.clone());
+        names.push(topology.segment(hop.segment).name.clone());
         names.push(topology.node(hop.sender).name.clone());
         at = hop.before.and_then(|before| tree.hops.get(before));
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::name::Name;
 use crate::refusal::Refusal;
 use crate::topology::{LinkId, Topology};
 
@@ -20,7 +21,7 @@ pub struct LinkUse {
 pub struct Ledger {
     /// Sums by link; links without reservations are absent.
     reserved_bytes: BTreeMap<LinkId, u64>,
-    holders: BTreeMap<String, Vec<LinkUse>>,
+    holders: BTreeMap<Name, Vec<LinkUse>>,
 }
 
 impl Ledger {
@@ -66,7 +67,7 @@ impl Ledger {
             let free_bytes = self.free_bytes(topology, *link).saturating_add(own_bytes);
             if needed_bytes > free_bytes {
                 return Err(Refusal::Bandwidth {
-                    link: topology.link(*link).name.clone(),
+                    link: topology.link(*link).name.to_string(),
                     needed_bytes,
                     free_bytes,
                 });
@@ -82,15 +83,16 @@ impl Ledger {
     pub fn insert(
         &mut self,
         topology: &Topology,
-        holder: &str,
+        holder: impl Into<Name>,
         uses: Vec<LinkUse>,
     ) -> Result<(), Refusal> {
-        self.fits(topology, holder, &uses)?;
-        self.remove(holder);
+        let holder = holder.into();
+        self.fits(topology, &holder, &uses)?;
+        self.remove(&holder);
         for LinkUse { link, bytes } in &uses {
             *self.reserved_bytes.entry(*link).or_default() += bytes;
         }
-        self.holders.insert(holder.to_owned(), uses);
+        self.holders.insert(holder, uses);
         Ok(())
     }
 

@@ -15,6 +15,7 @@
 mod decision;
 mod frames;
 mod ledger;
+mod name;
 mod nrt;
 mod refusal;
 mod route;
@@ -25,6 +26,7 @@ mod topology_file;
 pub use decision::{Grant, LinkBytes, ListenerGrant, Plan, admit, plan};
 pub use frames::Packets;
 pub use ledger::{Ledger, LinkUse};
+pub use name::Name;
 pub use nrt::{NrtShare, nrt_bytes, nrt_shares};
 pub use refusal::Refusal;
 pub use stream::{

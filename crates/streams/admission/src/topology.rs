@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::name::Name;
 use serde::{Deserialize, Serialize};
 use units::ethernet::{HEADER_BYTES, WIRE_OVERHEAD_BYTES, wire_bytes};
 use units::itm::{BUDGET_PCT, PERIOD_NS};
@@ -161,7 +162,7 @@ impl SegmentSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Its name.
-    pub name: String,
+    pub name: Name,
     /// Whether it forwards packets of others.
     pub is_router: bool,
     /// Its segments, in the topology's order.
@@ -171,6 +172,8 @@ pub struct Node {
 /// A segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
+    /// Its name.
+    pub name: Name,
     /// Its description.
     pub spec: SegmentSpec,
     /// Its members, in the order of the description.
@@ -196,7 +199,7 @@ pub enum Direction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Its name: that of the segment, or `segment/member/up` and `segment/member/down`.
-    pub name: String,
+    pub name: Name,
     /// Its segment.
     pub segment: SegmentId,
     /// Which frames it carries.
@@ -213,9 +216,9 @@ pub struct Topology {
     nodes: Vec<Node>,
     segments: Vec<Segment>,
     links: Vec<Link>,
-    node_names: BTreeMap<String, NodeId>,
-    segment_names: BTreeMap<String, SegmentId>,
-    link_names: BTreeMap<String, LinkId>,
+    node_names: BTreeMap<Name, NodeId>,
+    segment_names: BTreeMap<Name, SegmentId>,
+    link_names: BTreeMap<Name, LinkId>,
 }
 
 /// Why a network is refused: the key of a segment or node, its value, and what was expected.
@@ -275,12 +278,13 @@ impl Topology {
             if !is_name(&node.name) {
                 return Err(fault(NAME));
             }
-            if topology.node_names.contains_key(&node.name) {
+            if topology.node_names.contains_key(node.name.as_str()) {
                 return Err(fault("a name not in use"));
             }
-            topology.node_names.insert(node.name.clone(), NodeId(index));
+            let name = Name::from(&node.name);
+            topology.node_names.insert(name.clone(), NodeId(index));
             topology.nodes.push(Node {
-                name: node.name.clone(),
+                name,
                 is_router: node.is_router,
                 segments: Vec::new(),
             });
@@ -299,8 +303,8 @@ impl Topology {
         if !is_name(&spec.name) {
             return Err(fault("name", quoted(&spec.name), NAME));
         }
-        let taken =
-            self.segment_names.contains_key(&spec.name) || self.node_names.contains_key(&spec.name);
+        let taken = self.segment_names.contains_key(spec.name.as_str())
+            || self.node_names.contains_key(spec.name.as_str());
         if taken {
             return Err(fault("name", quoted(&spec.name), "a name not in use"));
         }
@@ -313,10 +317,12 @@ impl Topology {
         let members = self.add_members(id, spec)?;
         let budget_bytes = budget_bytes(index, spec)?;
         let first_link = self.add_links(id, spec, &members, budget_bytes);
-        self.segment_names.insert(spec.name.clone(), id);
+        let name = Name::from(&spec.name);
+        self.segment_names.insert(name.clone(), id);
         let is_router = |node: &&NodeId| self.node(**node).is_router;
         let joins_routers = members.iter().filter(is_router).count() > 1;
         self.segments.push(Segment {
+            name,
             joins_routers,
             spec: spec.clone(),
             members,
@@ -332,7 +338,7 @@ impl Topology {
         let quoted = |text: &str| format!("\"{text}\"");
         let mut members = Vec::with_capacity(spec.members.len());
         for name in &spec.members {
-            let known = self.node_names.get(name).copied();
+            let known = self.node_names.get(name.as_str()).copied();
             let node =
                 known.ok_or_else(|| fault(quoted(name), "the name of a host or a router"))?;
             let of_node = self.nodes.get_mut(node.0);
@@ -358,7 +364,7 @@ impl Topology {
         budget_bytes: u64,
     ) -> usize {
         let link = |name: String, direction: Direction| Link {
-            name,
+            name: name.into(),
             segment: id,
             direction,
             budget_bytes,
@@ -415,6 +421,15 @@ impl Topology {
     #[must_use]
     pub fn link_id(&self, name: &str) -> Option<LinkId> {
         self.link_names.get(name).copied()
+    }
+
+    /// Returns a name of the topology, or a new one if it has none such.
+    #[must_use]
+    pub fn shared_name(&self, text: &str) -> Name {
+        let known = self.link_names.get_key_value(text).map(|(name, _)| name);
+        let known = known.or_else(|| self.node_names.get_key_value(text).map(|(name, _)| name));
+        let known = known.or_else(|| self.segment_names.get_key_value(text).map(|(name, _)| name));
+        known.cloned().unwrap_or_else(|| Name::from(text))
     }
 
     /// Returns a node.

@@ -264,10 +264,11 @@ proptest! {
             let route = &planned.grant.listeners[0].route;
             let is_planned = |path: &&Path| {
                 let names = path.iter().flat_map(|(sender, segment, _)| {
-                    let segment = &topology.segment(*segment).spec.name;
-                    [&topology.node(*sender).name, segment]
+                    let segment = topology.segment(*segment).name.as_str();
+                    [topology.node(*sender).name.as_str(), segment]
                 });
-                names.chain([ends.1]).eq(route.iter())
+                let route = route.iter().map(admission::Name::as_str);
+                names.chain([ends.1.as_str()]).eq(route)
             };
             let path = paths.iter().find(is_planned);
             let path = path.ok_or_else(|| TestCaseError::fail(format!("no path {route:?}")))?;

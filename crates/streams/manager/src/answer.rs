@@ -376,8 +376,8 @@ impl View {
         Self {
             id: id.to_owned(),
             granted: reservation.state == ReservationState::Granted,
-            stream_id: grant.stream_id.clone(),
-            owner: reservation.owner.clone(),
+            stream_id: grant.stream_id.to_string(),
+            owner: reservation.owner.to_string(),
             bound_ns: grant.bound_ns(),
             lease_ns: reservation.lease_ns,
             expires_in_ns: reservation.expires_ns.saturating_sub(now_ns),

@@ -113,7 +113,7 @@ impl PartView {
             coordinator: coordinator.to_owned(),
             id: id.to_owned(),
             committed: part.state == PartState::Committed,
-            stream_id: part.stream_id.clone(),
+            stream_id: part.stream_id.to_string(),
             links: part.links.clone(),
             expires_in_ns: part.expires_ns.saturating_sub(now_ns),
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use admission::{Direction, LinkBytes, LinkId, NodeId, SegmentId, Topology, nrt_bytes};
+use admission::{Direction, LinkBytes, LinkId, Name, NodeId, SegmentId, Topology, nrt_bytes};
 use tokio::sync::watch;
 
 use crate::api::{LinkView, PartView};
@@ -20,10 +20,10 @@ pub struct Board {
     topology: Arc<Topology>,
     /// Whether a link is of this manager, by link.
     own: Vec<bool>,
-    reservations: BTreeMap<String, Arc<Reservation>>,
+    reservations: BTreeMap<Name, Arc<Reservation>>,
     /// Granted reservations by owner.
-    owners: BTreeMap<String, BTreeSet<String>>,
-    parts: BTreeMap<String, Arc<Part>>,
+    owners: BTreeMap<Name, BTreeSet<Name>>,
+    parts: BTreeMap<Name, Arc<Part>>,
     /// Wire bytes of a period that are held or reserved, by link.
     reserved_bytes: Vec<u64>,
     nodes: Vec<OfNode>,
@@ -33,7 +33,7 @@ pub struct Board {
 #[derive(Debug)]
 struct OfNode {
     /// Granted reservations that it sends.
-    ids: BTreeSet<String>,
+    ids: BTreeSet<Name>,
     /// Number of changes of what it has to send.
     changes: watch::Sender<u64>,
 }
@@ -84,9 +84,9 @@ impl Board {
         }
     }
 
-    fn set_part(&mut self, name: &str, part: Option<&Arc<Part>>, changed: &mut BTreeSet<NodeId>) {
+    fn set_part(&mut self, name: &Name, part: Option<&Arc<Part>>, changed: &mut BTreeSet<NodeId>) {
         let old = match part {
-            Some(part) => self.parts.insert(name.to_owned(), Arc::clone(part)),
+            Some(part) => self.parts.insert(name.clone(), Arc::clone(part)),
             None => self.parts.remove(name),
         };
         let live = |of: Option<&Arc<Part>>| {
@@ -124,9 +124,9 @@ impl Board {
         }
     }
 
-    fn set(&mut self, id: &str, of: Option<&Arc<Reservation>>, changed: &mut BTreeSet<NodeId>) {
+    fn set(&mut self, id: &Name, of: Option<&Arc<Reservation>>, changed: &mut BTreeSet<NodeId>) {
         let old = match of {
-            Some(of) => self.reservations.insert(id.to_owned(), Arc::clone(of)),
+            Some(of) => self.reservations.insert(id.clone(), Arc::clone(of)),
             None => self.reservations.remove(id),
         };
         let granted = |of: &&Arc<Reservation>| of.state == ReservationState::Granted;
@@ -146,11 +146,11 @@ impl Board {
         }
         for of in of.iter().copied().filter(granted) {
             let own = self.owners.entry(of.owner.clone()).or_default();
-            own.insert(id.to_owned());
+            own.insert(id.clone());
             for node in self.senders(of) {
                 changed.insert(node);
                 if let Some(of) = self.nodes.get_mut(node.0) {
-                    of.ids.insert(id.to_owned());
+                    of.ids.insert(id.clone());
                 }
             }
         }
@@ -171,9 +171,9 @@ impl Board {
         owner: Option<&str>,
         after: &str,
         limit: usize,
-    ) -> Vec<(String, Arc<Reservation>)> {
+    ) -> Vec<(Name, Arc<Reservation>)> {
         let behind = (Bound::Excluded(after), Bound::Unbounded);
-        let pair = |(id, of): (&String, &Arc<Reservation>)| (id.clone(), Arc::clone(of));
+        let pair = |(id, of): (&Name, &Arc<Reservation>)| (id.clone(), Arc::clone(of));
         match owner {
             Some(owner) => {
                 let own = self.owners.get(owner).into_iter();
@@ -201,7 +201,7 @@ impl Board {
         let behind = (Bound::Excluded(after), Bound::Unbounded);
         let all = self.parts.range::<str, _>(behind);
         let live = all.filter(|(_, part)| part.state != PartState::Dead);
-        let view = |(name, part): (&String, &Arc<Part>)| PartView::new(name, part, now_ns);
+        let view = |(name, part): (&Name, &Arc<Part>)| PartView::new(name, part, now_ns);
         live.take(limit).map(view).collect()
     }
 
@@ -211,7 +211,7 @@ impl Board {
         let view = |(n, link): (usize, &admission::Link)| {
             let reserved_bytes = self.reserved_bytes.get(n).copied().unwrap_or(0);
             LinkView {
-                link: link.name.clone(),
+                link: link.name.to_string(),
                 period_ns: self.topology.segment(link.segment).spec.period_ns,
                 budget_bytes: link.budget_bytes,
                 reserved_bytes,
@@ -261,8 +261,8 @@ impl Board {
             for (segment, port) in &mut duty.ports {
                 if sends(&of.grant, node, segment) {
                     port.streams.push(StreamDuty {
-                        id: name.clone(),
-                        stream_id: of.grant.stream_id.clone(),
+                        id: name.to_string(),
+                        stream_id: of.grant.stream_id.to_string(),
                         bytes: self.sent_bytes(of, id, segment),
                         frames: of.request.talker.data_frame_specification.clone(),
                         in_force: of.in_force.contains(node),

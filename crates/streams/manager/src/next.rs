@@ -9,7 +9,7 @@ use admission::{Grant, Listener, Refusal, StreamRequest, Topology, plan};
 pub fn misfit(topology: &Topology, request: &StreamRequest, grant: &Grant) -> Option<Refusal> {
     let mut routed = request.clone();
     for (listener, granted) in routed.listeners.iter_mut().zip(&grant.listeners) {
-        listener.route.clone_from(&granted.route);
+        listener.route = granted.route.iter().map(ToString::to_string).collect();
     }
     let next = match plan(topology, &routed) {
         Ok(plan) => plan.grant,
@@ -19,7 +19,7 @@ pub fn misfit(topology: &Topology, request: &StreamRequest, grant: &Grant) -> Op
     let mut pairs = next.listeners.into_iter().zip(&grant.listeners);
     if let Some((next, granted)) = pairs.find(|(next, of)| next.bound_ns > of.bound_ns) {
         return Some(Refusal::Latency {
-            listener: next.name,
+            listener: next.name.to_string(),
             bound_ns: next.bound_ns,
             wanted_ns: granted.bound_ns,
         });
@@ -29,7 +29,7 @@ pub fn misfit(topology: &Topology, request: &StreamRequest, grant: &Grant) -> Op
         let granted = granted.find(|link| link.link == of.link);
         let free_bytes = granted.map_or(0, |link| link.bytes);
         (of.bytes > free_bytes).then_some(Refusal::Bandwidth {
-            link: of.link,
+            link: of.link.to_string(),
             needed_bytes: of.bytes,
             free_bytes,
         })

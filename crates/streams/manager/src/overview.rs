@@ -171,17 +171,18 @@ impl<'a> Links<'a> {
 
 fn row(manager: String, mut view: View, links: &Links<'_>) -> ReservationRow {
     let first = view.listeners.first();
-    let talker = first.and_then(|of| of.route.first()).cloned();
+    let talker = first.and_then(|of| of.route.first());
+    let talker = talker.map(ToString::to_string);
     let listeners = view.listeners.into_iter().map(|of| ListenerRow {
-        measured: view.measured.remove(&of.name),
+        measured: view.measured.remove(of.name.as_str()),
         bound_ns: of.bound_ns,
-        name: of.name,
+        name: of.name.to_string(),
     });
     let listeners = listeners.collect();
     let own = view.links.iter().map(|of| {
         let known = links.find(&manager, &of.link);
         LinkRow {
-            link: of.link.clone(),
+            link: of.link.to_string(),
             bytes: of.bytes,
             period_ns: known.map(|link| link.period_ns),
             budget_bytes: known.map(|link| link.budget_bytes),
@@ -239,12 +240,14 @@ mod tests {
 
     fn view() -> View {
         let listener = |name: &str, bound_ns| ListenerGrant {
-            name: name.to_owned(),
+            name: name.into(),
             bound_ns,
-            route: ["camera", "studio", name].map(str::to_owned).to_vec(),
+            route: ["camera", "studio", name]
+                .map(admission::Name::from)
+                .to_vec(),
         };
         let bytes = |link: &str| LinkBytes {
-            link: link.to_owned(),
+            link: link.into(),
             bytes: 1000,
         };
         let measured = Measured {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use admission::{
-    FrameSpecification, Ledger, LinkBytes, LinkId, LinkUse, Refusal, SegmentId, Topology,
+    FrameSpecification, Ledger, LinkBytes, LinkId, LinkUse, Name, Refusal, SegmentId, Topology,
 };
 
 use crate::record::{Attempt, Part, PartState, Update, part_name};
@@ -24,12 +24,12 @@ pub struct Parts {
     /// Whether a link is of this manager, by link.
     own: Vec<bool>,
     ledger: Ledger,
-    parts: BTreeMap<String, Arc<Part>>,
+    parts: BTreeMap<Name, Arc<Part>>,
     /// Live parts by stream.
-    streams: BTreeMap<String, String>,
+    streams: BTreeMap<Name, Name>,
     /// Live parts by what their frames are sent to.
-    frames: BTreeSet<(Destination, String)>,
-    deadlines: BTreeSet<(u64, String)>,
+    frames: BTreeSet<(Destination, Name)>,
+    deadlines: BTreeSet<(u64, Name)>,
     /// Longest time that a freed part is remembered, ns.
     tombstone_ns: u64,
     /// Number of the clock that its times are of.
@@ -83,7 +83,7 @@ fn destination(of: &FrameSpecification) -> Destination {
 fn no_link(link: &LinkBytes) -> Refusal {
     Refusal::Invalid {
         field: "link".to_owned(),
-        value: link.link.clone(),
+        value: link.link.to_string(),
         expected: "a link of this manager's topology".to_owned(),
     }
 }
@@ -109,7 +109,7 @@ impl Parts {
         (tombstone_ns, clock): (u64, u32),
     ) -> Self {
         Self {
-            own_prefix: part_name(manager, ""),
+            own_prefix: part_name(manager, "").to_string(),
             topology,
             own,
             ledger: Ledger::default(),
@@ -137,7 +137,7 @@ impl Parts {
 
     /// Returns all parts.
     #[must_use]
-    pub fn all(&self) -> &BTreeMap<String, Arc<Part>> {
+    pub fn all(&self) -> &BTreeMap<Name, Arc<Part>> {
         &self.parts
     }
 
@@ -153,7 +153,7 @@ impl Parts {
     ///
     /// # Errors
     /// If the topology lacks its links, or they have fewer bytes.
-    pub fn restore(&mut self, name: String, part: Part) -> Result<(), Refusal> {
+    pub fn restore(&mut self, name: Name, part: Part) -> Result<(), Refusal> {
         if part.state != PartState::Dead {
             let uses = self.uses(&part.links)?;
             self.ledger.insert(&self.topology, &name, uses)?;
@@ -173,7 +173,7 @@ impl Parts {
     /// Returns the live parts that do not fit another topology, and what the others take of it. Of two
     /// that do not fit together the first has the bytes. O(n log n).
     #[must_use]
-    pub fn misfits(&self, topology: &Topology) -> (Vec<(String, Refusal)>, Ledger) {
+    pub fn misfits(&self, topology: &Topology) -> (Vec<(Name, Refusal)>, Ledger) {
         let mut ledger = Ledger::default();
         let mut misfits = Vec::new();
         for (name, part) in &self.parts {
@@ -201,7 +201,7 @@ impl Parts {
     }
 
     /// Enters a part into all tables but the ledger.
-    fn index(&mut self, name: String, part: Arc<Part>) {
+    fn index(&mut self, name: Name, part: Arc<Part>) {
         self.deadlines.insert((part.expires_ns, name.clone()));
         if part.state != PartState::Dead {
             self.streams.insert(part.stream_id.clone(), name.clone());
@@ -214,24 +214,25 @@ impl Parts {
 
     /// Stores a part in the place of the one of this name.
     fn set(&mut self, name: &str, part: Part, updates: &mut Vec<Update>) {
-        self.forget(name);
+        let name = Name::from(name);
+        self.forget(&name);
         let part = Arc::new(part);
-        updates.push(self.update(name, Some(Arc::clone(&part))));
-        self.index(name.to_owned(), part);
+        updates.push(self.update(&name, Some(Arc::clone(&part))));
+        self.index(name, part);
     }
 
     /// Returns a change of a part.
     #[must_use]
-    pub fn update(&self, name: &str, part: Option<Arc<Part>>) -> Update {
+    pub fn update(&self, name: &Name, part: Option<Arc<Part>>) -> Update {
         if name.starts_with(&self.own_prefix) {
-            Update::OwnPart(name.to_owned(), part)
+            Update::OwnPart(name.clone(), part)
         } else {
-            Update::Part(name.to_owned(), part)
+            Update::Part(name.clone(), part)
         }
     }
 
     /// Removes a part from all tables but the ledger.
-    fn forget(&mut self, name: &str) {
+    fn forget(&mut self, name: &Name) {
         let Some(old) = self.parts.remove(name) else {
             return;
         };
@@ -240,9 +241,9 @@ impl Parts {
             self.streams.remove(&old.stream_id);
         }
         for frames in &old.frames {
-            self.frames.remove(&(destination(frames), name.to_owned()));
+            self.frames.remove(&(destination(frames), name.clone()));
         }
-        self.deadlines.remove(&(old.expires_ns, name.to_owned()));
+        self.deadlines.remove(&(old.expires_ns, name.clone()));
     }
 
     /// Returns the part of a try that has not ended.
@@ -261,7 +262,7 @@ impl Parts {
         }
         for one in wanted.frames {
             let at = destination(one);
-            let others = self.frames.range((at, String::new())..);
+            let others = self.frames.range((at, Name::default())..);
             let others = others.take_while(|(of, _)| *of == at);
             for (_, other) in others.filter(|(_, other)| other != name) {
                 let claimed = self.parts.get(other).map(|part| part.frames.as_slice());
@@ -356,13 +357,22 @@ impl Parts {
         self.take(name, wanted, part, updates)
     }
 
+    /// Returns links whose names are those of the topology.
+    fn shared(&self, links: &[LinkBytes]) -> Vec<LinkBytes> {
+        let shared = |of: &LinkBytes| LinkBytes {
+            link: self.topology.shared_name(&of.link),
+            bytes: of.bytes,
+        };
+        links.iter().map(shared).collect()
+    }
+
     fn new_part(&self, wanted: &Wanted<'_>, lease_ns: u64) -> Part {
         Part {
             attempt: wanted.attempt,
             state: PartState::Dead,
-            stream_id: wanted.stream_id.to_owned(),
+            stream_id: wanted.stream_id.into(),
             frames: wanted.frames.to_vec(),
-            links: wanted.links.to_vec(),
+            links: self.shared(wanted.links),
             lease_ns,
             expires_ns: 0,
             clock: self.clock,

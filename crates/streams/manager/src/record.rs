@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use admission::{FrameSpecification, Grant, LinkBytes, StreamRequest};
+use admission::{FrameSpecification, Grant, LinkBytes, Name, StreamRequest};
 use serde::{Deserialize, Serialize};
 
 /// Key of [`Meta`].
@@ -28,11 +28,11 @@ pub enum Update {
     /// A new [`Meta`].
     Meta(Meta),
     /// A part by its name; `None`: it is forgotten.
-    Part(String, Option<Arc<Part>>),
+    Part(Name, Option<Arc<Part>>),
     /// A part of the manager's own reservations, which follows from them and is not stored.
-    OwnPart(String, Option<Arc<Part>>),
+    OwnPart(Name, Option<Arc<Part>>),
     /// A reservation by its id; `None`: it is forgotten.
-    Reservation(String, Option<Arc<Reservation>>),
+    Reservation(Name, Option<Arc<Reservation>>),
 }
 
 /// The clock that the times of records are of.
@@ -139,7 +139,7 @@ pub struct Part {
     /// What became of it.
     pub state: PartState,
     /// Name of the stream.
-    pub stream_id: String,
+    pub stream_id: Name,
     /// Which frames are the stream's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<FrameSpecification>,
@@ -181,7 +181,7 @@ pub struct Reservation {
     /// Whether it is in use.
     pub state: ReservationState,
     /// Who asked for it.
-    pub owner: String,
+    pub owner: Name,
     /// The request.
     pub request: StreamRequest,
     /// What was granted.
@@ -220,8 +220,8 @@ pub enum Record {
 
 /// Returns the key of a part in the manager's own tables.
 #[must_use]
-pub fn part_name(coordinator: &str, id: &str) -> String {
-    format!("{coordinator}/{id}")
+pub fn part_name(coordinator: &str, id: &str) -> Name {
+    format!("{coordinator}/{id}").into()
 }
 
 impl Update {

@@ -56,7 +56,7 @@ fn rerouted(
                 is_other = true;
                 path_by(topology, request, granted, at, segment)?
             }
-            _ => granted.route.clone(),
+            _ => granted.route.iter().map(ToString::to_string).collect(),
         };
     }
     Ok(is_other.then_some(wanted))
@@ -70,7 +70,8 @@ fn path_by(
     at: usize,
     segment: &str,
 ) -> Result<Vec<String>, Refusal> {
-    let mut before: Vec<_> = granted.route.iter().take(at + 1).cloned().collect();
+    let before = granted.route.iter().take(at + 1);
+    let mut before: Vec<_> = before.map(ToString::to_string).collect();
     let node = before.last().cloned().unwrap_or_default();
     // A route enters each node and each segment once.
     let is_back = before.iter().skip(1).step_by(2).any(|of| of == segment);
@@ -80,7 +81,7 @@ fn path_by(
     let ends = members.into_iter().filter_map(|member| {
         let member = topology.node(member);
         let (bound_ns, rest) = if member.name == granted.name {
-            (0, vec![member.name.clone()])
+            (0, vec![member.name.to_string()])
         } else if member.is_router {
             rest(topology, request, &member.name, &granted.name)?
         } else {
@@ -93,7 +94,7 @@ fn path_by(
     let shortest = ends.min_by_key(|(bound_ns, rest)| (*bound_ns, rest.len()));
     let (_, rest) = shortest.ok_or_else(|| Refusal::NoRoute {
         talker: node,
-        listener: granted.name.clone(),
+        listener: granted.name.to_string(),
     })?;
     before.extend(rest);
     Ok(before)
@@ -115,5 +116,6 @@ fn rest(
         listener.route.clear();
     }
     let found = plan(topology, &of).ok()?.grant.listeners.pop()?;
-    Some((found.bound_ns, found.route))
+    let route = found.route.iter().map(ToString::to_string);
+    Some((found.bound_ns, route.collect()))
 }

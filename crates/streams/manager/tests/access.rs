@@ -168,7 +168,7 @@ fn a_role_may_do_what_it_is_for() {
 
 fn bytes(all: &[(&str, u64)]) -> Vec<LinkBytes> {
     let of = |(link, bytes): &(&str, u64)| LinkBytes {
-        link: (*link).to_owned(),
+        link: (*link).into(),
         bytes: *bytes,
     };
     all.iter().map(of).collect()

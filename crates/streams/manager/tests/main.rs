@@ -21,6 +21,7 @@ mod reroute;
 mod service;
 mod silent;
 mod store;
+mod talkers;
 
 // `any_request` finds them here, and in the fuzzer at its own root.
 use manager::{answer, api, machine, message, record};

@@ -424,7 +424,7 @@ fn table_of_parts(parts: &[PartView]) -> Table {
                 part.coordinator.clone(),
                 part.id.clone(),
                 state.to_owned(),
-                link.link.clone(),
+                link.link.to_string(),
                 count(link.bytes),
                 count(part.expires_in_ns / units::time::NS_PER_S),
             ];
@@ -448,9 +448,11 @@ fn table_of_reservations(views: &[View]) -> Table {
     let ms = |ns: u64| units::display::short(ns as f64 / 1e6, 3);
     let row = |view: &View| {
         let first = view.listeners.first();
-        let from = first.and_then(|of| of.route.first()).map(String::as_str);
+        let from = first
+            .and_then(|of| of.route.first())
+            .map(admission::Name::as_str);
         let to = view.listeners.iter().filter_map(|of| of.route.last());
-        let to: Vec<_> = to.map(String::as_str).collect();
+        let to: Vec<_> = to.map(admission::Name::as_str).collect();
         let row = [
             view.id.clone(),
             format!("{}, {}", from.unwrap_or_default(), to.join(" ")),

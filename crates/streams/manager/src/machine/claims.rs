@@ -136,7 +136,7 @@ impl Manager {
             if seen == MOST_SEEN || claims.len() == MOST_CLAIMS {
                 break;
             }
-            until = Some(id.clone());
+            until = Some(id.to_string());
             if of.state != ReservationState::Granted {
                 continue;
             }
@@ -145,10 +145,10 @@ impl Manager {
                 continue;
             };
             claims.push(Claim {
-                id: id.clone(),
+                id: id.to_string(),
                 attempt: of.attempt,
                 granted: Some(Claimed {
-                    stream_id: of.grant.stream_id.clone(),
+                    stream_id: of.grant.stream_id.to_string(),
                     frames: of.request.talker.data_frame_specification.clone(),
                     links: hop.links,
                     lease_ns: of.lease_ns,
@@ -156,8 +156,11 @@ impl Manager {
                 }),
             });
         }
-        let last = self.reservations.last_key_value().map(|(id, _)| id);
-        if until.as_ref() == last {
+        let last = self
+            .reservations
+            .last_key_value()
+            .map(|(id, _)| id.as_str());
+        if until.as_deref() == last {
             until = None;
         }
         let pending = self.pending.range::<str, _>(behind);
@@ -249,7 +252,7 @@ impl Manager {
             }
         }
         for (id, attempt) in lost {
-            let own = self.reservations.get(&id);
+            let own = self.reservations.get(id.as_str());
             let is_own = own
                 .is_some_and(|of| of.state == ReservationState::Granted && of.attempt == attempt);
             if is_own {
@@ -322,12 +325,12 @@ impl Manager {
         let first = (Bound::Excluded(part_name(from, after)), Bound::Unbounded);
         let found = self.parts.all().range(first);
         let found = found.take_while(|(name, _)| {
-            let id = name.strip_prefix(&prefix);
+            let id = name.strip_prefix(prefix.as_str());
             id.is_some_and(|id| until.is_none_or(|last| id <= last))
         });
         let began_later = |of: Attempt| of.epoch == before.epoch && of.count >= before.count;
         let orphans = found.filter(|(name, part)| {
-            let id = name.strip_prefix(&prefix).unwrap_or_default();
+            let id = name.strip_prefix(prefix.as_str()).unwrap_or_default();
             part.state != PartState::Dead
                 && !began_later(part.attempt)
                 && claims.get(id).is_none_or(|claim| {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use admission::{LinkBytes, Refusal, Topology};
+use admission::{LinkBytes, Name, Refusal, Topology};
 
 use super::Manager;
 use crate::answer::{Answer, Caller, Failure, Misfit};
@@ -64,7 +64,7 @@ impl Manager {
 
     /// Returns what does not fit another topology, by `COORDINATOR/ID`: parts for which a link has no
     /// room, or that are another manager's there, and own reservations whose routes get less.
-    fn misfits(&self, topology: &Topology) -> BTreeMap<String, Refusal> {
+    fn misfits(&self, topology: &Topology) -> BTreeMap<Name, Refusal> {
         let mut found: BTreeMap<_, _> = self.parts.misfits(topology).0.into_iter().collect();
         let moved = |of: &LinkBytes| {
             let segment = topology.link(topology.link_id(&of.link)?).segment;

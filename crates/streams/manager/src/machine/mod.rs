@@ -16,7 +16,7 @@ mod reserve;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use admission::{Refusal, Topology};
+use admission::{Name, Refusal, Topology};
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use crate::answer::{Answer, Command, Failure, View};
@@ -160,12 +160,12 @@ pub struct Manager {
     digests: Vec<u64>,
     limits: Limits,
     parts: Parts,
-    reservations: BTreeMap<String, Arc<Reservation>>,
+    reservations: BTreeMap<Name, Arc<Reservation>>,
     /// Granted reservations by stream.
-    streams: BTreeMap<String, String>,
+    streams: BTreeMap<Name, Name>,
     /// Granted reservations by owner.
-    owners: BTreeMap<String, BTreeSet<String>>,
-    deadlines: BTreeSet<(u64, String)>,
+    owners: BTreeMap<Name, BTreeSet<Name>>,
+    deadlines: BTreeSet<(u64, Name)>,
     pending: BTreeMap<String, Pending>,
     /// Tries that have ended, and whose bytes others have not freed yet.
     releases: BTreeMap<(String, Attempt), Pending>,
@@ -259,7 +259,7 @@ impl Manager {
         for (name, mut part) in parts {
             part.expires_ns = manager.own_time(part.clock, part.expires_ns, part.lease_ns);
             part.clock = manager.clock.number;
-            let restored = manager.parts.restore(name.clone(), part);
+            let restored = manager.parts.restore(name.as_str().into(), part);
             restored.map_err(|refusal| RestoreError::Misfit { name, refusal })?;
         }
         for (id, mut reservation) in reservations {
@@ -280,6 +280,8 @@ impl Manager {
             if reservation.state == ReservationState::Granted {
                 manager.restore_own(&id, &reservation)?;
             }
+            reservation.grant.share_names(&manager.topology);
+            let id = Name::from(id);
             manager.index(&id, &reservation);
             manager.reservations.insert(id, Arc::new(reservation));
         }
@@ -317,7 +319,10 @@ impl Manager {
         };
         let name = part_name(&self.name, id);
         let restored = self.parts.restore(name.clone(), part);
-        restored.map_err(|refusal| RestoreError::Misfit { name, refusal })
+        restored.map_err(|refusal| RestoreError::Misfit {
+            name: name.to_string(),
+            refusal,
+        })
     }
 
     /// Notes the clock in the store.
@@ -404,7 +409,7 @@ impl Manager {
 
     /// Returns the reservations that it has granted, and those that ended a while ago.
     #[must_use]
-    pub fn reservations(&self) -> &BTreeMap<String, Arc<Reservation>> {
+    pub fn reservations(&self) -> &BTreeMap<Name, Arc<Reservation>> {
         &self.reservations
     }
 
@@ -540,26 +545,27 @@ impl Manager {
     }
 
     /// Enters a reservation into the tables beside that of reservations.
-    fn index(&mut self, id: &str, reservation: &Reservation) {
-        self.deadlines.insert((reservation.due_ns(), id.to_owned()));
+    fn index(&mut self, id: &Name, reservation: &Reservation) {
+        self.deadlines.insert((reservation.due_ns(), id.clone()));
         if reservation.state == ReservationState::Granted {
             let stream_id = reservation.grant.stream_id.clone();
-            self.streams.insert(stream_id, id.to_owned());
+            self.streams.insert(stream_id, id.clone());
             let of_owner = self.owners.entry(reservation.owner.clone());
-            of_owner.or_default().insert(id.to_owned());
+            of_owner.or_default().insert(id.clone());
         }
     }
 
     /// Stores a reservation in the place of the one of this id.
     fn store(&mut self, id: &str, reservation: Reservation) {
-        if let Some(old) = self.reservations.remove(id) {
-            self.deadlines.remove(&(old.due_ns(), id.to_owned()));
+        let id = Name::from(id);
+        if let Some(old) = self.reservations.remove(&id) {
+            self.deadlines.remove(&(old.due_ns(), id.clone()));
             let stream_id = &old.grant.stream_id;
-            if self.streams.get(stream_id).is_some_and(|of| of == id) {
+            if self.streams.get(stream_id).is_some_and(|of| *of == id) {
                 self.streams.remove(stream_id);
             }
             if let Some(own) = self.owners.get_mut(&old.owner) {
-                own.remove(id);
+                own.remove(&id);
                 if own.is_empty() {
                     self.owners.remove(&old.owner);
                 }
@@ -569,11 +575,11 @@ impl Manager {
             clock: self.clock.number,
             ..reservation
         };
-        self.index(id, &reservation);
+        self.index(&id, &reservation);
         let reservation = Arc::new(reservation);
-        let update = Update::Reservation(id.to_owned(), Some(Arc::clone(&reservation)));
+        let update = Update::Reservation(id.clone(), Some(Arc::clone(&reservation)));
         self.effects.updates.push(update);
-        self.reservations.insert(id.to_owned(), reservation);
+        self.reservations.insert(id, reservation);
     }
 
     /// Stores a grant, and answers those who asked for it: now, or once it is in force.

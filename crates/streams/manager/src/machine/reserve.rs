@@ -110,7 +110,7 @@ impl Manager {
         if caller.quota == Quota::default() {
             return Ok(());
         }
-        let own = self.owners.get(&caller.name).into_iter().flatten();
+        let own = self.owners.get(caller.name.as_str()).into_iter().flatten();
         let own = own.filter(|of| *of != id);
         let granted = own.filter_map(|of| self.reservations.get(of));
         let granted = granted.map(|of| of.grant.links.as_slice());
@@ -133,7 +133,7 @@ impl Manager {
         request: StreamRequest,
         lease_ns: u64,
     ) -> Option<Answer> {
-        let of_stream = self.streams.get(&request.stream_id);
+        let of_stream = self.streams.get(request.stream_id.as_str());
         if of_stream.is_some_and(|of| of != id) {
             let stream_id = request.stream_id;
             return Some(Answer::Refused(Refusal::StreamIdInUse { stream_id }));
@@ -168,7 +168,7 @@ impl Manager {
             .pending
             .values()
             .any(|p| p.stream_id() == Some(stream_id));
-        if is_pending || self.streams.contains_key(stream_id) {
+        if is_pending || self.streams.contains_key(stream_id.as_str()) {
             return Err(Refusal::StreamIdInUse {
                 stream_id: stream_id.clone(),
             });
@@ -285,7 +285,7 @@ impl Manager {
         }
         let reservation = Reservation {
             state: ReservationState::Granted,
-            owner: owner.clone(),
+            owner: owner.into(),
             request: request.clone(),
             grant: grant.clone(),
             attempt,

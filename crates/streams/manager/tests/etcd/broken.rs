@@ -142,7 +142,9 @@ fn found(flaw: Flaw, asked: &[&[(&str, u16)]]) -> String {
     let all: BTreeMap<String, Records> = records::read(&gateway).unwrap();
     let topology = admission::read(NET).unwrap().topology;
     let links = topology.links().iter();
-    let budgets = links.map(|of| (of.name.clone(), of.budget_bytes)).collect();
+    let budgets = links
+        .map(|of| (of.name.to_string(), of.budget_bytes))
+        .collect();
     let due = granted.into_iter().collect();
     records::check(&all, &budgets, &due)
         .err()

@@ -216,10 +216,10 @@ mod mutants {
         let part = Part {
             attempt: attempt(0),
             state: PartState::Committed,
-            stream_id: format!("stream-{id}"),
+            stream_id: format!("stream-{id}").into(),
             frames: Vec::new(),
             links: vec![LinkBytes {
-                link: "s".to_owned(),
+                link: "s".into(),
                 bytes: 10,
             }],
             lease_ns: S,
@@ -228,7 +228,7 @@ mod mutants {
         };
         let reservation = Reservation {
             state: ReservationState::Granted,
-            owner: "a".to_owned(),
+            owner: "a".into(),
             request: body(id, 1, S).stream,
             grant: grant(id),
             attempt: attempt(0),
@@ -291,7 +291,7 @@ mod mutants {
                 of.parts.remove(&key("x"));
             }),
             after(|of| {
-                of.reservations.get_mut("y").unwrap().grant.stream_id = "stream-x".to_owned();
+                of.reservations.get_mut("y").unwrap().grant.stream_id = "stream-x".into();
             }),
             after(|of| of.meta = None),
         ];

@@ -133,7 +133,7 @@ fn check_grants(world: &World) {
                 if (host.forgot_ns.is_some() && !is_of_now) || holder.forgot_ns.is_some() {
                     continue;
                 }
-                let part = holder.disk.parts.get(&part_name(&host.name, id));
+                let part = holder.disk.parts.get(part_name(&host.name, id).as_str());
                 let part = part.unwrap_or_else(|| panic!("{id}: nothing at {name}"));
                 assert_eq!(part.state, PartState::Committed, "{id} at {name}");
                 assert_eq!(part.attempt, reservation.attempt, "{id} at {name}");
