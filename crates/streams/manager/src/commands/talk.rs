@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use admission::{
     FrameSpecification, Interval, Listener, Requirements, StreamRequest, Talker,
@@ -27,6 +29,13 @@ use crate::quota;
 const TOKEN: &str = "PSPACER_TOKEN";
 /// Times that a request without an answer is sent. The manager knows it by its id.
 const TRIES: u32 = 3;
+/// Longest time for which a manager is asked again that cannot say yet: one that has just started, or is
+/// about to be elected.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two such questions.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Status of an answer that says so.
+const NOT_NOW: u16 = 503;
 
 /// With whom to talk, and how.
 #[derive(Debug, Args)]
@@ -287,9 +296,13 @@ pub fn reserve(args: &ReserveArgs) -> Result<Outcome> {
         replace: args.replace,
     };
     let mut tries = 1;
+    let since = Instant::now();
     let answer = loop {
         match client.reserve(&body) {
             Err(ClientError::Transport { .. }) if tries < TRIES => tries += 1,
+            Err(ClientError::Refused {
+                status: NOT_NOW, ..
+            }) if since.elapsed() < PATIENCE => sleep(PAUSE),
             answer => break answer,
         }
     };

@@ -82,11 +82,26 @@ pub struct Host {
     pub backup: Disk,
     /// When it last lost its store, or had an older one back.
     pub forgot_ns: Option<u64>,
-    /// When it last started.
-    pub started_ns: u64,
 }
 
 impl Host {
+    pub fn new(n: usize) -> Self {
+        Self {
+            name: format!("m{n}"),
+            manager: None,
+            disk: Disk::default(),
+            waiting: Effects::default(),
+            boot: 0,
+            clock_zero_ns: -(n as i128) * i128::from(S),
+            jumps: 0,
+            down_by_boot: false,
+            wakes_at_ns: None,
+            last_changes: vec![],
+            backup: Disk::default(),
+            forgot_ns: None,
+        }
+    }
+
     pub fn clock_ns(&self, now_ns: u64) -> u64 {
         u64::try_from(i128::from(now_ns) - self.clock_zero_ns).unwrap_or(0)
     }

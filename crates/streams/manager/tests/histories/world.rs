@@ -55,23 +55,7 @@ pub struct World {
 impl World {
     pub fn new(seed: u64, fault: Fault) -> Self {
         let topology = Arc::new(topology());
-        let hosts = (0..MANAGERS)
-            .map(|n| Host {
-                name: format!("m{n}"),
-                manager: None,
-                disk: Disk::default(),
-                waiting: Effects::default(),
-                boot: 0,
-                clock_zero_ns: -(n as i128) * i128::from(S),
-                jumps: 0,
-                down_by_boot: false,
-                wakes_at_ns: None,
-                last_changes: vec![],
-                backup: Disk::default(),
-                forgot_ns: None,
-                started_ns: 0,
-            })
-            .collect();
+        let hosts = (0..MANAGERS).map(Host::new).collect();
         let mut world = Self {
             rng: Rng::new(seed),
             now_ns: 0,
@@ -207,7 +191,6 @@ impl World {
         let records = records.filter(|(key, _)| is_kept(key));
         let topology = Arc::clone(&self.topology);
         let manager = Manager::restore(&start, topology, LIMITS, records);
-        host.started_ns = now_ns;
         host.manager = Some(manager.expect("what was stored fits"));
         host.waiting = Effects::default();
         self.run(at, |_, _| {});
