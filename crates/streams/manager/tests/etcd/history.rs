@@ -427,7 +427,9 @@ impl World {
     fn trouble(&self, rng: &mut Rng) {
         let member = rng.below(MEMBERS as u64) as usize;
         let manager = self.victim(rng);
+        let has_backup = self.backup.lock().unwrap().is_some();
         match rng.below(100) {
+            _ if has_backup && rng.happens(25) => self.bring_back(),
             0..15 => {
                 self.note("member killed");
                 self.etcd.kill_member(member);
@@ -469,7 +471,7 @@ impl World {
                 self.managers[manager].signal("CONT");
             }
             _ if self.seats[0] != ONLY => self.rest(100),
-            _ if self.backup.lock().unwrap().is_none() => self.back_up(),
+            _ if !has_backup => self.back_up(),
             _ => self.bring_back(),
         }
     }
