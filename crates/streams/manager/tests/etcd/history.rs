@@ -106,6 +106,15 @@ pub fn managed_net() -> String {
     net
 }
 
+/// Says that it is over, also if the history fails: nobody works on then.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Shows the end of each log if the history fails.
 struct Logs(PathBuf);
 
@@ -212,6 +221,7 @@ pub fn run(seed: u64) {
             .map(|n| threads.spawn(move || world.talk(seed, n)))
             .chain([threads.spawn(|| world.watch())])
             .collect();
+        let over = Over(&world.is_over);
         let end = Instant::now() + TROUBLE;
         if !has_two && rng.happens(40) {
             world.back_up();
@@ -221,7 +231,7 @@ pub fn run(seed: u64) {
             world.trouble(&mut rng);
         }
         world.recover();
-        world.is_over.store(true, Ordering::Relaxed);
+        drop(over);
         for other in others {
             other.join().unwrap();
         }
