@@ -204,7 +204,7 @@ fn main() {
                 value: vec![b'x'; VALUE_BYTES],
                 lease: 0,
             };
-            own[client].transact(&always, &[put]).unwrap();
+            own[client].transact(&[always.clone()], &[put]).unwrap();
             1
         });
         let own: Vec<_> = (0..clients)

@@ -49,6 +49,8 @@ pub enum Condition {
     /// A key was made at this revision, and hangs on this lease. An etcd that was brought back from a
     /// backup counts revisions once more; a lease has another number each time.
     MadeAt(String, i64, i64),
+    /// A key has a value.
+    ValueIs(String, String),
 }
 
 /// A change of a key.
@@ -161,7 +163,7 @@ fn behind(prefix: &str) -> Vec<u8> {
 }
 
 impl Condition {
-    fn json(&self) -> Value {
+    fn json(&self) -> Vec<Value> {
         let made = |key: &str, revision: i64| {
             json!({
                 "key": encoded(key), "target": "CREATE", "result": "EQUAL",
@@ -169,14 +171,17 @@ impl Condition {
             })
         };
         match self {
-            Self::Absent(key) => json!([made(key, 0)]),
+            Self::Absent(key) => vec![made(key, 0)],
             Self::MadeAt(key, revision, lease) => {
                 let hangs = json!({
                     "key": encoded(key), "target": "LEASE", "result": "EQUAL",
                     "lease": lease.to_string(),
                 });
-                json!([made(key, *revision), hangs])
+                vec![made(key, *revision), hangs]
             }
+            Self::ValueIs(key, value) => vec![json!({
+                "key": encoded(key), "target": "VALUE", "result": "EQUAL", "value": encoded(value),
+            })],
         }
     }
 }
@@ -288,15 +293,15 @@ impl Gateway {
         })
     }
 
-    /// Writes all, if the condition holds, or nothing; returns the revision if it wrote. It may have
+    /// Writes all, if all conditions hold, or nothing; returns the revision if it wrote. It may have
     /// been carried out twice.
     ///
     /// # Errors
     /// If etcd does not answer, or refuses: then it may have been written.
-    pub fn transact(&self, when: &Condition, then: &[Write]) -> Result<Option<i64>, EtcdError> {
+    pub fn transact(&self, when: &[Condition], then: &[Write]) -> Result<Option<i64>, EtcdError> {
+        let when: Vec<_> = when.iter().flat_map(Condition::json).collect();
         let then: Vec<_> = then.iter().map(Write::json).collect();
-        let answer: TxnAnswer =
-            self.ask("kv/txn", &json!({"compare": when.json(), "success": then}))?;
+        let answer: TxnAnswer = self.ask("kv/txn", &json!({"compare": when, "success": then}))?;
         Ok(answer.succeeded.then_some(answer.header.revision))
     }
 

@@ -89,7 +89,7 @@ impl Seat {
             value: url.as_bytes().to_vec(),
             lease,
         };
-        let taken = etcd.transact(&Condition::Absent(key.clone()), &[put]);
+        let taken = etcd.transact(&[Condition::Absent(key.clone())], &[put]);
         let Ok(Some(revision)) = taken else {
             // It ends by itself, and a seat that was taken all the same with it.
             let _ = etcd.revoke(lease);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::gateway::{EtcdError, Gateway, Write};
+use super::gateway::{Condition, EtcdError, Gateway, Write};
 use super::seat::Seat;
 use crate::record::Change;
 use crate::store::{Store, StoreError};
@@ -30,9 +30,10 @@ pub struct EtcdStore {
     prefix: String,
     /// Transactions so far.
     transactions: u64,
-    /// Revision of the last one.
-    revision: i64,
-    /// A later one had a lower revision: etcd was brought back from a backup.
+    /// The key that each transaction writes, and its last value; `None`: nobody knows. What a backup
+    /// brings back has another one.
+    last: (String, Option<String>),
+    /// The last value was another: etcd was brought back from a backup.
     has_forgotten: bool,
 }
 
@@ -45,7 +46,7 @@ impl EtcdStore {
             seat,
             prefix: format!("pspacer/{name}/record/"),
             transactions: 0,
-            revision: 0,
+            last: (format!("pspacer/{name}/last"), None),
             has_forgotten: false,
         }
     }
@@ -56,28 +57,76 @@ impl EtcdStore {
         &self.seat
     }
 
-    /// Writes a batch. It is tried until there is an answer or the seat's lease is over: nobody else
-    /// writes these keys meanwhile, so the same batch twice is as good as once.
-    fn write(&mut self, writes: &[Write]) -> Result<(), StoreError> {
-        let condition = self.seat.condition();
+    /// Writes a batch. It is tried until there is an answer or the seat's lease is over. If etcd has lost
+    /// changes since the last one, nothing is written.
+    fn write(&mut self, mut writes: Vec<Write>) -> Result<(), StoreError> {
+        let (key, last) = self.last.clone();
+        let seat = self.seat.condition();
+        let mut when = vec![seat.clone()];
+        when.extend(last.map(|last| Condition::ValueIs(key.clone(), last)));
+        let next = format!("{seat:?} {}", self.transactions);
+        writes.push(Write::Put {
+            key: key.clone(),
+            value: next.clone().into_bytes(),
+            lease: 0,
+        });
         loop {
-            match self.etcd.transact(&condition, writes) {
+            match self.etcd.transact(&when, &writes) {
                 Ok(Some(revision)) => {
-                    self.transactions += 1;
-                    self.has_forgotten |= revision <= self.revision;
-                    self.revision = revision;
-                    if self.transactions % COMPACT_AFTER == 0 {
-                        // The next time will do.
-                        let _ = self.etcd.compact(revision);
+                    self.written(next, revision);
+                    return Ok(());
+                }
+                Ok(None) => {
+                    let found = self.tried(|etcd| etcd.read(&key, None, (1, 0)))?;
+                    let value = found.pairs.first().map(|(_, value)| value.as_slice());
+                    if value == Some(next.as_bytes()) {
+                        // It was written, and the answer was lost.
+                        self.written(next, found.revision);
+                    } else if self
+                        .tried(|etcd| etcd.transact(&[seat.clone()], &[]))?
+                        .is_some()
+                    {
+                        self.has_forgotten = true;
+                        self.last.1 = None;
+                    } else {
+                        return Err(StoreError::deposed());
                     }
                     return Ok(());
                 }
-                Ok(None) => return Err(StoreError::deposed()),
-                Err(EtcdError::Full(problem)) => self.make_room(&problem)?,
-                Err(EtcdError::Away(_)) if self.seat.is_held() => sleep(RETRY),
-                Err(EtcdError::Away(_)) => return Err(StoreError::deposed()),
-                Err(error) => return Err(StoreError::new("etcd", error.to_string())),
+                Err(error) => self.wait_after(error)?,
             }
+        }
+    }
+
+    fn written(&mut self, last: String, revision: i64) {
+        self.last.1 = Some(last);
+        self.transactions += 1;
+        if self.transactions % COMPACT_AFTER == 0 {
+            // The next time will do.
+            let _ = self.etcd.compact(revision);
+        }
+    }
+
+    /// Asks until there is an answer or the seat's lease is over.
+    fn tried<T>(&self, ask: impl Fn(&Gateway) -> Result<T, EtcdError>) -> Result<T, StoreError> {
+        loop {
+            match ask(&self.etcd) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => self.wait_after(error)?,
+            }
+        }
+    }
+
+    /// Waits before a question is asked once more, if it can be.
+    fn wait_after(&self, error: EtcdError) -> Result<(), StoreError> {
+        match error {
+            EtcdError::Full(problem) => self.make_room(&problem),
+            EtcdError::Away(_) if self.seat.is_held() => {
+                sleep(RETRY);
+                Ok(())
+            }
+            EtcdError::Away(_) => Err(StoreError::deposed()),
+            error => Err(StoreError::new("etcd", error.to_string())),
         }
     }
 
@@ -149,15 +198,8 @@ impl Store for EtcdStore {
         let mut records: Vec<(String, Vec<u8>)> = Vec::new();
         let (mut after, mut revision) = (None, 0);
         loop {
-            let page = loop {
-                let asked = (PAGE, revision);
-                match self.etcd.read(&self.prefix, after.as_deref(), asked) {
-                    Ok(page) => break page,
-                    Err(EtcdError::Away(_)) if self.seat.is_held() => sleep(RETRY),
-                    Err(EtcdError::Away(_)) => return Err(StoreError::deposed()),
-                    Err(error) => return Err(StoreError::new("etcd", error.to_string())),
-                }
-            };
+            let asked = (PAGE, revision);
+            let page = self.tried(|etcd| etcd.read(&self.prefix, after.as_deref(), asked))?;
             if revision == 0 {
                 revision = page.revision;
             }
@@ -175,8 +217,11 @@ impl Store for EtcdStore {
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         for batch in batches(changes) {
-            let writes: Vec<_> = batch.iter().map(|change| self.write_of(change)).collect();
-            self.write(&writes)?;
+            self.write(batch.into_iter().map(|of| self.write_of(of)).collect())?;
+            if self.has_forgotten {
+                // All of it is written again.
+                return Ok(());
+            }
         }
         Ok(())
     }

@@ -15,9 +15,9 @@ use manager::record::{Change, Update};
 use manager::store::{MemoryStore, Store, StoreError};
 use tokio::sync::oneshot;
 
-use super::ONLY;
 use super::processes::{Etcd, NET};
 use super::records::{self, Records};
+use super::requests::ONLY;
 use super::requests::{S, body};
 
 /// What is wrong with a store.
@@ -67,7 +67,7 @@ impl Store for Broken {
         let last: BTreeMap<_, _> = writes.map(|write| (of(&write), write)).collect();
         let last: Vec<_> = last.into_values().collect();
         let seat = Condition::Absent("none".to_owned());
-        self.etcd.transact(&seat, &last).unwrap();
+        self.etcd.transact(&[seat.clone()], &last).unwrap();
         Ok(())
     }
 }

@@ -17,10 +17,10 @@ use manager::client::{Client, ClientError, Reserved};
 use manager::etcd::gateway::Gateway;
 use manager::etcd::seat::holder;
 
-use super::ONLY;
 use super::network::{Host, Network};
 use super::processes::{Etcd, ManagerProcess, NET, until};
 use super::records::{self, Records};
+use super::requests::ONLY;
 use super::requests::{S, body};
 use crate::histories::rng::Rng;
 

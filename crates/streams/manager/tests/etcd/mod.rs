@@ -20,7 +20,7 @@ use manager::client::{Client, ClientError, Reserved};
 use manager::etcd::seat::holder;
 use network::Host;
 use processes::{Etcd, ManagerProcess, NET, command, until};
-use requests::{S, body};
+use requests::{ONLY, S, body};
 
 /// A frame of 1000 bytes with all that is around it.
 const WIRE_BYTES: u64 = 1038;
@@ -39,9 +39,6 @@ fn reserved_bytes(client: &Client, link: &str) -> u64 {
         .unwrap()
         .reserved_bytes
 }
-
-/// The name of a manager without one.
-const ONLY: &str = "manager";
 
 fn grant(client: &Client, id: &str, frames: u16, lease_ns: u64) {
     let reserved = client.reserve(&body(id, frames, lease_ns)).unwrap();

@@ -7,6 +7,9 @@ use manager::api::ReserveBody;
 const MS: u64 = 1_000_000;
 pub const S: u64 = 1000 * MS;
 
+/// The name of a manager without one.
+pub const ONLY: &str = "manager";
+
 /// Returns a request for a stream of so many frames of 1000 bytes in 10 ms.
 pub fn body(id: &str, frames: u16, lease_ns: u64) -> ReserveBody {
     ReserveBody {

@@ -194,14 +194,16 @@ fn fill(gateway: &Gateway) {
             value: vec![0; FOREIGN_BYTES],
             lease: 0,
         };
-        match gateway.transact(&seat, &[put]) {
+        match gateway.transact(&[seat.clone()], &[put]) {
             Ok(_) => n += 1,
             Err(EtcdError::Full(_)) => break,
             Err(error) => panic!("{error}"),
         }
     }
     for n in 0..=n {
-        gateway.transact(&seat, &[Write::Delete(key(n))]).unwrap();
+        gateway
+            .transact(&[seat.clone()], &[Write::Delete(key(n))])
+            .unwrap();
     }
 }
 
