@@ -10,6 +10,8 @@ use linux_io::clock::boottime_ns;
 use manager::answer::{Answer, Caller, Command};
 use manager::engine::{self, EngineError, Job};
 use manager::etcd::gateway::{Condition, Gateway, Write};
+use manager::etcd::seat::Seat;
+use manager::etcd::store::EtcdStore;
 use manager::machine::{Limits, Manager, Start};
 use manager::record::{Change, Update};
 use manager::store::{MemoryStore, Store, StoreError};
@@ -17,8 +19,7 @@ use tokio::sync::oneshot;
 
 use super::processes::{Etcd, NET};
 use super::records::{self, Records};
-use super::requests::ONLY;
-use super::requests::{S, body};
+use super::requests::{ONLY, S, body};
 
 /// What is wrong with a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -239,4 +240,55 @@ fn a_store_that_is_written_again_has_no_more_than_that() {
     store.rewrite(&all).unwrap();
     assert_eq!(store.load().unwrap().len(), expected.len());
     assert_eq!(restore(&mut store, 2).reservations().len(), 1);
+}
+
+/// What a backup brings back is noticed before anything is written to it, and written again.
+#[test]
+fn a_backup_that_is_restored_is_noticed_before_it_is_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let etcd = Etcd::start(folder.path(), 1);
+    let gateway = Arc::new(etcd.gateway());
+    let seat = Seat::campaign(&gateway, (ONLY, "http://here"), |_| false, |_| {});
+    let mut store = EtcdStore::new(Arc::clone(&gateway), ONLY, seat.unwrap());
+    let mut manager = restore(&mut store, 1);
+    assert_eq!(decide(&mut manager, &mut store, &[("x", 2)]), ["x"]);
+    // As an etcd of a moment ago has it: another last value, and no x.
+    let keys = |of: &str| gateway.read(of, None, (0, 0)).unwrap().pairs;
+    let prefix = format!("pspacer/{ONLY}/record/");
+    let seats = Condition::Absent("none".to_owned());
+    let older = [
+        Write::Put {
+            key: format!("pspacer/{ONLY}/last"),
+            value: b"older".to_vec(),
+            lease: 0,
+        },
+        Write::Delete(format!("{prefix}reservation/x")),
+        Write::Put {
+            key: format!("{prefix}reservation/gone"),
+            value: b"{}".to_vec(),
+            lease: 0,
+        },
+    ];
+    gateway.transact(&[seats], &older).unwrap().unwrap();
+    let before = keys(&prefix);
+    let change = Change {
+        key: "reservation/y".to_owned(),
+        value: Some(b"{}".to_vec()),
+    };
+    store.apply(&[change]).unwrap();
+    assert_eq!(keys(&prefix), before);
+    assert!(store.has_forgotten());
+    let all = manager.records();
+    let all: Vec<_> = all.iter().filter_map(Update::change).collect();
+    store.rewrite(&all).unwrap();
+    assert!(!store.has_forgotten());
+    // From then on it is as ever; and the engine does all that by itself.
+    gateway
+        .transact(&[Condition::Absent("none".to_owned())], &older)
+        .unwrap()
+        .unwrap();
+    assert_eq!(decide(&mut manager, &mut store, &[("y", 2)]), ["y"]);
+    let ids: Vec<_> = keys(&prefix).into_iter().map(|(key, _)| key).collect();
+    let expected = ["meta", "reservation/x", "reservation/y"];
+    assert_eq!(ids, expected.map(|of| format!("{prefix}{of}")));
 }

@@ -20,8 +20,7 @@ use manager::etcd::seat::holder;
 use super::network::{Host, Network};
 use super::processes::{Etcd, ManagerProcess, NET, until};
 use super::records::{self, Records};
-use super::requests::ONLY;
-use super::requests::{S, body};
+use super::requests::{ONLY, S, body};
 use crate::histories::rng::Rng;
 
 /// Set in the process that is a history: its seed.

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use manager::etcd::gateway::{EtcdError, Gateway};
 use manager::record::{Clock, Meta, Part, PartState, Record, Reservation, ReservationState};
 
+use super::requests::{S, body};
+
 const PAGE: u64 = 1_000;
 
 /// The records of a manager.
@@ -192,13 +194,13 @@ pub fn check_end(all: &BTreeMap<String, Records>) -> Result<(), String> {
     }
 }
 
+#[cfg(test)]
 mod mutants {
     //! Damaged records: each is found.
     use admission::{Grant, LinkBytes};
     use manager::record::Attempt;
 
     use super::*;
-    use crate::etcd::requests::{S, body};
 
     fn attempt(count: u64) -> Attempt {
         Attempt { epoch: 1, count }
