@@ -21,7 +21,8 @@ use crate::packet::{Header, Kind, MOST_BYTES};
 use crate::schedule::Schedule;
 use crate::statistics::{Outcome, REMEMBERED, Results, Sent, Statistics};
 
-/// Time before the first probe, so that both threads run by then.
+/// Time from when the sending thread has its priority to the first probe, so that the receiving one runs
+/// by then. Probes that are due before the sender runs would leave in one burst.
 const LEAD_NS: u64 = 20_000_000;
 /// Longest sleep of the sender: in a long period it wakes to notice the end of the run.
 const PART_NS: u64 = 50_000_000;
@@ -97,11 +98,6 @@ pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer) -> Result<()>) -> Res
     socket.connect(plan.address)?;
     let socket = TimestampedSocket::new(socket, true)?;
     socket.set_class(plan.class)?;
-    let due = Schedule {
-        start_ns: monotonic_ns()?.saturating_add(LEAD_NS),
-        period_ns: plan.period_ns,
-        count: plan.count,
-    };
     let offset_ns = clock_offset_ns()?;
     let stop = AtomicBool::new(false);
     let (said, sender) = channel();
@@ -113,7 +109,7 @@ pub fn run(plan: &Plan, mut on_answer: impl FnMut(&Answer) -> Result<()>) -> Res
         above: None,
     };
     let scheduling = thread::scope(|threads| -> Result<Scheduling> {
-        let sending = threads.spawn(|| send(plan, session, due, &socket, &stop, said));
+        let sending = threads.spawn(|| send(plan, session, &socket, &stop, said));
         // The priority is below the sender's: an answer can wait in the socket, a probe must leave.
         schedule(&[Scheduling::Fifo(PRIORITY - 1)]);
         let taken = taker.take_all(&signals, &sender, &mut on_answer);
@@ -148,12 +144,16 @@ enum ProbeMessage {
 fn send(
     plan: &Plan,
     session: u64,
-    due: Schedule,
     socket: &TimestampedSocket,
     stop: &AtomicBool,
     said: Sender<ProbeMessage>,
 ) -> Result<Scheduling> {
     let granted = schedule(&[Scheduling::Fifo(PRIORITY)]);
+    let due = Schedule {
+        start_ns: monotonic_ns()?.saturating_add(LEAD_NS),
+        period_ns: plan.period_ns,
+        count: plan.count,
+    };
     let mut probe = vec![0; plan.size_bytes];
     for sequence in 0.. {
         let Some(due_ns) = due.due_ns(sequence) else {
