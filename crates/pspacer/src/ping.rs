@@ -6,12 +6,14 @@ use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use draw::histogram::{Histogram, delay_bars, histogram};
 use linux_io::udp::Class;
-use manager::client::Client;
+use manager::client::{Client, ClientError};
 use manager::commands::Connection;
 use manager::record::Measured;
 use ping::packet::{LEAST_BYTES, MOST_BYTES, PORT};
@@ -31,6 +33,11 @@ const NO_ANSWER: u8 = 1;
 pub const TROUBLE: u8 = 2;
 /// Exit status if a round trip was above `--stop-above`.
 const ABOVE: u8 = 3;
+/// Time in which another manager takes over from one that was killed, and a pause between two questions.
+const TAKEOVER: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_millis(500);
+/// Status of an answer while no manager decides.
+const UNAVAILABLE: u16 = 503;
 
 /// Arguments of `pspacer ping`.
 #[derive(Debug, Args)]
@@ -158,11 +165,38 @@ impl Target {
                 self.reservation
             )
         })?;
-        let sent = self
-            .client
-            .measured(&self.reservation, &self.listener, &measured);
+        let tell = || {
+            self.client
+                .measured(&self.reservation, &self.listener, &measured)
+        };
+        let sent = until_answered(TAKEOVER, AGAIN, tell);
         sent.with_context(|| format!("--reservation {}", self.reservation))?;
         Ok(())
+    }
+}
+
+/// Asks until a manager answers, for this long at least. A manager may have been killed, and another one
+/// takes over.
+///
+/// # Errors
+/// The last one, or the first that stays.
+fn until_answered<T>(
+    within: Duration,
+    pause: Duration,
+    mut ask: impl FnMut() -> Result<T, ClientError>,
+) -> Result<T, ClientError> {
+    let end = Instant::now() + within;
+    loop {
+        match ask() {
+            Err(
+                ClientError::Transport { .. }
+                | ClientError::Refused {
+                    status: UNAVAILABLE,
+                    ..
+                },
+            ) if Instant::now() < end => thread::sleep(pause),
+            answer => return answer,
+        }
     }
 }
 
@@ -291,5 +325,31 @@ mod tests {
     fn bytes_of_a_probe() {
         assert_eq!(probe_bytes("52"), Ok(52));
         assert!(probe_bytes("51").is_err() && probe_bytes("65508").is_err());
+    }
+    #[test]
+    fn a_manager_is_asked_until_one_answers() {
+        let transport = || ClientError::Transport {
+            url: String::new(),
+            problem: "reset".to_owned(),
+        };
+        let refused = |status| ClientError::Refused {
+            status,
+            message: String::new(),
+        };
+        let asked = |within: Duration, mut answers: Vec<Result<u8, ClientError>>| {
+            answers.reverse();
+            let mut ask = || answers.pop().unwrap_or(Ok(9));
+            until_answered(within, Duration::ZERO, &mut ask)
+        };
+        let passing = vec![Err(transport()), Err(refused(503)), Ok(1)];
+        assert!(matches!(asked(TAKEOVER, passing), Ok(1)));
+        let staying = vec![Err(transport()), Err(refused(404)), Ok(1)];
+        let answer = asked(TAKEOVER, staying);
+        assert!(matches!(
+            answer,
+            Err(ClientError::Refused { status: 404, .. })
+        ));
+        let answer = asked(Duration::ZERO, vec![Err(transport()), Ok(1)]);
+        assert!(matches!(answer, Err(ClientError::Transport { .. })));
     }
 }
