@@ -2,39 +2,22 @@
 //! `pspacer agent` with a manager on loopback and the ports of a real kernel, in a guest: grants
 //! that are told when they are in force, agents and managers that are killed, leases that end.
 
-use std::collections::BTreeMap;
-
 use scenario::Kernel;
 use serde_json::Value;
 
-use crate::common::guest;
+use crate::common::guest::{self, Outputs};
 
 const MODULES: &[&str] = &["sch_psp", "dummy", "cls_flower"];
 
 /// 10,000 bytes of payload: six datagrams of 1472 and one of 1168, each with 66 bytes around it.
 const WIRE_BYTES: u64 = 10_000 + 7 * 66;
 
-/// What the guest printed below each name, and the exit status of its command.
-type Outputs = BTreeMap<String, (String, i32)>;
-
 fn said(kernel: Kernel) -> Outputs {
     let files = [
         "crates/pspacer/tests/agents/force.sh",
         "kernel/tests/lib.sh",
     ];
-    let output = guest::output(kernel, "agents", MODULES, &files);
-    let mut said = Outputs::new();
-    let mut parts = output.split("=== ").skip(1);
-    while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
-        let (name, text) = part.split_once('\n').unwrap();
-        let status = status.lines().next().unwrap();
-        let status = status.trim().strip_prefix("status ").unwrap();
-        said.insert(
-            name.to_owned(),
-            (text.trim().to_owned(), status.parse().unwrap()),
-        );
-    }
-    said
+    guest::outputs(&guest::output(kernel, "agents", MODULES, &files))
 }
 
 fn reservations_are_put_into_force(kernel: Kernel) {

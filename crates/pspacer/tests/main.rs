@@ -31,6 +31,7 @@ mod ping;
 mod predict;
 mod reservation_changes;
 mod reservations;
+mod reservations_lab;
 mod results_dir;
 mod router;
 mod router_limits;

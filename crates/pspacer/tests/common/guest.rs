@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a script with the command in a guest of the laboratory.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +10,29 @@ use testkit::guest::program;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 use super::root;
+
+/// Limit of a guest's processor time.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What a guest printed below each name, and the exit status of its command.
+pub type Outputs = BTreeMap<String, (String, i32)>;
+
+/// Returns the parts of what a script printed: after a line `=== NAME` what a command says, then
+/// its exit status after `=== status`.
+pub fn outputs(output: &str) -> Outputs {
+    let mut said = Outputs::new();
+    let mut parts = output.split("=== ").skip(1);
+    while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
+        let (name, text) = part.split_once('\n').unwrap();
+        let status = status.lines().next().unwrap();
+        let status = status.trim().strip_prefix("status ").unwrap();
+        said.insert(
+            name.to_owned(),
+            (text.trim().to_owned(), status.parse().unwrap()),
+        );
+    }
+    said
+}
 
 /// Runs a script, and returns what it printed; it must succeed. `files` are paths in the project's
 /// folder: the script, then what it needs. They are below `/GUEST`, beside the command.
@@ -33,6 +57,7 @@ pub fn output_in(
         modules,
         files,
         (folder.path(), &command),
+        TIMEOUT,
     )
 }
 
@@ -45,7 +70,20 @@ pub fn run(
     files: &[&str],
     place: (&Path, &dyn Fn(&str) -> String),
 ) -> String {
-    run_in(&Lab::find().unwrap(), kernel, guest, modules, files, place)
+    run_within(TIMEOUT, kernel, guest, modules, files, place)
+}
+
+/// As [`run`], with this limit of the guest's processor time.
+pub fn run_within(
+    timeout: Duration,
+    kernel: Kernel,
+    guest: &str,
+    modules: &[&str],
+    files: &[&str],
+    place: (&Path, &dyn Fn(&str) -> String),
+) -> String {
+    let lab = Lab::find().unwrap();
+    run_in(&lab, kernel, guest, modules, files, place, timeout)
 }
 
 fn run_in(
@@ -55,6 +93,7 @@ fn run_in(
     modules: &[&str],
     files: &[&str],
     (folder, command): (&Path, &dyn Fn(&str) -> String),
+    timeout: Duration,
 ) -> String {
     let built = Path::new(env!("CARGO_BIN_EXE_pspacer"));
     let mut placed = program(built, folder, guest, "pspacer");
@@ -72,7 +111,7 @@ fn run_in(
         files: &placed,
         command: &command(&format!("/{guest}/{}", named(files[0]))),
         seed: 1,
-        timeout: Duration::from_secs(600),
+        timeout,
         out_dir: folder,
     };
     let ran = run_script(lab, &spec, &Quiet).unwrap_or_else(|error| {
