@@ -20,6 +20,7 @@ use crate::record::{Attempt, PartState, Reservation, ReservationState, part_name
 const MOST_CLAIMS: usize = 100;
 /// Most reservations that are looked at for a page.
 const MOST_SEEN: usize = 2_000;
+
 impl Manager {
     /// Returns the manager that has not claimed yet what it has here, so that nothing may be granted.
     pub(super) fn waits_for_claims(&self) -> Option<&str> {
