@@ -250,8 +250,7 @@ pub fn run(seed: u64) {
         world.said.lock().unwrap(),
         since.elapsed().as_secs()
     );
-    let least = |of: &AtomicU64| of.load(Ordering::Relaxed) > 0;
-    assert!([granted, refreshed, checks].into_iter().all(least));
+    assert!(checks.load(Ordering::Relaxed) > 0);
 }
 
 impl World {
