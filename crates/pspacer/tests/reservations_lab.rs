@@ -14,7 +14,7 @@ use serde_json::Value;
 use vmlab::{Cache, Quiet};
 
 use crate::common::guest::{self, Outputs};
-use crate::common::{Folder, root};
+use crate::common::root;
 
 const MODULES: &[&str] = &["sch_psp", "wire", "veth", "cls_flower"];
 const MS_NS: u64 = 1_000_000;
@@ -46,8 +46,8 @@ fn certificates(folder: &Path) {
 
 /// Runs the network with so many packets of each stream, before the route changes and after.
 fn said(kernel: Kernel, packets: (u64, u64)) -> Outputs {
-    let folder = Folder::new(&format!("network-{kernel}"));
-    certificates(&folder.0);
+    let folder = tempfile::tempdir().unwrap();
+    certificates(folder.path());
     let etcd = vmlab::etcd(&Cache::default_folder().unwrap(), &Quiet).unwrap();
     let mut files = vec![
         root().join("crates/pspacer/tests/network/reservations.sh"),
@@ -55,7 +55,7 @@ fn said(kernel: Kernel, packets: (u64, u64)) -> Outputs {
         etcd.join("usr/bin/etcd"),
         "/usr/bin/chrt".into(),
     ];
-    files.extend(["ca.pem", "manager.pem", "manager.key"].map(|name| folder.0.join(name)));
+    files.extend(["ca.pem", "manager.pem", "manager.key"].map(|name| folder.path().join(name)));
     let files: Vec<_> = files.iter().map(|path| path.to_str().unwrap()).collect();
     let command = |script: &str| {
         format!(
@@ -64,7 +64,7 @@ fn said(kernel: Kernel, packets: (u64, u64)) -> Outputs {
         )
     };
     let timeout = Duration::from_secs(600 + packets.0 / 50);
-    let place = (&*folder.0, &command as &dyn Fn(&str) -> String);
+    let place = (folder.path(), &command as &dyn Fn(&str) -> String);
     guest::outputs(&guest::run_within(
         timeout, kernel, "network", MODULES, &files, place,
     ))
