@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reservations end to end, in a guest: two managers on etcd, agents on a host and three routers, and
 //! streams over one to four of these beside TCP on each cable. The manager that decides is killed, and
-//! the kernel's route changes; no packet may be lost, or later than its bound.
+//! the kernel's route changes; no packet may be lost, or later than its bound. The etcd has three members, as
+//! one has that may lose a member: they fit the guest's memory of 1 GB beside the rest.
 
 use std::collections::BTreeMap;
 use std::fs;
