@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stall::{Cause, Direction, Stall, StallKind};
+use stall::{Cause, Direction, Side, Stall, StallKind};
 
 use crate::drops::Drops;
 use crate::facts::{Closed, Evidence, Facts, IdleFacts, Resent, Timeout};
@@ -528,9 +528,14 @@ impl Connection {
         finding: Finding,
         evidence: Vec<u64>,
     ) -> Stall {
-        // What is missing in a stall was sent at most a round trip before it.
+        // What is missing in a stall was sent at most a round trip before it. A receiver that holds the
+        // sender up misses nothing: what was dropped at its end is the next stall's.
         let sent_ns = start_ns.saturating_sub(self.last.srtt_ns);
-        let drops = self.drops.sentence(sent_ns, end_ns);
+        let side = finding.cause.side();
+        let drops = match side {
+            Side::Receiver => String::new(),
+            _ => self.drops.sentence(sent_ns, end_ns),
+        };
         Stall {
             direction: self.direction(),
             start_ns: start_ns.saturating_sub(self.origin_ns),
@@ -539,7 +544,7 @@ impl Connection {
             bytes_cost,
             cause: finding.cause,
             root: None,
-            side: finding.cause.side(),
+            side,
             confidence: finding.confidence,
             evidence,
             count: 1,

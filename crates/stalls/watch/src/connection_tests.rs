@@ -343,6 +343,30 @@ fn a_stall_says_what_this_host_dropped() {
 }
 
 #[test]
+fn what_is_dropped_at_the_end_of_a_receivers_stall_is_the_next_ones() {
+    let mut connection = Connection::new(&ack(0), None, 0);
+    connection.dropped(&Dropped {
+        time_ns: 990 * MS,
+        cookie: 1,
+        reason: 6,
+        segments: 42,
+    });
+    let of = |cause| {
+        let finding = Finding {
+            cause,
+            confidence: stall::Confidence::High,
+            explanation: String::new(),
+        };
+        let span = (100 * MS, 1000 * MS);
+        let stall = connection.stall(StallKind::Slow, span, None, finding, vec![]);
+        stall.explanation
+    };
+    assert_eq!(of(Cause::ReceiverWindowSmall), "");
+    let says = "; 42 segments were dropped on this host: reason 0x6";
+    assert_eq!(of(Cause::SilentPath), says);
+}
+
+#[test]
 fn data_that_this_host_does_not_read_stalls_in_the_other_direction() {
     let first = ack(0);
     let closed = |at_ms: u64, segment| Reading {
