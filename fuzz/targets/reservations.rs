@@ -18,6 +18,8 @@ mod digest;
 mod machine;
 #[path = "../../crates/streams/manager/src/message.rs"]
 mod message;
+#[path = "../../crates/streams/manager/src/next.rs"]
+mod next;
 #[path = "../../crates/streams/manager/src/parts.rs"]
 mod parts;
 #[path = "../../crates/streams/manager/src/pending.rs"]
