@@ -107,22 +107,7 @@ pub fn run(args: &AgentArgs, io: &mut Io<'_>) -> Result<()> {
         &args.node,
         boot_id().context("the id of the boot")?,
     );
-    let mut agent = Agent {
-        tc: Tc::open()?,
-        args,
-        ports,
-        folder,
-        known: ManagerAnswers::default(),
-        in_force: BTreeSet::new(),
-        astray: Astray::new(),
-        rerouting: BTreeSet::new(),
-        not_rerouted: Faults::default(),
-        away: BTreeSet::new(),
-        faults: Faults::default(),
-        changes: BTreeMap::new(),
-        reported: BTreeMap::new(),
-        io,
-    };
+    let mut agent = Agent::new(args, ports, folder, io)?;
     // Without it the agent begins as on its first day.
     match memory.load() {
         Ok(known) => agent.known = known,
@@ -291,6 +276,33 @@ struct Agent<'a, 'b> {
     /// What the managers were told last, by reservation.
     reported: BTreeMap<String, bool>,
     io: &'a mut Io<'b>,
+}
+
+impl<'a, 'b> Agent<'a, 'b> {
+    /// Returns an agent as on its first day.
+    fn new(
+        args: &'a AgentArgs,
+        ports: BTreeMap<String, String>,
+        folder: PathBuf,
+        io: &'a mut Io<'b>,
+    ) -> Result<Self> {
+        Ok(Self {
+            args,
+            ports,
+            folder,
+            tc: Tc::open()?,
+            known: ManagerAnswers::default(),
+            in_force: BTreeSet::new(),
+            astray: Astray::new(),
+            rerouting: BTreeSet::new(),
+            not_rerouted: Faults::default(),
+            away: BTreeSet::new(),
+            faults: Faults::default(),
+            changes: BTreeMap::new(),
+            reported: BTreeMap::new(),
+            io,
+        })
+    }
 }
 
 impl Agent<'_, '_> {
@@ -530,30 +542,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let args = Words::parse_from(["agent", "--node=a", "--port=s=lo"]).args;
         let (mut out, mut warn) = (Vec::new(), |_: &str| {});
-        let mut agent = Agent {
-            tc: Tc::open().unwrap(),
-            args: &args,
-            ports: ports(&args).unwrap(),
-            folder: folder.path().to_owned(),
-            known: ManagerAnswers::default(),
-            in_force: BTreeSet::new(),
-            astray: Astray::new(),
-            rerouting: BTreeSet::new(),
-            not_rerouted: Faults::default(),
-            away: BTreeSet::new(),
-            faults: Faults::default(),
-            changes: BTreeMap::new(),
-            reported: BTreeMap::new(),
-            io: &mut Io {
-                out: &mut out,
-                warn: &mut warn,
-            },
+        let mut io = Io {
+            out: &mut out,
+            warn: &mut warn,
         };
+        let ports = ports(&args).unwrap();
+        let folder = folder.path();
+        let mut agent = Agent::new(&args, ports, folder.to_owned(), &mut io).unwrap();
         let (sender, inputs) = channel();
         spawn_needed("one".to_owned(), ended_to(&sender), || {
             std::panic::resume_unwind(Box::new("as the test wants it"));
         });
-        let memory = Memory::new(folder.path(), "a", "boot".to_owned());
+        let memory = Memory::new(folder, "a", "boot".to_owned());
         let clients = BTreeMap::new();
         let reroutes = Reroutes { clients, sender };
         let ended = agent.work(&memory, &inputs, &BTreeMap::new(), &reroutes);

@@ -12,7 +12,7 @@ use manager::access::{self, Access, sha256};
 use manager::current::Current;
 use manager::engine;
 use manager::machine::{Limits, Manager, Start};
-use manager::server::serve;
+use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::MemoryStore;
 use tokio::sync::oneshot;
@@ -48,14 +48,7 @@ pub fn manager(access: Access) -> String {
         access: Arc::new(Current::new(access)),
         peers: Arc::new(Vec::new()),
     };
-    let start = Start {
-        name: "m",
-        peers: &[],
-        epoch: 1,
-        boot: "boot",
-        now_ns: boottime_ns().unwrap(),
-        is_store_whole: true,
-    };
+    let start = Start::alone("m", "boot", boottime_ns().unwrap());
     let mut manager = Manager::restore(&start, topology, Limits::default(), []).unwrap();
     engine.begin(&manager, Arc::new(AtomicU64::new(u64::MAX)));
     spawn(move || {
@@ -64,11 +57,8 @@ pub fn manager(access: Access) -> String {
         engine::run(&mut manager, &mut store, jobs, boottime_ns, |_, _| {}).unwrap();
     });
     spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.enable_all().build().unwrap();
         let (_end, ended) = oneshot::channel();
-        let served = serve(listener, None, router(app), ended);
-        runtime.block_on(served).unwrap();
+        serve_here(listener, None, router(app), ended).unwrap();
     });
     url
 }

@@ -33,7 +33,7 @@ use manager::current::Current;
 use manager::engine;
 use manager::machine::{Limits, Manager, Start};
 use manager::record::Update;
-use manager::server::serve;
+use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::{SqliteStore, Store};
 use net::{EDGES, HOSTS, ROUTERS, S, host_name, reserve, topology};
@@ -166,14 +166,7 @@ fn main() {
     let wanted: u64 = words.next().map_or(100_000, |n| n.parse().unwrap());
     let count: u64 = words.next().map_or(1_000, |n| n.parse().unwrap());
     let mut store = SqliteStore::open(Path::new(&path)).unwrap();
-    let start = Start {
-        name: "m",
-        peers: &[],
-        epoch: 1,
-        boot: "boot",
-        now_ns: boottime_ns().unwrap(),
-        is_store_whole: true,
-    };
+    let start = Start::alone("m", "boot", boottime_ns().unwrap());
     let records = store.load().unwrap();
     let mut manager =
         Manager::restore(&start, Arc::new(topology()), Limits::default(), records).unwrap();
@@ -200,11 +193,8 @@ fn main() {
         engine::run(&mut manager, &mut store, jobs, boottime_ns, |_, _| {}).unwrap();
     });
     spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = { runtime }.enable_all().build().unwrap();
         let (_end, ended) = oneshot::channel();
-        let served = serve(listener, None, router(app), ended);
-        runtime.block_on(served).unwrap();
+        serve_here(listener, None, router(app), ended).unwrap();
     });
     let client = Client::new(&format!("http://127.0.0.1:{port}"), None, &Tls::default()).unwrap();
     let answers = Arc::new(AtomicU64::new(0));

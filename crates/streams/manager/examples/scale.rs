@@ -64,14 +64,7 @@ impl Times {
 }
 
 /// The start of the only manager.
-const START: Start<'_> = Start {
-    name: "m",
-    peers: &[],
-    epoch: 1,
-    boot: "boot",
-    now_ns: S,
-    is_store_whole: false,
-};
+const START: Start<'_> = Start::alone("m", "boot", S);
 
 fn granted(manager: &mut Manager) -> (Vec<Change>, u64) {
     let effects = manager.take_effects();

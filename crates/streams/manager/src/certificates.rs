@@ -19,7 +19,7 @@ pub(crate) fn check(ca: Option<&[u8]>, identity: Option<(&[u8], &[u8])>) -> Resu
     let mut roots = RootCertStore::empty();
     if let Some(ca) = ca {
         const CA: &str = "the authority's certificate";
-        for certificate in chain(ca, CA)? {
+        for certificate in chain(ca).map_err(|error| format!("{CA}: {error}"))? {
             let added = roots.add(certificate);
             added.map_err(|error| format!("{CA}: {error}"))?;
         }
@@ -28,7 +28,7 @@ pub(crate) fn check(ca: Option<&[u8]>, identity: Option<(&[u8], &[u8])>) -> Resu
         return Ok(());
     };
     const OWN: &str = "the client's certificate";
-    let chain = chain(certificate, OWN)?;
+    let chain = chain(certificate).map_err(|error| format!("{OWN}: {error}"))?;
     let key = PrivateKeyDer::from_pem_slice(key);
     let key = key.map_err(|error| format!("the key: {error}, expected a key as PEM"))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -42,11 +42,15 @@ pub(crate) fn check(ca: Option<&[u8]>, identity: Option<(&[u8], &[u8])>) -> Resu
     config.map(drop).map_err(together)
 }
 
-fn chain(pem: &[u8], what: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+/// Reads the certificates of a PEM, one at least.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let found = found.map_err(|error| format!("{what}: {error}"))?;
+    let found = found.map_err(|error| error.to_string())?;
     if found.is_empty() {
-        return Err(format!("{what}: no certificate in it, expected PEM"));
+        return Err("no certificate in it, expected PEM".to_owned());
     }
     Ok(found)
 }

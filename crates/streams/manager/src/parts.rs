@@ -286,11 +286,17 @@ impl Parts {
     /// # Errors
     /// If its name or frames are in use, a link is of another manager, or lacks bytes.
     pub fn fits(&self, name: &str, wanted: &Wanted<'_>) -> Result<(), Refusal> {
+        self.fitting(name, wanted).map(drop)
+    }
+
+    /// Returns the bytes of a try that fits.
+    fn fitting(&self, name: &str, wanted: &Wanted<'_>) -> Result<Vec<LinkUse>, Refusal> {
         if let Some(refusal) = self.taken(name, wanted) {
             return Err(refusal);
         }
         let uses = self.uses(wanted.links)?;
-        self.ledger.fits(&self.topology, name, &uses)
+        self.ledger.fits(&self.topology, name, &uses)?;
+        Ok(uses)
     }
 
     /// Holds bytes in the place of an older try's of the same start.
@@ -386,11 +392,7 @@ impl Parts {
         part: Part,
         updates: &mut Vec<Update>,
     ) -> Result<(), Refusal> {
-        if let Some(refusal) = self.taken(name, wanted) {
-            return Err(refusal);
-        }
-        let own = self.uses(wanted.links)?;
-        self.ledger.fits(&self.topology, name, &own)?;
+        let own = self.fitting(name, wanted)?;
         if let Some((next, ledger)) = &mut self.next {
             let uses = uses(next, wanted.links)?;
             ledger.insert(next, name, uses)?;

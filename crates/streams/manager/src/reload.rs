@@ -33,7 +33,7 @@ pub struct Loaded {
 }
 
 /// Reads a file; errors name it.
-fn read(path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 

@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::sha256;
+use crate::certificates::chain;
 use crate::connections::{Connections, Place};
 use crate::current::Current;
 use crate::places::PlaceLimits;
@@ -87,14 +88,7 @@ pub struct TlsError {
 }
 
 fn certificates(pem: &[u8], what: TlsPart) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let wrong = |problem: String| TlsError { what, problem };
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let found = found.map_err(|error| wrong(error.to_string()))?;
-    if found.is_empty() {
-        Err(wrong("no certificate in it, expected PEM".to_owned()))
-    } else {
-        Ok(found)
-    }
+    chain(pem).map_err(|problem| TlsError { what, problem })
 }
 
 impl ServerTls {
@@ -188,6 +182,22 @@ pub async fn serve(
         _ = end => {}
     }
     Ok(())
+}
+
+/// Serves as [`serve`] does, in this thread.
+///
+/// # Errors
+/// If the socket cannot be used.
+pub fn serve_here(
+    listener: std::net::TcpListener,
+    tls: Option<Arc<Current<ServerConfig>>>,
+    router: Router,
+    end: oneshot::Receiver<()>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(serve(listener, tls, router, end))
 }
 
 /// Serves a connection, after its handshake if there is TLS.

@@ -426,14 +426,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_not_known_names_the_id() {
         let (engine, jobs) = crate::engine::queue();
-        let start = Start {
-            name: "m",
-            peers: &[],
-            epoch: 1,
-            boot: "boot",
-            now_ns: 1,
-            is_store_whole: true,
-        };
+        let start = Start::alone("m", "boot", 1);
         let topology = Arc::new(Topology::new(&[], &[]).unwrap());
         let manager = Manager::restore(&start, topology, Limits::default(), []).unwrap();
         engine.begin(&manager, Arc::new(AtomicU64::new(u64::MAX)));

@@ -63,14 +63,7 @@ impl Net {
     fn new(store: MemoryStore, boot: &str, now_ns: u64) -> Self {
         let mut store = store;
         let records = store.load().unwrap();
-        let start = Start {
-            name: "m",
-            peers: &[],
-            epoch: 1,
-            boot,
-            now_ns,
-            is_store_whole: false,
-        };
+        let start = Start::alone("m", boot, now_ns);
         let manager = Manager::restore(&start, topology(), limits(), records).unwrap();
         let mut net = Self {
             manager,

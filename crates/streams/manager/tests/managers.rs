@@ -23,7 +23,7 @@ use manager::current::Current;
 use manager::engine::{self, Engine, Job};
 use manager::machine::{Limits, Manager, Start};
 use manager::peers::{Fixed, Peers, WITHIN, Way};
-use manager::server::serve;
+use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::{MemoryStore, Store};
 use tokio::sync::oneshot;
@@ -248,10 +248,7 @@ impl Net {
         });
         let (end, ended) = oneshot::channel();
         let serves = spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread();
-            let runtime = { runtime }.enable_all().build().unwrap();
-            let served = serve(listener, None, router(app), ended);
-            runtime.block_on(served).unwrap();
+            serve_here(listener, None, router(app), ended).unwrap();
         });
         self.places.addresses.lock().unwrap()[n] = Some(address);
         self.running[n] = Some(Running {

@@ -22,7 +22,7 @@ use manager::message::{Envelope, Message};
 use manager::overview::Overview;
 use manager::poll::{Poll, ask};
 use manager::record::{Attempt, Measured};
-use manager::server::{ServerTls, serve};
+use manager::server::{ServerTls, serve_here};
 use manager::service::{App, router};
 use manager::store::MemoryStore;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
@@ -64,14 +64,10 @@ pub fn start(access: Access, tls: Option<ServerTls>) -> Running {
         access: Arc::new(Current::new(access)),
         peers: Arc::new(vec!["m2".to_owned()]),
     };
+    // Nobody is there to claim anything.
     let start = Start {
-        name: "m1",
         peers: &["m2".to_owned()],
-        epoch: 1,
-        boot: "boot",
-        now_ns: linux_io::clock::boottime_ns().unwrap(),
-        // Nobody is there to claim anything.
-        is_store_whole: true,
+        ..Start::alone("m1", "boot", linux_io::clock::boottime_ns().unwrap())
     };
     let limits = Limits::default();
     let mut manager = Manager::restore(&start, Arc::new(topology), limits, []).unwrap();
@@ -84,14 +80,8 @@ pub fn start(access: Access, tls: Option<ServerTls>) -> Running {
     });
     let (end, ended) = oneshot::channel();
     let serves = spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
         let tls = tls.map(|tls| Arc::new(Current::new(tls.config().unwrap())));
-        runtime
-            .block_on(serve(listener, tls, router(app), ended))
-            .unwrap();
+        serve_here(listener, tls, router(app), ended).unwrap();
     });
     Running {
         address,

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the subcommands print, how they end, and the words that their options share.
 
+use std::fs::File;
+use std::io::Read;
+
+use anyhow::Context;
+
 /// Exit status of a request that the manager cannot grant.
 pub const REFUSED: u8 = 3;
 /// Exit status of a request that is not valid.
@@ -39,6 +44,15 @@ pub fn status_of(error: &anyhow::Error) -> u8 {
 pub fn some_time(text: &str) -> Result<u64, String> {
     let known = units::parse::time_ns(text).filter(|ns| *ns > 0);
     known.ok_or_else(|| "expected a time above 0, such as 10ms or 1s".to_owned())
+}
+
+/// Returns bytes that nobody else chooses.
+pub fn random<const COUNT: usize>() -> anyhow::Result<[u8; COUNT]> {
+    let mut bytes = [0; COUNT];
+    let source = "/dev/urandom";
+    let mut file = File::open(source).context(source)?;
+    file.read_exact(&mut bytes).context(source)?;
+    Ok(bytes)
 }
 
 /// Returns a time in a person's form.

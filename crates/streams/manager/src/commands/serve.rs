@@ -2,7 +2,7 @@
 //! `pspacer manager`: decides over the reservations of segments.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,12 @@ use clap::Args;
 use linux_io::clock::{boot_id, boottime_ns};
 use linux_io::signals::{Asked, Signals};
 use linux_io::wait::readable;
-use rustls::ServerConfig;
 use tokio::sync::oneshot;
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::budgets::{budgets, read_topology};
-use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, some_time};
+use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, random, some_time};
 use crate::client::{Client, Tls};
-use crate::current::Current;
 use crate::engine::{self, Engine, EngineError, Job};
 use crate::etcd::gateway::Gateway;
 use crate::etcd::seat::{Elected, Seat, holder};
@@ -32,8 +30,8 @@ use crate::etcd::store::EtcdStore;
 use crate::machine::{Limits, Manager, Start};
 use crate::peers::{Fixed, Peers, WITHIN, Way};
 use crate::record::Update;
-use crate::reload::{Files, Reload};
-use crate::server::serve;
+use crate::reload::{Files, Reload, read};
+use crate::server::serve_here;
 use crate::service::{App, router};
 use crate::store::{MemoryStore, SqliteStore, Store, StoreError};
 
@@ -111,11 +109,6 @@ fn in_force_within(text: &str) -> std::result::Result<u64, String> {
     known.ok_or_else(|| "expected a time from 1ms to 20s".to_owned())
 }
 
-/// Reads a file; errors name it.
-pub fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| path.display().to_string())
-}
-
 /// Reads a file of one word.
 pub fn read_word(path: &Path) -> Result<String> {
     let text = String::from_utf8(read(path)?);
@@ -186,7 +179,7 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
     thread::scope(|threads| {
         let on_failure = engine.clone();
         let serving = threads.spawn(move || {
-            let served = run_service(listener, tls, app, end);
+            let served = serve_here(listener, tls, router(app), end);
             // Without the service the manager is of no use.
             on_failure.stop();
             served
@@ -226,22 +219,9 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
             .join()
             .map_err(|_| anyhow!("waiting for signals failed"))?;
         ran?;
-        served
+        anyhow::Ok(served?)
     })?;
     Ok(Outcome::default())
-}
-
-/// Serves requests until `end`.
-fn run_service(
-    listener: TcpListener,
-    tls: Option<Arc<Current<ServerConfig>>>,
-    app: App,
-    end: oneshot::Receiver<()>,
-) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    Ok(runtime.block_on(serve(listener, tls, router(app), end))?)
 }
 
 /// Reads files again at each SIGHUP. Stops the manager when another signal comes, or none can be
@@ -323,7 +303,7 @@ impl Tenure<'_> {
                 .collect();
         }
         self.start.now_ns = boottime_ns()?;
-        self.start.epoch = random_number()?;
+        self.start.epoch = u64::from_le_bytes(random()?);
         self.peers.begin(self.start.epoch);
         let (topology, limits) = (Arc::clone(&self.topology), self.limits);
         let mut manager = Manager::restore(&self.start, topology, limits, records)?;
@@ -374,15 +354,6 @@ impl Tenure<'_> {
 fn is_deposed(error: &anyhow::Error) -> bool {
     let of_store = error.downcast_ref::<StoreError>();
     of_store.is_some_and(StoreError::is_deposed)
-}
-
-/// Returns a number that nobody else chooses.
-fn random_number() -> Result<u64> {
-    let mut bytes = [0; 8];
-    let source = "/dev/urandom";
-    let mut file = fs::File::open(source).context(source)?;
-    file.read_exact(&mut bytes).context(source)?;
-    Ok(u64::from_le_bytes(bytes))
 }
 
 /// Returns which manager of the topology this is.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer reserve`, `reservations` and `release`: ask a manager.
 
-use std::fs::File;
-use std::io::Read;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread::sleep;
@@ -12,18 +10,21 @@ use admission::{
     FrameSpecification, Interval, Listener, Requirements, StreamRequest, Talker,
     TrafficSpecification,
 };
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use draw::table::{Column, Table, Value};
 use draw::terminal::{Style, table};
 use units::display::count;
 
-use super::outcome::{CONNECTION, OUTPUT, Outcome, REFUSED, RUN, STREAM, Usage, some_time, time};
-use super::serve::{read, read_word};
+use super::outcome::{
+    CONNECTION, OUTPUT, Outcome, REFUSED, RUN, STREAM, Usage, random, some_time, time,
+};
+use super::serve::read_word;
 use crate::answer::View;
 use crate::api::{LinkView, PartView, RefusedView, ReserveBody};
 use crate::client::{Client, ClientError, Reserved, Tls};
 use crate::quota;
+use crate::reload::read;
 
 /// Variable with the token, which no list of processes shows.
 const TOKEN: &str = "PSPACER_TOKEN";
@@ -240,10 +241,7 @@ impl Credentials {
 
 /// Returns an id that nobody else chooses.
 fn random_id() -> Result<String> {
-    let mut bytes = [0; 16];
-    let source = "/dev/urandom";
-    let mut file = File::open(source).context(source)?;
-    file.read_exact(&mut bytes).context(source)?;
+    let bytes: [u8; 16] = random()?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

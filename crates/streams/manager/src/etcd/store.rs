@@ -51,12 +51,6 @@ impl EtcdStore {
         }
     }
 
-    /// Returns the seat.
-    #[must_use]
-    pub fn seat(&self) -> &Seat {
-        &self.seat
-    }
-
     /// Writes a batch. It is tried until there is an answer or the seat's lease is over. If etcd has lost
     /// changes since the last one, nothing is written.
     fn write(&mut self, mut writes: Vec<Write>) -> Result<(), StoreError> {

@@ -22,15 +22,17 @@ const MOST_CLAIMS: usize = 100;
 const MOST_SEEN: usize = 2_000;
 
 impl Manager {
-    /// Returns the manager that has not claimed yet what it has here, so that nothing may be granted.
-    pub(super) fn waits_for_claims(&self) -> Option<&str> {
+    /// Says why nothing may be granted: another manager has not claimed yet what it has here.
+    pub(super) fn not_yet(&self) -> Option<String> {
         if self.now_ns >= self.grants_from_ns {
             return None;
         }
-        let mut peers = self.peers.iter();
-        peers
-            .find(|(_, peer)| !peer.has_claimed)
-            .map(|(name, _)| name.as_str())
+        let (peer, _) = self.peers.iter().find(|(_, peer)| !peer.has_claimed)?;
+        Some(format!(
+            "manager {} has started, and grants nothing until manager {peer} has said what it has \
+             there",
+            self.name
+        ))
     }
 
     /// Returns whether another manager has claimed all that it has here since this one's start.

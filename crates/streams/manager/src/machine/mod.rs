@@ -12,6 +12,7 @@ mod peer;
 mod receive;
 mod reroute;
 mod reserve;
+mod start;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ use crate::record::{
     part_name,
 };
 use peer::Peer;
+
+pub use start::Start;
 
 /// Most requests that wait for other managers at a time.
 const MOST_PENDING: usize = 1024;
@@ -130,25 +133,6 @@ pub enum RestoreError {
         /// Why.
         refusal: Refusal,
     },
-}
-
-/// What a manager is told at its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Names of the other managers.
-    pub peers: &'a [String],
-    /// A random number.
-    pub epoch: u64,
-    /// Id of the boot whose clock counts.
-    pub boot: &'a str,
-    /// Time of the clock, ns.
-    pub now_ns: u64,
-    /// Somebody says that the store has all that this manager has promised. Without that word it
-    /// grants nothing until all others have claimed what they have here, or the longest lease has
-    /// passed: a store that was lost or is of an earlier time looks like any other.
-    pub is_store_whole: bool,
 }
 
 /// A manager of segments.

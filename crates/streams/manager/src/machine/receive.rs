@@ -65,8 +65,7 @@ impl Manager {
                     );
                     return Some(Message::Later { id, attempt, why });
                 }
-                if let Some(peer) = self.waits_for_claims() {
-                    let why = unclaimed(&self.name, peer);
+                if let Some(why) = self.not_yet() {
                     return Some(Message::Later { id, attempt, why });
                 }
                 let wanted = Wanted {
@@ -236,12 +235,4 @@ impl Manager {
             _ => {}
         }
     }
-}
-
-/// Says why a manager grants nothing yet.
-pub(super) fn unclaimed(name: &str, peer: &str) -> String {
-    format!(
-        "manager {name} has started, and grants nothing until manager {peer} has said what it has \
-         there"
-    )
 }

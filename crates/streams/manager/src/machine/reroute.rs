@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use admission::{StreamRequest, plan};
 
-use super::receive::unclaimed;
 use super::{MOST_PENDING, Manager};
 use crate::answer::{Answer, Caller, Failure, View};
 use crate::parts::Wanted;
@@ -60,8 +59,7 @@ impl Manager {
         owner: &str,
         (request, wanted, (lease_ns, renewed_ns)): (StreamRequest, StreamRequest, (u64, u64)),
     ) -> Option<Answer> {
-        if let Some(peer) = self.waits_for_claims() {
-            let why = unclaimed(&self.name, peer);
+        if let Some(why) = self.not_yet() {
             return Some(Answer::Failed(Failure::Later(why)));
         }
         let attempt = self.new_attempt();

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use admission::{Grant, LinkBytes, Plan, Refusal, StreamRequest, is_name, plan};
 
-use super::receive::unclaimed;
 use super::{MOST_PENDING, Manager};
 use crate::answer::{Answer, Caller, Failure, View};
 use crate::next::misfit;
@@ -202,9 +201,7 @@ impl Manager {
     /// Holds the bytes of one hop after the other, then commits.
     pub(super) fn proceed(&mut self, id: &str) {
         loop {
-            let is_unclaimed = self
-                .waits_for_claims()
-                .map(|peer| unclaimed(&self.name, peer));
+            let not_yet = self.not_yet();
             let Some(pending) = self.pending.get_mut(id) else {
                 return;
             };
@@ -237,7 +234,7 @@ impl Manager {
                 self.finish_if_committed(id);
                 return;
             };
-            if let Some(why) = is_unclaimed {
+            if let Some(why) = not_yet {
                 return self.abort(id, Answer::Failed(Failure::Later(why)));
             }
             let name = part_name(&self.name, id);

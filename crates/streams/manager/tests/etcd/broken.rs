@@ -75,12 +75,8 @@ impl Store for Broken {
 
 fn restore(store: &mut dyn Store, epoch: u64) -> Manager {
     let start = Start {
-        name: ONLY,
-        peers: &[],
         epoch,
-        boot: "boot",
-        now_ns: boottime_ns().unwrap(),
-        is_store_whole: true,
+        ..Start::alone(ONLY, "boot", boottime_ns().unwrap())
     };
     let topology = Arc::new(admission::read(NET).unwrap().topology);
     let records = store.load().unwrap();
