@@ -8,7 +8,7 @@
  * that its own socket has stamped if that is later; then it does not move the
  * clock any further.  Packets of no class keep what they have.
  *
- * The loader (crates/host/host-apply/src/edt) writes classes and rules into the half of the maps that
+ * The loader (crates/host/backend/src/edt) writes classes and rules into the half of the maps that
  * is not in use, and changes halves with one store.
  */
 #include "edt_packet.h"
@@ -22,7 +22,7 @@ enum {
 	TC_ACT_SHOT = 2,
 };
 
-/* The numbers that the loader knows, too: crates/host/host-apply/src/edt/layout.rs. */
+/* The numbers that the loader knows, too: crates/host/backend/src/edt/layout.rs. */
 #define EDT_VERSION	1
 #define CLASSES_MAX	4096
 #define RULES_MAX	1024

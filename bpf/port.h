@@ -10,7 +10,7 @@
  * holds then (port_take_image()).  A class is known by its slot, which it keeps
  * from image to image, so packets that wait go on waiting.
  *
- * crates/host/bpf-qdisc/src/layout.rs says the same layout.
+ * crates/host/backend/src/qdisc/layout.rs says the same layout.
  */
 #ifndef BPF_PORT_H
 #define BPF_PORT_H

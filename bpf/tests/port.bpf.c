@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Runs a list of calls on a port of an arena, without a qdisc: a test compares the
- * answers with those of the same core outside BPF (crates/host/bpf-qdisc).
+ * answers with those of the same core outside BPF (crates/host/backend).
  */
 #include "../arena.h"
 #include "../port.h"

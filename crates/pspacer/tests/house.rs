@@ -551,7 +551,7 @@ fn unsafe_stays_in_the_bindings() {
         "crates/base/pace/",
         "crates/streams/router/src/afxdp/",
         "crates/streams/psp-reserve/",
-        "crates/host/bpf-qdisc/src/memory.rs",
+        "crates/host/backend/src/qdisc/memory.rs",
     ];
     let bad: Vec<_> = files()
         .iter()

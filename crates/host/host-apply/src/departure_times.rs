@@ -10,8 +10,8 @@ use host_config::{Backend, Device};
 use serde::Serialize;
 use tcpsp::Tc;
 
-use crate::edt::{Config, Running, Step, steps};
 use crate::observe::Observed;
+use backend::edt::{Config, Running, Step, steps};
 
 /// Where the kernel lists the modules that are loaded, and those that it can load.
 const LOADED: &str = "/sys/module/sch_psp";

@@ -10,7 +10,6 @@ mod args;
 mod commands;
 mod confirm;
 mod departure_times;
-pub mod edt;
 mod make;
 mod observe;
 mod queue_limits;

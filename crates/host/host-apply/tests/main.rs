@@ -9,7 +9,4 @@
 )]
 
 mod changes_lab;
-mod clock;
-mod core_for_bpf;
-mod edt_bpf_lab;
 mod guest;

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/lib.sh"
 
 # said: prints what the command has said.
-said() { sed -n 's/^\(test in_guest ... \)\{0,1\}BPFQ //p' /tmp/bpfq.out; }
+said() { sed -n 's/^\(test qdisc_bpf_lab::in_guest ... \)\{0,1\}BPFQ //p' /tmp/bpfq.out; }
 
 # appears FILE: waits for a file of the command's.
 appears() {

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use bpf_qdisc::{Place, PortClass, PortConfig, Qdisc};
+use backend::qdisc::{Place, PortClass, PortConfig, Qdisc};
 use linux_io::links::links;
 use pace::{ClassConfig, Config as Port, Decision, Mode, Order, Scheduler};
 use scenario::Kernel;
@@ -132,7 +132,7 @@ fn by_core(rate_bps: u64, bytes: u32, count: usize) -> Vec<u64> {
 fn packets_leave_when_the_core_says() {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut files, command) = test_program(folder.path(), "in_guest");
+    let (mut files, command) = test_program(folder.path(), "qdisc_bpf_lab::in_guest");
     let script = here.join("tests/guest/qdisc.sh");
     files.push((script, "/bpfq/qdisc.sh".to_owned()));
     let lib = here.join("../../../kernel/tests/lib.sh");

@@ -3,9 +3,9 @@
 
 use pace::{ClassConfig, Config};
 
-use crate::error::{Error, refused};
-use crate::layout::{Layout, MINORS, NO_SLOT, VERSION, at};
-use crate::memory::Memory;
+use super::error::{Error, refused};
+use super::layout::{Layout, MINORS, NO_SLOT, VERSION, at};
+use super::memory::Memory;
 
 /// Where a port is: a qdisc of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Ports {
             }
             memory.set_u64(base + at::PORT_SLOT, layout.slot(port, 0));
         }
-        let table = crate::layout::START;
+        let table = super::layout::START;
         memory.set_u32(table + at::TABLE_PORTS, layout.ports);
         memory.set_u32(table + at::TABLE_SLOTS, layout.slots);
         memory.set_u64(table + at::TABLE_PORT, layout.ports_start());

@@ -9,16 +9,16 @@
 #![allow(clippy::print_stdout, reason = "the guest's log")]
 
 #[allow(dead_code, reason = "the crate uses the rest")]
-#[path = "../src/error.rs"]
+#[path = "../src/qdisc/error.rs"]
 mod error;
 #[allow(dead_code, reason = "the crate uses the rest")]
-#[path = "../src/layout.rs"]
+#[path = "../src/qdisc/layout.rs"]
 mod layout;
 #[allow(dead_code, reason = "the crate uses the rest")]
-#[path = "../src/memory.rs"]
+#[path = "../src/qdisc/memory.rs"]
 mod memory;
 #[allow(dead_code, reason = "the crate uses the rest")]
-#[path = "../src/ports.rs"]
+#[path = "../src/qdisc/ports.rs"]
 mod ports;
 
 use std::ffi::OsStr;
@@ -26,11 +26,11 @@ use std::fs;
 use std::mem::ManuallyDrop;
 use std::time::Duration;
 
-use layout::{Layout, PAGE, START};
+use self::layout::{Layout, PAGE, START};
+use self::memory::Memory;
+use self::ports::{Place, PortClass, PortConfig, Ports};
 use libbpf_rs::{ObjectBuilder, ProgramInput};
-use memory::Memory;
 use pace::{Burst, ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
-use ports::{Place, PortClass, PortConfig, Ports};
 use scenario::Kernel;
 use testkit::guest::test_program;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
@@ -291,7 +291,7 @@ fn in_guest() {
 #[test]
 fn bpf_decides_as_the_core() {
     let folder = tempfile::tempdir().unwrap();
-    let (files, command) = test_program(folder.path(), "in_guest");
+    let (files, command) = test_program(folder.path(), "core_bpf_lab::in_guest");
     let files: Vec<_> = files
         .iter()
         .map(|(from, to)| (from.as_path(), to.as_str()))

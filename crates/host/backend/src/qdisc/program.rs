@@ -6,9 +6,9 @@ use std::os::fd::AsFd;
 
 use libbpf_rs::{MapCore, ObjectBuilder, OpenObject};
 
-use crate::error::{Error, refused};
-use crate::layout::{Layout, PAGE, START};
-use crate::memory::{Memory, check_free};
+use super::error::{Error, refused};
+use super::layout::{Layout, PAGE, START};
+use super::memory::{Memory, check_free};
 
 /// The object that build.rs compiled; empty if clang was missing.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/qdisc.bpf.o"));

@@ -15,7 +15,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use pace::placed::Placed;
 use pace::{ClassConfig, Config};
 
-use crate::layout::{ImageParts, START};
+use super::layout::{ImageParts, START};
 
 /// Checks that nothing of this process is where an arena of so many bytes would be. libbpf maps an
 /// arena there when it loads programs, whatever there is.

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use host_apply::edt::{Config, Running, steps};
+use backend::edt::{Config, Running, steps};
 use host_config::{Facts, Host};
 use linux_io::links::links;
 use pace::{ClassConfig, Config as Port, Decision, Mode, Scheduler};
@@ -49,7 +49,7 @@ fn in_guest() {
     let words = std::env::var("EDT").unwrap();
     let words: Vec<&str> = words.split_whitespace().collect();
     if words == ["programs"] {
-        println!("EDT {}", host_apply::edt::programs().unwrap());
+        println!("EDT {}", backend::edt::programs().unwrap());
         return;
     }
     let mut tc = Tc::open().unwrap();

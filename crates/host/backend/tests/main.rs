@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail that way"
+)]
+
+mod clock;
+mod core_bpf_lab;
+mod core_for_bpf;
+mod edt_bpf_lab;
+#[path = "../../host-apply/tests/guest.rs"]
+mod guest;
+mod qdisc_bpf_lab;
