@@ -11,8 +11,9 @@
  * The loader (crates/host/backend/src/edt) writes classes and rules into the half of the maps that
  * is not in use, and changes halves with one store.
  */
-#include "edt_packet.h"
 #include "edt_clock.h"
+#include "edt_skb.h"
+#include "match.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -23,9 +24,7 @@ enum {
 };
 
 /* The numbers that the loader knows, too: crates/host/backend/src/edt/layout.rs. */
-#define EDT_VERSION	1
-#define CLASSES_MAX	4096
-#define RULES_MAX	1024
+#define EDT_VERSION	2
 #define HALVES		2
 
 /* The class of no class. */
@@ -46,31 +45,16 @@ enum edt_layer {
 
 struct edt_config {
 	u32 version;
-	u32 rules;		/* how many */
+	u32 rules;		/* in the list, from rules_base on */
+	u32 rules_base;
+	u32 addresses;		/* in the table */
 	u32 default_slot;	/* class of packets that no rule claims; NO_SLOT */
 	u32 net_cls;		/* whether senders' net_cls.classid counts */
 	u32 layer;		/* enum edt_layer */
 	u32 overhead_bytes;
 	u32 min_bytes;
 	u32 link_bytes;		/* of the link header */
-};
-
-/* Packets of a class: all fields that are named must be these. */
-struct edt_rule {
-	u32 fields;		/* enum edt_field */
-	u32 slot;
-	u32 family;
-	u32 protocol;
-	u32 from[4];
-	u32 from_mask[4];
-	u32 to[4];
-	u32 to_mask[4];
-	u32 from_ports;		/* the first << 16 | the last */
-	u32 to_ports;
-	u32 dscp;
-	u32 vlan;
-	u32 interface;
-	u32 mark;
+	u32 text_bytes;		/* that the loader keeps of this half */
 };
 
 /* A class as it runs. */
@@ -84,6 +68,9 @@ struct edt_state {
 	u64 dropped_bytes;
 	u64 later_frames;	/* sent at a time that their own socket has stamped */
 };
+
+/* Classes that there is room for.  The loader sets it, and the sizes of maps by it. */
+const volatile u32 slots_max;
 
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
@@ -102,22 +89,15 @@ struct {
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
 	MAP_TYPE(key, u32);
-	MAP_TYPE(value, struct edt_rule);
-	MAP_NUMBER(max_entries, HALVES * RULES_MAX);
-} edt_rules SEC(".maps");
-
-struct {
-	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
-	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct edt_class);
-	MAP_NUMBER(max_entries, HALVES * CLASSES_MAX);
+	MAP_NUMBER(max_entries, HALVES);
 } edt_classes SEC(".maps");
 
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct edt_state);
-	MAP_NUMBER(max_entries, CLASSES_MAX);
+	MAP_NUMBER(max_entries, 1);
 } edt_states SEC(".maps");
 
 /* Slots of classes by half << 16 | minor number. */
@@ -125,63 +105,42 @@ struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, u32);
-	MAP_NUMBER(max_entries, HALVES * CLASSES_MAX);
+	MAP_NUMBER(max_entries, HALVES);
 } edt_minors SEC(".maps");
 
-INLINE int is_in(u32 port, u32 ports)
-{
-	return port >= ports >> 16 && port <= (ports & 0xffff);
-}
-
-INLINE int is_prefix(const u32 *address, const u32 *prefix, const u32 *mask)
-{
-	u32 differ = 0;
-
-	for (int i = 0; i < 4; i++)
-		differ |= (address[i] & mask[i]) ^ prefix[i];
-	return !differ;
-}
-
-INLINE int matches(const struct edt_rule *r, const struct edt_packet *p,
-		   u32 mark, u32 interface)
-{
-	u32 fields = r->fields;
-
-	if (fields & ~p->fields)
-		return 0;
-	return (!(fields & EDT_FAMILY) || r->family == p->family) &&
-	       (!(fields & EDT_PROTOCOL) || r->protocol == p->protocol) &&
-	       (!(fields & EDT_FROM) || is_prefix(p->from, r->from, r->from_mask)) &&
-	       (!(fields & EDT_TO) || is_prefix(p->to, r->to, r->to_mask)) &&
-	       (!(fields & EDT_FROM_PORT) || is_in(p->from_port, r->from_ports)) &&
-	       (!(fields & EDT_TO_PORT) || is_in(p->to_port, r->to_ports)) &&
-	       (!(fields & EDT_DSCP) || r->dscp == p->dscp) &&
-	       (!(fields & EDT_VLAN) || r->vlan == p->vlan) &&
-	       (!(fields & EDT_INTERFACE) || r->interface == interface) &&
-	       (!(fields & EDT_MARK) || r->mark == mark);
-}
-
-struct search {
-	struct edt_packet packet;
-	u32 mark;
-	u32 interface;
-	u32 half;
-	u32 slot;
+/*
+ * What the loader keeps of each half, in blocks.  The program only names it: a map lives
+ * as long as a program that names it.
+ */
+struct text_block {
+	u8 bytes[4096];
 };
 
-/* Looks at a rule; the search ends with the first that the packet matches. */
-static long look(u32 number, void *context)
-{
-	struct search *s = context;
-	u32 key = s->half * RULES_MAX + number;
-	const struct edt_rule *rule = bpf_map_lookup_elem(&edt_rules, &key);
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct text_block);
+	MAP_NUMBER(max_entries, HALVES);
+} edt_text SEC(".maps");
 
-	if (!rule)
-		return 1;
-	if (!matches(rule, &s->packet, s->mark, s->interface))
-		return 0;
-	s->slot = rule->slot;
-	return 1;
+INLINE long read_bytes(const void *source, u32 offset, void *to, u32 len)
+{
+	return bpf_skb_load_bytes(source, offset, to, len);
+}
+
+INLINE int is_sender_in(const struct search *s, u64 cgroup_id, u32 level)
+{
+	return bpf_skb_ancestor_cgroup_id(s->skb, level) == cgroup_id;
+}
+
+static long look_at(u32 number, void *context)
+{
+	return look(number, context);
+}
+
+INLINE void each_rule(struct search *s)
+{
+	bpf_loop(s->rules, look_at, s, 0);
 }
 
 /* Returns the slot of a class by its id, or NO_SLOT. */
@@ -201,20 +160,28 @@ INLINE u32 slot_of(u32 half, u32 id)
  * (SO_PRIORITY), else that of the first rule that matches, else the cgroup's, else
  * the default.
  */
-INLINE u32 classify(struct __sk_buff *skb, struct search *s, const struct edt_config *config)
+INLINE u32 classify(struct __sk_buff *skb, struct search *s, u32 half,
+		    const struct edt_config *config)
 {
-	u32 slot = slot_of(s->half, skb->priority);
+	u32 slot = slot_of(half, skb->priority), minor;
 
 	if (slot != NO_SLOT)
 		return slot;
-	bpf_loop(config->rules, look, s, 0);
-	slot = s->slot;
+	s->skb = skb;
+	s->mark = skb->mark;
+	s->interface = skb->ingress_ifindex;
+	s->base = config->rules_base;
+	s->rules = config->rules;
+	s->addresses = config->addresses;
+	minor = match_class(s);
+	if (minor)
+		slot = slot_of(half, EDT_MAJOR << 16 | minor);
 	if (slot == NO_SLOT && config->net_cls)
-		slot = slot_of(s->half, bpf_get_cgroup_classid(skb));
+		slot = slot_of(half, bpf_get_cgroup_classid(skb));
 	return slot == NO_SLOT ? config->default_slot : slot;
 }
 
-INLINE u32 counted_bytes(const struct edt_config *config, const struct edt_burst *b)
+INLINE u32 counted_bytes(const struct edt_config *config, const struct burst *b)
 {
 	u32 headers;
 
@@ -238,31 +205,41 @@ int set_departure(struct __sk_buff *skb)
 	const struct edt_class *class;
 	struct edt_state *state;
 	struct search search;
-	struct edt_burst burst;
+	struct burst burst;
+	struct gso gso;
 	u64 now_ns, departure;
-	u32 bytes, slot;
+	u32 bytes, slot, half;
 
+	__asm__ __volatile__("" : : "r"(&edt_text));
 	if (!active)
 		return TC_ACT_UNSPEC;
-	search.half = *active & 1;
-	config = bpf_map_lookup_elem(&edt_config, &search.half);
+	half = *active & 1;
+	config = bpf_map_lookup_elem(&edt_config, &half);
 	if (!config || config->version != EDT_VERSION)
 		return TC_ACT_UNSPEC;
-	read_packet(skb, &search.packet, config->link_bytes);
-	search.packet.fields |= EDT_MARK | EDT_INTERFACE;
-	search.mark = skb->mark;
-	search.interface = skb->ingress_ifindex;
-	search.slot = NO_SLOT;
-	slot = classify(skb, &search, config);
-	if (slot >= CLASSES_MAX)
+	__builtin_memset(&search, 0, sizeof(search));
+	search.packet.len_bytes = skb->len;
+	if (skb->vlan_present) {
+		search.packet.fields = MATCH_VLAN;
+		search.packet.vlan = skb->vlan_tci & 0xfff;
+	}
+	read_packet(skb, &search.packet, __builtin_bswap16(skb->protocol), config->link_bytes);
+	slot = classify(skb, &search, half, config);
+	if (slot >= slots_max)
 		return TC_ACT_UNSPEC;
-	key = search.half * CLASSES_MAX + slot;
+	key = half * slots_max + slot;
 	class = bpf_map_lookup_elem(&edt_classes, &key);
 	state = bpf_map_lookup_elem(&edt_states, &slot);
 	if (!class || !state || !class->minor || !class->rate_bps)
 		return TC_ACT_UNSPEC;
 
-	measure(skb, &search.packet, &burst, config->min_bytes, config->overhead_bytes);
+	gso.size = skb->gso_size;
+	gso.header_bytes = search.packet.header_bytes;
+	gso.jumbo_bytes = search.packet.jumbo_bytes;
+	gso.segs = skb->gso_segs;
+	gso.estimate_bytes = skb->wire_len;
+	measure(&burst, skb->len, skb->vlan_present ? VLAN_BYTES : 0, &gso, config->min_bytes,
+		config->overhead_bytes);
 	bytes = counted_bytes(config, &burst);
 	now_ns = bpf_ktime_get_ns();
 	bpf_spin_lock(&state->lock);

@@ -52,6 +52,7 @@ static u32 (*bpf_get_cgroup_classid)(void *skb) = (void *)17;
 static long (*bpf_skb_load_bytes)(const void *skb, u32 offset, void *to, u32 len) = (void *)26;
 static u64 (*bpf_get_socket_cookie)(void *sk) = (void *)46;
 static long (*bpf_redirect_map)(void *map, u64 key, u64 flags) = (void *)51;
+static u64 (*bpf_skb_ancestor_cgroup_id)(void *skb, int level) = (void *)83;
 static long (*bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)93;
 static long (*bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value,
@@ -64,6 +65,8 @@ static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)1
 static void (*bpf_ringbuf_submit)(void *record, u64 flags) = (void *)132;
 static struct tcp_sock *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static long (*bpf_dynptr_read)(void *to, u32 len, const void *from, u32 offset,
+			      u64 flags) = (void *)201;
 static long (*bpf_loop)(u32 count, void *call, void *context, u64 flags) = (void *)181;
 
 /* Properties of a field in the kernel's BTF. A bit field has no address. */

@@ -30,6 +30,7 @@ enum {
 	TCP_CLOSE_WAIT,
 	TCP_LAST_ACK,
 	TCP_LISTEN,
+	TCP_NEW_SYN_RECV = 12,
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), \
@@ -83,6 +84,7 @@ struct cgroup {
 
 struct sock_cgroup_data {
 	struct cgroup *cgroup;
+	u32 classid;		/* CONFIG_CGROUP_NET_CLASSID */
 };
 
 struct inode {
@@ -172,6 +174,9 @@ struct sk_buff {
 	u32 priority;
 	u16 protocol;
 	u32 vlan_all;		/* Linux 6.2 */
+	u16 vlan_tci;
+	u32 mark;
+	int skb_iif;
 	u16 inner_transport_header;
 	u16 transport_header;
 	u16 network_header;

@@ -18,11 +18,14 @@
 #include "arena.h"
 #include "core.h"
 
-#define PORT_VERSION		1u
+#define PORT_VERSION		2u
 #define PORT_NO_SLOT		(~0u)
+/* In place of the number of an image that is wanted: the one in use stays. */
+#define PORT_STAYS		2u
 #define PORT_MINORS		65536u
 /* Major number of the ids of classes: minor.rs of crates/host/host-config. */
 #define PORT_MAJOR		0x7073u
+#define PORT_VLAN_BYTES		4u
 
 /* What the qdisc counts of a class, and what waits.  It outlives images. */
 struct port_slot {
@@ -35,6 +38,8 @@ struct port_slot {
 	u64 sent_wire_bytes;
 	u64 dropped_full;	/* packets that found the limit reached */
 	u64 dropped_removed;	/* that waited when their class went */
+	u64 dropped_late;	/* that waited for longer than the class's deadline */
+	u64 dropped_long;	/* longer than the device takes */
 };
 
 /* A class in an image. */
@@ -42,26 +47,37 @@ struct port_class {
 	struct pace_class pace;
 	u32 minor;		/* 0: no class has this slot */
 	u32 limit;		/* packets */
-	u64 unused[7];
+	u64 deadline_ns;	/* packets that waited for longer are dropped; 0: none */
+	u64 unused[6];
 };
 
 struct port_image {
 	struct pace_sched sched;
 	u64 ready;		/* this image can be used */
-	u32 default_slot;	/* of packets that name no class */
+	u32 default_slot;	/* of packets that nothing else gives a class */
+	u32 rules;		/* of match.h, from rules_base on */
+	u32 rules_base;
+	u32 addresses;
+	u32 net_cls;		/* whether senders' net_cls.classid counts */
+	u32 link_bytes;		/* of the link header; 0: not Ethernet */
+	u32 text_bytes;
 	u32 unused;
 	struct port_class *classes;	/* as many as the port has slots */
 	u32 *slots;		/* by minor number: PORT_MINORS of them */
+	/* The text follows, which belongs to processes alone. */
 };
 
-/* A qdisc: the root's, or one of a transmit queue's below mq. */
+/*
+ * A qdisc: the root's, or one of a transmit queue's below mq.  Its first members, up to
+ * in_use, are where they are in any version.
+ */
 struct port {
 	u64 netns;		/* number of the device's network namespace */
 	u32 ifindex;
 	u32 parent;		/* class id that the qdisc is at */
 	u32 in_use;		/* by a qdisc */
 	u32 current;		/* number of the image in use */
-	u32 wanted;		/* and of the one that is to be */
+	u32 wanted;		/* and of the one that is to be, or PORT_STAYS */
 	u32 unused;
 	u64 images_taken;
 	u64 dropped_unclassified;
@@ -71,26 +87,41 @@ struct port {
 	struct port_slot *slot;
 };
 
-/* At the start of the arena. */
+/*
+ * At the start of the arena.  Its first members, up to port_bytes, are where they are
+ * in any version.
+ */
 struct port_table {
 	u32 version;
 	u32 ports;
-	u32 slots;		/* of each port */
-	u32 unused;
 	struct port *port;	/* as many as `ports` */
+	u32 port_bytes;
+	/* What there is room for, of each port. */
+	u32 slots;
+	u32 rules;		/* in each image */
+	u32 addresses;		/* in each image */
+	u32 text_bytes;
+	/* The ids of the maps beside the arena. */
+	u32 rules_map;
+	u32 addresses_map;
+	u32 unused;
 };
 
 #define SAME_OFFSET(type, member, offset) \
 	_Static_assert(__builtin_offsetof(struct type, member) == (offset), #type "." #member)
 _Static_assert(sizeof(struct pace_sched) == 976, "sched");
 _Static_assert(sizeof(struct pace_class) == 256, "class");
-_Static_assert(sizeof(struct port_table) == 24, "table");
+_Static_assert(sizeof(struct port_table) == 48, "table");
 _Static_assert(sizeof(struct port) == 88, "port");
-_Static_assert(sizeof(struct port_slot) == 64, "slot");
+_Static_assert(sizeof(struct port_slot) == 80, "slot");
 _Static_assert(sizeof(struct port_class) == 320, "port's class");
-_Static_assert(sizeof(struct port_image) == 1008, "image");
-SAME_OFFSET(port_table, slots, 8);
-SAME_OFFSET(port_table, port, 16);
+_Static_assert(sizeof(struct port_image) == 1032, "image");
+SAME_OFFSET(port_table, port, 8);
+SAME_OFFSET(port_table, port_bytes, 16);
+SAME_OFFSET(port_table, slots, 20);
+SAME_OFFSET(port_table, text_bytes, 32);
+SAME_OFFSET(port_table, rules_map, 36);
+SAME_OFFSET(port_table, addresses_map, 40);
 SAME_OFFSET(port, parent, 12);
 SAME_OFFSET(port, in_use, 16);
 SAME_OFFSET(port, current, 20);
@@ -107,12 +138,18 @@ SAME_OFFSET(port_slot, sent_bytes, 32);
 SAME_OFFSET(port_slot, sent_wire_bytes, 40);
 SAME_OFFSET(port_slot, dropped_full, 48);
 SAME_OFFSET(port_slot, dropped_removed, 56);
+SAME_OFFSET(port_slot, dropped_late, 64);
+SAME_OFFSET(port_slot, dropped_long, 72);
 SAME_OFFSET(port_class, minor, 256);
 SAME_OFFSET(port_class, limit, 260);
+SAME_OFFSET(port_class, deadline_ns, 264);
 SAME_OFFSET(port_image, ready, 976);
 SAME_OFFSET(port_image, default_slot, 984);
-SAME_OFFSET(port_image, classes, 992);
-SAME_OFFSET(port_image, slots, 1000);
+SAME_OFFSET(port_image, rules, 988);
+SAME_OFFSET(port_image, link_bytes, 1004);
+SAME_OFFSET(port_image, text_bytes, 1008);
+SAME_OFFSET(port_image, classes, 1016);
+SAME_OFFSET(port_image, slots, 1024);
 
 #define PORT_TABLE	((struct port_table *)ARENA_START)
 
@@ -125,6 +162,14 @@ static inline __attribute__((always_inline)) struct port_image *
 port_image_of(const struct port *p)
 {
 	return p->image[p->current & 1];
+}
+
+/* Returns the number of the image that is wanted, or PORT_STAYS.  A process may change it. */
+static inline __attribute__((always_inline)) u32 port_wish(const struct port *p)
+{
+	u32 wanted = *(const volatile u32 *)&p->wanted;
+
+	return wanted < PORT_STAYS ? wanted : PORT_STAYS;
 }
 
 /* Returns the number of the port for a qdisc, or PORT_NO_SLOT. */
@@ -147,10 +192,13 @@ ARENA_CODE u32 port_find(u64 netns, u32 ifindex, u32 parent)
 ARENA_CODE int port_begin(u32 number)
 {
 	struct port *p = port_of(number);
+	u32 wanted;
 
 	if (p->in_use)
 		return -16;	/* EBUSY */
-	p->current = p->wanted & 1;
+	wanted = port_wish(p);
+	if (wanted != PORT_STAYS)
+		p->current = wanted;
 	if (!port_image_of(p)->ready)
 		return -22;	/* EINVAL */
 	p->in_use = 1;
@@ -180,20 +228,26 @@ ARENA_CODE u32 port_next_waiting(u32 number, u32 from)
 	return PORT_NO_SLOT;
 }
 
-/* Does the port have an image that is newer than the one in use? */
-ARENA_CODE u32 port_has_image(u32 number)
+/*
+ * Returns the number of the image that is to be taken, or PORT_STAYS.  A process may
+ * withdraw it at any time, so the caller keeps the number until it is taken.
+ */
+ARENA_CODE u32 port_newer_image(u32 number)
 {
 	const struct port *p = port_of(number);
+	u32 wanted = port_wish(p);
 
-	return ((p->wanted ^ p->current) & 1) && p->image[p->wanted & 1]->ready;
+	if (wanted == PORT_STAYS || wanted == (p->current & 1) || !p->image[wanted]->ready)
+		return PORT_STAYS;
+	return wanted;
 }
 
 /* Is there no class for what waits in a slot, in the image that comes? */
-ARENA_CODE u32 port_is_removed(u32 number, u32 slot)
+ARENA_CODE u32 port_is_removed(u32 number, u32 wanted, u32 slot)
 {
 	const struct port *p = port_of(number);
 
-	return !p->image[p->wanted & 1]->classes[slot].minor;
+	return !p->image[wanted & 1]->classes[slot].minor;
 }
 
 /* A class goes on where it was: as far ahead of its clock. */
@@ -213,11 +267,11 @@ static void port_carry_clock(const struct pace_sched *to, struct pace_class *cla
  * Takes the newer image; what waits in slots without a class was dropped before.
  * O(slots).
  */
-ARENA_CODE void port_take_image(u32 number, u64 now_ns)
+ARENA_CODE void port_take_image(u32 number, u32 wanted, u64 now_ns)
 {
 	struct port *p = port_of(number);
 	struct port_image *old = port_image_of(p);
-	struct port_image *image = p->image[p->wanted & 1];
+	struct port_image *image = p->image[wanted & 1];
 	u32 slots = PORT_TABLE->slots, slot;
 
 	pace_advance_clock(&old->sched, now_ns);
@@ -234,24 +288,50 @@ ARENA_CODE void port_take_image(u32 number, u64 now_ns)
 		if (p->slot[slot].packets)
 			pace_activate(&image->sched, &class->pace, now_ns);
 	}
-	p->current = p->wanted & 1;
+	p->current = wanted & 1;
+	/* Its classes are as they were: nobody may take it again as it is. */
+	old->ready = 0;
 	p->images_taken++;
 }
 
-/* Returns the slot of the class that a packet names, or of the default. */
-ARENA_CODE u32 port_classify(u32 number, u32 priority)
+/* Returns the slot of a class by its minor number, or PORT_NO_SLOT. */
+ARENA_CODE u32 port_slot_of(u32 number, u32 minor)
+{
+	return port_image_of(port_of(number))->slots[minor & (PORT_MINORS - 1)];
+}
+
+/* Returns the slot of packets that nothing else gives a class, or counts one and returns PORT_NO_SLOT. */
+ARENA_CODE u32 port_default_slot(u32 number)
 {
 	struct port *p = port_of(number);
-	const struct port_image *image = port_image_of(p);
-	u32 slot = PORT_NO_SLOT;
+	u32 slot = port_image_of(p)->default_slot;
 
-	if (priority >> 16 == PORT_MAJOR)
-		slot = image->slots[priority & (PORT_MINORS - 1)];
-	if (slot == PORT_NO_SLOT)
-		slot = image->default_slot;
 	if (slot == PORT_NO_SLOT)
 		p->dropped_unclassified++;
 	return slot;
+}
+
+/* Returns where the rules begin << 32 | how many are in the list. */
+ARENA_CODE u64 port_rules(u32 number)
+{
+	const struct port_image *image = port_image_of(port_of(number));
+
+	return (u64)image->rules_base << 32 | image->rules;
+}
+
+ARENA_CODE u32 port_addresses(u32 number)
+{
+	return port_image_of(port_of(number))->addresses;
+}
+
+ARENA_CODE u32 port_net_cls(u32 number)
+{
+	return port_image_of(port_of(number))->net_cls;
+}
+
+ARENA_CODE u32 port_link_bytes(u32 number)
+{
+	return port_image_of(port_of(number))->link_bytes;
 }
 
 /* May one more packet wait?  If not, counts it as dropped. */
@@ -295,6 +375,46 @@ ARENA_CODE void port_dropped(u32 number, u32 slot, u32 packets, u64 bytes)
 	s->dropped_removed += packets;
 	s->packets -= packets;
 	s->bytes -= bytes;
+}
+
+/* What becomes of a packet whose class is served. */
+#define PORT_SENDS	0
+#define PORT_LATE	1	/* it waited for longer than its class's deadline */
+#define PORT_LONG	2	/* it is longer than the device takes, but for VLAN tags in it */
+
+ARENA_CODE u32 port_verdict(u32 number, u32 slot, u32 frame_bytes, u64 waited_ns)
+{
+	const struct port_image *image = port_image_of(port_of(number));
+	u64 deadline_ns = image->classes[slot].deadline_ns;
+
+	/* Every frame may be longer by one tag. */
+	if (frame_bytes > image->sched.cfg.max_frame_bytes + PORT_VLAN_BYTES)
+		return PORT_LONG;
+	return deadline_ns && waited_ns > deadline_ns ? PORT_LATE : PORT_SENDS;
+}
+
+ARENA_CODE u32 port_longest_frame(u32 number)
+{
+	return port_image_of(port_of(number))->sched.cfg.max_frame_bytes;
+}
+
+/*
+ * Notes that a packet was dropped when its class was served.  No clock advances: the
+ * next packet takes its place.
+ */
+ARENA_CODE void port_dropped_due(u32 number, u32 slot, u32 bytes, u32 verdict, u64 now_ns)
+{
+	struct port *p = port_of(number);
+	struct port_image *image = port_image_of(p);
+	struct port_slot *s = &p->slot[slot];
+
+	if (verdict == PORT_LATE)
+		s->dropped_late++;
+	else
+		s->dropped_long++;
+	s->bytes -= bytes;
+	if (!--s->packets)
+		pace_deactivate(&image->sched, &image->classes[slot].pace, now_ns);
 }
 
 /* Takes a class out of the schedule, none of whose packets wait any more. */

@@ -5,8 +5,9 @@
  *
  * The way of a packet.
  *
- *   enqueue   its priority names the class (a class id; bpf/classify.bpf.c sets it by
- *             rules) -> the class's list -> the core, if it is the first there
+ *   enqueue   its priority names the class (a class id), or the first match of the
+ *             port's, or its sender's cgroup, or the default -> the class's list ->
+ *             the core, if it is the first there
  *   dequeue   the core names a class -> the head of its list, measured as the
  *             device sends it -> the core; or it says until when to wait -> watchdog
  *
@@ -16,25 +17,19 @@
  */
 #include "arena.h"
 #include "port.h"
+#include "qdisc_skb.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 #define NET_XMIT_SUCCESS	0
 #define NET_XMIT_DROP		1
-#define VLAN_BYTES		4
-#define ETH_P_IPV6		0x86dd
-#define NEXTHDR_HOP		0
-#define LEGACY_GSO_MAX		65536u
-#define UDP_HEADER		8
-/* linux/skbuff.h */
-#define SKB_GSO_TCPV4		(1u << 0)
-#define SKB_GSO_TCPV6		(1u << 4)
-#define SKB_GSO_UDP_L4		(1u << 17)
 
-/* Bounds one call of dequeue: classes that gave no packet.  The next call goes on. */
+/*
+ * Bounds one call of dequeue: classes that gave no packet, and packets dropped at their
+ * time.  The next call goes on.
+ */
 #define MISSES			64
 
-#define KFUNC	extern __attribute__((section(".ksyms")))
 #define __kptr	__attribute__((btf_type_tag("kptr")))
 #define CONTAINS(type, field) \
 	__attribute__((btf_decl_tag("contains:" #type ":" #field)))
@@ -66,6 +61,7 @@ static void *(*bpf_kptr_xchg)(void *place, void *pointer) = (void *)194;
 /* A packet in a list. */
 struct waiting {
 	struct sk_buff __kptr *skb;
+	u64 came_ns;
 	struct bpf_list_node node;
 };
 
@@ -92,97 +88,8 @@ struct {
 /* A program may use an arena that it names. */
 #define USE_ARENA()	__asm__ __volatile__("" : : "r"(&psp_arena))
 
-INLINE struct qdisc_skb_cb *control_block(const struct sk_buff *skb)
-{
-	return (struct qdisc_skb_cb *)skb->cb;
-}
-
-/* How long a packet is as the device sends it. */
-struct measure {
-	u32 frames;
-	u32 len_bytes;
-	u32 wire_bytes;
-};
-
-INLINE u32 on_wire(u32 bytes, u32 rule)
-{
-	u32 min_bytes = rule >> 16;
-
-	return (bytes < min_bytes ? min_bytes : bytes) + (rule & 0xffff);
-}
-
-/*
- * Returns the length of the headers of each frame in a burst, link header included.
- * 0: this type of burst does not tell.
- */
-INLINE u32 burst_header(const struct sk_buff *skb, u32 type)
-{
-	const unsigned char *head = skb->head;
-	u32 transport = skb->encapsulation ? skb->inner_transport_header :
-					     skb->transport_header;
-	u32 offset = transport - (u32)(skb->data - head);
-	u8 words = 0;
-
-	if ((int)offset <= 0)
-		return 0;
-	if (type & SKB_GSO_UDP_L4)
-		return offset + UDP_HEADER;
-	if (!(type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)) ||
-	    bpf_probe_read_kernel(&words, sizeof(words), head + transport + 12))
-		return 0;
-	return offset + (words >> 4) * 4;
-}
-
-/* BIG TCP over IPv6 carries an option that the device removes. */
-INLINE bool is_jumbo(const struct sk_buff *skb)
-{
-	u8 next = 0;
-
-	if (skb->len <= LEGACY_GSO_MAX || skb->protocol != __builtin_bswap16(ETH_P_IPV6))
-		return false;
-	bpf_probe_read_kernel(&next, sizeof(next), skb->head + skb->network_header + 6);
-	return next == NEXTHDR_HOP;
-}
-
-/*
- * Measures a packet as the device sends it: a GSO packet as the frames that it
- * becomes, each with its headers; a VLAN tag that the device inserts counts.  Of a
- * burst whose headers are not known the kernel's own estimate counts.
- */
-INLINE void measure_packet(const struct sk_buff *skb, struct measure *m, u32 rule)
-{
-	u32 tag_bytes = skb->vlan_all ? VLAN_BYTES : 0;
-	const struct skb_shared_info *info =
-		(const struct skb_shared_info *)(skb->head + skb->end);
-	u32 len = skb->len, header, payload, last, type = 0;
-	u16 size = 0, segs = 0;
-
-	m->frames = 1;
-	m->len_bytes = len + tag_bytes;
-	m->wire_bytes = on_wire(m->len_bytes, rule);
-	bpf_probe_read_kernel(&size, sizeof(size), &info->gso_size);
-	if (!size)
-		return;
-	bpf_probe_read_kernel(&segs, sizeof(segs), &info->gso_segs);
-	bpf_probe_read_kernel(&type, sizeof(type), &info->gso_type);
-	header = burst_header(skb, type);
-	if (header && header < len && !is_jumbo(skb)) {
-		payload = len - header;
-		header += tag_bytes;
-		m->frames = (payload + size - 1) / size;
-		last = payload - (m->frames - 1) * size;
-		m->len_bytes = payload + m->frames * header;
-		m->wire_bytes = (m->frames - 1) * on_wire(header + size, rule) +
-				on_wire(header + last, rule);
-		return;
-	}
-	m->frames = segs ? segs : 1;
-	m->len_bytes = control_block(skb)->pkt_len + m->frames * tag_bytes;
-	m->wire_bytes = m->len_bytes + m->frames * (rule & 0xffff);
-}
-
-/* Takes the first packet of a list, or NULL. */
-INLINE struct sk_buff *take(struct list *list)
+/* Takes the first packet of a list, and when it came; or NULL. */
+INLINE struct sk_buff *take(struct list *list, u64 *came_ns)
 {
 	struct sk_buff *skb = NULL;
 	struct bpf_list_node *node;
@@ -194,6 +101,7 @@ INLINE struct sk_buff *take(struct list *list)
 	if (!node)
 		return NULL;
 	waiting = (struct waiting *)((char *)node - __builtin_offsetof(struct waiting, node));
+	*came_ns = waiting->came_ns;
 	skb = bpf_kptr_xchg(&waiting->skb, skb);
 	bpf_obj_drop_impl(waiting, NULL);
 	return skb;
@@ -212,11 +120,12 @@ INLINE void drop_slot(struct Qdisc *sch, u32 port, u32 slot)
 	struct list *list = list_of(port, slot);
 	struct sk_buff *skb;
 	u32 packets = 0, bytes = 0, len;
+	u64 came_ns;
 
 	if (!list)
 		return;
 	while (CAN_LOOP) {
-		skb = take(list);
+		skb = take(list, &came_ns);
 		if (!skb)
 			break;
 		len = control_block(skb)->pkt_len;
@@ -233,19 +142,72 @@ INLINE void drop_slot(struct Qdisc *sch, u32 port, u32 slot)
 /* Takes a newer image of the configuration, if there is one. */
 INLINE void take_image(struct Qdisc *sch, u32 port)
 {
-	u32 slot = 0;
+	u32 wanted = port_newer_image(port), slot = 0;
 
-	if (!port_has_image(port))
+	if (wanted == PORT_STAYS)
 		return;
 	while (CAN_LOOP) {
 		slot = port_next_waiting(port, slot);
 		if (slot == PORT_NO_SLOT)
 			break;
-		if (port_is_removed(port, slot))
+		if (port_is_removed(port, wanted, slot))
 			drop_slot(sch, port, slot);
 		slot++;
 	}
-	port_take_image(port, bpf_ktime_get_ns());
+	port_take_image(port, wanted, bpf_ktime_get_ns());
+}
+
+/* Returns the minor number of the class that the rules of a port say; 0: none. */
+INLINE u32 match_packet(struct sk_buff *skb, u32 port)
+{
+	u64 rules = port_rules(port);
+	u32 addresses = port_addresses(port);
+	struct search search;
+	struct bpf_dynptr bytes;
+
+	if (!(u32)rules && !addresses)
+		return 0;
+	__builtin_memset(&search, 0, sizeof(search));
+	search.skb = skb;
+	search.mark = skb->mark;
+	search.interface = skb->skb_iif;
+	search.base = rules >> 32;
+	search.rules = rules;
+	search.addresses = addresses;
+	search.packet.len_bytes = skb->len;
+	if (skb->vlan_all) {
+		search.packet.fields = MATCH_VLAN;
+		search.packet.vlan = skb->vlan_tci & 0xfff;
+	}
+	bpf_dynptr_from_skb(skb, 0, &bytes);
+	read_packet(&bytes, &search.packet, __builtin_bswap16(skb->protocol),
+		    port_link_bytes(port));
+	return match_class(&search);
+}
+
+/* Returns the slot of a class by its id, or PORT_NO_SLOT. */
+INLINE u32 slot_of(u32 port, u32 id)
+{
+	return id >> 16 == PORT_MAJOR ? port_slot_of(port, id & 0xffff) : PORT_NO_SLOT;
+}
+
+/*
+ * Returns the slot of the packet's class: the one that the socket names
+ * (SO_PRIORITY), else that of the first rule that matches, else the cgroup's, else
+ * the default; or PORT_NO_SLOT.
+ */
+INLINE u32 classify(struct sk_buff *skb, u32 port)
+{
+	u32 slot = slot_of(port, skb->priority), minor;
+
+	if (slot != PORT_NO_SLOT)
+		return slot;
+	minor = match_packet(skb, port);
+	if (minor)
+		slot = port_slot_of(port, minor);
+	if (slot == PORT_NO_SLOT && port_net_cls(port))
+		slot = slot_of(port, classid_of(skb));
+	return slot == PORT_NO_SLOT ? port_default_slot(port) : slot;
 }
 
 /* The number of the qdisc's port is where others keep their limit; 0: it has none. */
@@ -261,12 +223,13 @@ int psp_enqueue(u64 *arguments)
 	struct Qdisc *sch = (struct Qdisc *)arguments[1];
 	struct bpf_sk_buff_ptr *to_free = (struct bpf_sk_buff_ptr *)arguments[2];
 	u32 port = port_number(sch), slot, bytes;
+	u64 now_ns = bpf_ktime_get_ns();
 	struct waiting *waiting;
 	struct list *list;
 
 	USE_ARENA();
 	take_image(sch, port);
-	slot = port_classify(port, skb->priority);
+	slot = classify(skb, port);
 	if (slot == PORT_NO_SLOT || !port_has_room(port, slot))
 		goto drop;
 	list = list_of(port, slot);
@@ -278,6 +241,7 @@ int psp_enqueue(u64 *arguments)
 		goto drop;
 	}
 	bytes = control_block(skb)->pkt_len;
+	waiting->came_ns = now_ns;
 	skb = bpf_kptr_xchg(&waiting->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -287,7 +251,7 @@ int psp_enqueue(u64 *arguments)
 	sch->q.qlen++;
 	sch->qstats.backlog += bytes;
 	if (port_enqueued(port, slot, bytes))
-		port_activate(port, slot, bpf_ktime_get_ns());
+		port_activate(port, slot, now_ns);
 	return NET_XMIT_SUCCESS;
 drop:
 	bpf_qdisc_skb_drop(skb, to_free);
@@ -295,15 +259,31 @@ drop:
 	return NET_XMIT_DROP;
 }
 
+/* May a packet leave that waited for so long?  Returns PORT_SENDS, or why not. */
+INLINE u32 verdict_of(struct sk_buff *skb, const struct burst *b, u32 port, u32 slot,
+		      u64 waited_ns)
+{
+	/* Of a burst the kernel has checked the frames. */
+	u32 bytes = b->frames == 1 ? b->len_bytes : 0, tags;
+	u32 verdict = port_verdict(port, slot, bytes, waited_ns);
+
+	if (verdict != PORT_LONG)
+		return verdict;
+	tags = port_link_bytes(port) ? tags_of(skb) : 0;
+	if (!tags || bytes > port_longest_frame(port) + tags * VLAN_BYTES)
+		return PORT_LONG;
+	return port_verdict(port, slot, 0, waited_ns);
+}
+
 SEC("struct_ops/psp_dequeue")
 struct sk_buff *psp_dequeue(u64 *arguments)
 {
 	struct Qdisc *sch = (struct Qdisc *)arguments[0];
-	u32 port = port_number(sch), slot = 0, misses = 0, bytes;
+	u32 port = port_number(sch), slot = 0, misses = 0, bytes, verdict;
 	struct sk_buff *skb = NULL;
-	struct measure m;
+	u64 now_ns, came_ns = 0;
 	struct list *list;
-	u64 now_ns;
+	struct burst b;
 
 	USE_ARENA();
 	if (!sch->q.qlen)
@@ -311,6 +291,10 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 	take_image(sch, port);
 	now_ns = bpf_ktime_get_ns();
 	while (CAN_LOOP) {
+		if (misses++ == MISSES) {
+			bpf_qdisc_watchdog_schedule(sch, now_ns, 0);
+			return NULL;
+		}
 		slot = port_next(port, now_ns);
 		if (slot == PORT_IDLE)
 			return NULL;
@@ -321,25 +305,27 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 		list = list_of(port, slot);
 		if (!list)
 			return NULL;
-		skb = take(list);
-		if (skb)
-			break;
-		port_emptied(port, slot, now_ns);
-		if (++misses == MISSES) {
-			bpf_qdisc_watchdog_schedule(sch, now_ns, 0);
-			return NULL;
+		skb = take(list, &came_ns);
+		if (!skb) {
+			port_emptied(port, slot, now_ns);
+			continue;
 		}
+		measure_packet(skb, &b, port_wire_rule(port));
+		bytes = control_block(skb)->pkt_len;
+		sch->q.qlen--;
+		sch->qstats.backlog -= bytes;
+		verdict = verdict_of(skb, &b, port, slot, now_ns - came_ns);
+		if (verdict == PORT_SENDS) {
+			port_sent(port, slot, (u64)b.len_bytes << 32 | b.wire_bytes,
+				  (u64)b.frames << 32 | bytes, now_ns);
+			bpf_qdisc_bstats_update(sch, skb);
+			return skb;
+		}
+		bpf_kfree_skb(skb);
+		sch->qstats.drops++;
+		port_dropped_due(port, slot, bytes, verdict, now_ns);
 	}
-	if (!skb)
-		return NULL;
-	measure_packet(skb, &m, port_wire_rule(port));
-	bytes = control_block(skb)->pkt_len;
-	port_sent(port, slot, (u64)m.len_bytes << 32 | m.wire_bytes,
-		  (u64)m.frames << 32 | bytes, now_ns);
-	sch->q.qlen--;
-	sch->qstats.backlog -= bytes;
-	bpf_qdisc_bstats_update(sch, skb);
-	return skb;
+	return NULL;
 }
 
 SEC("struct_ops/psp_init")
@@ -400,8 +386,7 @@ struct Qdisc_ops {
 	void (*destroy)(u64 *);
 };
 
-/* The loader gives it a name of its own. */
-SEC(".struct_ops")
+SEC(".struct_ops.link")
 struct Qdisc_ops psp_ops = {
 	.enqueue = psp_enqueue,
 	.dequeue = psp_dequeue,

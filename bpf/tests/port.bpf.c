@@ -57,8 +57,9 @@ static inline __attribute__((always_inline)) void run_call(struct call *c)
 		port_sent(0, c->slot, c->first, c->second, c->now_ns);
 		break;
 	case CALL_TAKE_IMAGE:
-		if (port_has_image(0))
-			port_take_image(0, c->now_ns);
+		c->answer = port_newer_image(0);
+		if (c->answer != PORT_STAYS)
+			port_take_image(0, c->answer, c->now_ns);
 		break;
 	}
 }

@@ -90,7 +90,7 @@ fn names() -> ClassNames {
 
 fn read(tc: &mut Tc) -> Result<Sample> {
     let time_ns = monotonic_ns()?;
-    let ports = tcpsp::ports::read(tc).context("the kernel's tables")?;
+    let ports = backend::ports(tc).context("the kernel's tables")?;
     Ok(Sample {
         time_ns,
         cost_ns: monotonic_ns()?.saturating_sub(time_ns),

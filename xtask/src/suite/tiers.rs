@@ -137,7 +137,7 @@ long = ["a::t_lab::", "a::x_lab::"]
 
     #[test]
     fn files_of_guests_are_known() {
-        assert!(boots("vmlab::lab_run::a") && boots("backend::edt_bpf_lab::b"));
+        assert!(boots("vmlab::lab_run::a") && boots("host-apply::edt_bpf_lab::b"));
         assert!(!boots("lab_run::a::b") && !boots("a::labels::b") && !boots("a::slab::b"));
     }
 

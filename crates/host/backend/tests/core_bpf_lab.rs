@@ -9,6 +9,9 @@
 #![allow(clippy::print_stdout, reason = "the guest's log")]
 
 #[allow(dead_code, reason = "the crate uses the rest")]
+#[path = "../src/qdisc/counters.rs"]
+mod counters;
+#[allow(dead_code, reason = "the crate uses the rest")]
 #[path = "../src/qdisc/error.rs"]
 mod error;
 #[allow(dead_code, reason = "the crate uses the rest")]
@@ -23,12 +26,11 @@ mod ports;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::mem::ManuallyDrop;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use self::layout::{Layout, PAGE, START};
+use self::layout::{Layout, PAGE, Room, START};
 use self::memory::Memory;
-use self::ports::{Place, PortClass, PortConfig, Ports};
+use self::ports::{Image, MapIds, Place, PortClass, Ports};
 use libbpf_rs::{ObjectBuilder, ProgramInput};
 use pace::{Burst, ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
 use scenario::Kernel;
@@ -55,6 +57,7 @@ enum Kind {
     Enqueued,
     Next,
     Sent,
+    TakeImage,
 }
 
 #[derive(Clone, Copy)]
@@ -81,6 +84,12 @@ impl Random {
     }
 }
 
+/// What the port is configured as.
+struct PortConfig {
+    config: Config,
+    classes: Vec<PortClass>,
+}
+
 fn config(random: &mut Random) -> PortConfig {
     let line_rate_bps = [1_000_000_000, 999_999_937, 10_000_000_000][random.below(3) as usize];
     let order = [Order::Next, Order::Clock, Order::Rate][random.below(3) as usize];
@@ -93,9 +102,10 @@ fn config(random: &mut Random) -> PortConfig {
     let classes = 1 + random.below(u64::from(SLOTS));
     let classes = (0..classes).map(|slot| {
         let rate_bps = 1_000_000 + random.below(line_rate_bps / 8);
-        Some(PortClass {
+        PortClass {
             minor: 0x8001 + slot as u16,
             limit: 1000,
+            deadline_ns: None,
             config: match random.below(4) {
                 0 => ClassConfig::Normal {
                     quantum_bytes: None,
@@ -106,19 +116,18 @@ fn config(random: &mut Random) -> PortConfig {
                 },
                 _ => ClassConfig::Paced { rate_bps },
             },
-        })
+        }
     });
     PortConfig {
         config,
         classes: classes.collect(),
-        default: None,
     }
 }
 
 /// Runs random traffic through the core outside BPF and returns it with the calls.
 fn traffic(wanted: &PortConfig, random: &mut Random) -> (Scheduler, Vec<ClassId>, Vec<Call>) {
     let mut core = Scheduler::new(&wanted.config, FIRST_NS).unwrap();
-    let classes = wanted.classes.iter().flatten();
+    let classes = wanted.classes.iter();
     let ids: Vec<ClassId> = classes
         .map(|class| core.add_class(&class.config).unwrap())
         .collect();
@@ -196,6 +205,125 @@ fn traffic(wanted: &PortConfig, random: &mut Random) -> (Scheduler, Vec<ClassId>
     (core, ids, calls)
 }
 
+fn room(slots: u32) -> Room {
+    Room {
+        slots,
+        rules: 0,
+        addresses: 0,
+        text_bytes: 0,
+    }
+}
+
+/// Loads the program that runs calls, and makes a port.
+fn load(layout: Layout, pages: u64) -> Ports {
+    let mut builder = ObjectBuilder::default();
+    let mut open = builder.open_memory(OBJECT).unwrap();
+    for mut map in open.maps_mut() {
+        map.set_map_extra(START).unwrap();
+        map.set_max_entries(pages as u32).unwrap();
+    }
+    let memory = Memory::of_loaded(open.load().unwrap(), pages * PAGE);
+    let ports = Ports { memory, layout };
+    let place = Place {
+        netns: 1,
+        ifindex: 1,
+        parent: u32::MAX,
+    };
+    ports.begin(&[place], MapIds::default());
+    ports
+}
+
+/// Asks for a configuration.
+fn ask(ports: &Ports, wanted: &PortConfig, now_ns: u64) {
+    let image = Image {
+        config: &wanted.config,
+        classes: &wanted.classes,
+        default: None,
+        rules: 0,
+        rules_base: 0,
+        addresses: 0,
+        net_cls: false,
+        link_bytes: 14,
+        text: &[],
+    };
+    let free = ports.free_image(0);
+    let slots = ports.slots(0, free, &wanted.classes).unwrap();
+    ports.write(0, free, &image, &slots, now_ns).unwrap();
+}
+
+fn run(ports: &mut Ports, name: &str, context: &mut [u8]) -> u32 {
+    let object = ports.memory.object().unwrap();
+    let program = object.progs_mut().find(|p| p.name() == OsStr::new(name));
+    let input = ProgramInput {
+        context_in: Some(context),
+        ..ProgramInput::default()
+    };
+    program.unwrap().test_run(input).unwrap().return_value
+}
+
+/// Takes the second image of a port of so many classes, none of which or all of which have a
+/// packet that waits, and prints how long that takes.
+fn time_image(slots: u32, waiting: bool) {
+    let classes = (0..slots).map(|slot| PortClass {
+        minor: 1 + slot as u16,
+        limit: 1000,
+        deadline_ns: None,
+        config: ClassConfig::Paced {
+            rate_bps: 1_000_000 + u64::from(slot),
+        },
+    });
+    let wanted = PortConfig {
+        config: Config {
+            mode: Mode::Timer,
+            ..Config::ethernet(100_000_000_000, 1514)
+        },
+        classes: classes.collect(),
+    };
+    let layout = Layout {
+        ports: 1,
+        room: room(slots),
+    };
+    let calls_at = START + layout.pages() * PAGE;
+    let calls = if waiting { u64::from(slots) } else { 0 };
+    let pages = layout.pages() + ((calls + 1) * CALL_BYTES).div_ceil(PAGE);
+    let mut ports = load(layout, pages);
+    let write = |ports: &Ports, number: u64, kind, slot: u64| {
+        let at = calls_at + number * CALL_BYTES;
+        ports.memory.set_u64(at, FIRST_NS + 1);
+        ports.memory.set_u32(at + 8, kind as u32);
+        ports.memory.set_u32(at + 12, slot as u32);
+        ports.memory.set_u64(at + 16, 1514);
+    };
+    let context = |from: u64, count: u64| [from.to_ne_bytes(), count.to_ne_bytes()].concat();
+    let began = Instant::now();
+    ask(&ports, &wanted, FIRST_NS);
+    let laid_out = began.elapsed();
+    assert_eq!(run(&mut ports, "begin", &mut context(0, 0)), 0);
+    for slot in 0..calls {
+        write(&ports, slot, Kind::Enqueued, slot);
+    }
+    // One run may go round its loops 2^23 times: this one takes some.
+    assert_eq!(run(&mut ports, "run", &mut context(calls_at, calls)), 0);
+    ask(&ports, &wanted, FIRST_NS);
+    let take = calls_at + calls * CALL_BYTES;
+    write(&ports, calls, Kind::TakeImage, 0);
+    let began = Instant::now();
+    assert_eq!(run(&mut ports, "run", &mut context(take, 1)), 0);
+    let took = began.elapsed();
+    assert_eq!(ports.port_counters(0).images_taken, 1);
+    let parts = layout.image(0, ports.in_force(0).unwrap());
+    let is_active = |slot: &u32| {
+        let class = layout.class(parts, *slot);
+        (ports.memory.u32(class + ACTIVE) >> 8) & 1 == 1
+    };
+    let active = (0..slots).filter(is_active).count();
+    assert_eq!(active as u64, calls);
+    println!(
+        "image of {slots} classes, {calls} with packets: laid out in {laid_out:?}, taken in \
+         {took:?}"
+    );
+}
+
 /// Runs in the guest: compares.
 fn compare(seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -204,26 +332,12 @@ fn compare(seed: u64) {
 
     let layout = Layout {
         ports: 1,
-        slots: SLOTS,
+        room: room(SLOTS),
     };
     let calls_at = START + layout.pages() * PAGE;
     let pages = layout.pages() + (calls.len() as u64 * CALL_BYTES).div_ceil(PAGE);
-    let mut builder = ObjectBuilder::default();
-    let mut open = builder.open_memory(OBJECT).unwrap();
-    for mut map in open.maps_mut() {
-        map.set_map_extra(START).unwrap();
-        map.set_max_entries(pages as u32).unwrap();
-    }
-    let object = open.load().unwrap();
-    let memory = Memory::mapped_by_libbpf(pages * PAGE);
-    let ports = ManuallyDrop::new(Ports { memory, layout });
-    let place = Place {
-        netns: 1,
-        ifindex: 1,
-        parent: u32::MAX,
-    };
-    ports.begin(&[place]);
-    ports.configure(0, &wanted, FIRST_NS).unwrap();
+    let mut ports = load(layout, pages);
+    ask(&ports, &wanted, FIRST_NS);
     let memory = &ports.memory;
     for (at, call) in (calls_at..).step_by(CALL_BYTES as usize).zip(&calls) {
         memory.set_u64(at, call.now_ns);
@@ -232,17 +346,10 @@ fn compare(seed: u64) {
         memory.set_u64(at + 16, call.first);
         memory.set_u64(at + 24, call.second);
     }
-    let run = |name: &str, context: &mut [u8]| {
-        let program = object.progs_mut().find(|p| p.name() == OsStr::new(name));
-        let input = ProgramInput {
-            context_in: Some(context),
-            ..ProgramInput::default()
-        };
-        program.unwrap().test_run(input).unwrap().return_value
-    };
     let mut context = [calls_at.to_ne_bytes(), (calls.len() as u64).to_ne_bytes()].concat();
-    assert_eq!(run("begin", &mut context), 0);
-    assert_eq!(run("run", &mut context), 0);
+    assert_eq!(run(&mut ports, "begin", &mut context), 0);
+    assert_eq!(run(&mut ports, "run", &mut context), 0);
+    let memory = &ports.memory;
 
     for (number, call) in calls.iter().enumerate() {
         let at = calls_at + number as u64 * CALL_BYTES;
@@ -285,6 +392,10 @@ const SEEDS: u64 = 12;
 fn in_guest() {
     for seed in 1..=SEEDS {
         compare(seed);
+    }
+    for slots in [1_000, 8_000, 32_000] {
+        time_image(slots, false);
+        time_image(slots, true);
     }
 }
 

@@ -11,7 +11,4 @@
 mod clock;
 mod core_bpf_lab;
 mod core_for_bpf;
-mod edt_bpf_lab;
-#[path = "../../host-apply/tests/guest.rs"]
-mod guest;
 mod qdisc_bpf_lab;

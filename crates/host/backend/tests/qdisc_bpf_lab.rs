@@ -12,20 +12,32 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use backend::qdisc::{Place, PortClass, PortConfig, Qdisc};
+use backend::qdisc::{Error, Place, PortClass, PortConfig, Qdisc, Room, programs};
+use backend::{RuleWords, cgroup_words, rule_words};
 use linux_io::links::links;
 use pace::{ClassConfig, Config as Port, Decision, Mode, Order, Scheduler};
 use scenario::Kernel;
+use tcpsp::{Flower, Match, Prefix, Protocol};
 use testkit::guest::{check_times, frames, starts, test_program};
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 const MODULES: &[&str] = &["wire"];
 /// The rates of the two classes, before and after a change, and the frames sent to them.
 const RATES_BPS: [[u64; 2]; 2] = [[70_000_003, 9_000_000], [20_000_000, 9_000_000]];
+/// The rate on the other device.
+const OTHER_BPS: u64 = 31_000_000;
 const FRAME_BYTES: [u32; 2] = [1500, 1000];
 const LINE_BPS: u64 = 1_000_000_000;
 /// The guest's timer, and the other class's frame on the wire (12 us).
 const LATE_NS: u64 = 60_000;
+
+const FIRST_MINOR: u16 = 0x8001;
+const ROOM: Room = Room {
+    slots: 8,
+    rules: 4,
+    addresses: 4,
+    text_bytes: 32,
+};
 
 fn port() -> Port {
     Port {
@@ -36,19 +48,93 @@ fn port() -> Port {
     }
 }
 
-fn wanted(rates_bps: [u64; 2]) -> PortConfig {
-    let classes = (0x8001..).zip(rates_bps).map(|(minor, rate_bps)| {
-        Some(PortClass {
+/// What a command of the script asks for.
+struct Wanted {
+    rates_bps: Vec<u64>,
+    first: u16,
+    longest: u32,
+    deadline_ns: Option<u64>,
+    rules: Vec<RuleWords>,
+    text: String,
+}
+
+fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+impl Wanted {
+    /// Reads words like `rates=70000003,9000000`.
+    fn read(words: &[&str]) -> Self {
+        let mut wanted = Self {
+            rates_bps: Vec::new(),
+            first: FIRST_MINOR,
+            longest: 1514,
+            deadline_ns: None,
+            rules: Vec::new(),
+            text: String::new(),
+        };
+        for word in words {
+            let (key, value) = word.split_once('=').unwrap();
+            match key {
+                "rates" => wanted.rates_bps = value.split(',').map(number).collect(),
+                "first" => wanted.first = number(value),
+                "longest" => wanted.longest = number(value),
+                "deadline_ns" => wanted.deadline_ns = Some(number(value)),
+                "cgroup" => wanted.rules = rules(value),
+                "text" => wanted.text = value.to_owned(),
+                _ => panic!("{word}"),
+            }
+        }
+        wanted
+    }
+
+    fn config(&self) -> PortConfig<'_> {
+        let classes = (self.first..).zip(&self.rates_bps);
+        let classes = classes.map(|(minor, rate_bps)| PortClass {
             minor,
             limit: 1000,
-            config: ClassConfig::Paced { rate_bps },
-        })
-    });
-    PortConfig {
-        config: port(),
-        classes: classes.collect(),
-        default: None,
+            deadline_ns: self.deadline_ns,
+            config: ClassConfig::Paced {
+                rate_bps: *rate_bps,
+            },
+        });
+        PortConfig {
+            config: Port {
+                max_frame_bytes: self.longest,
+                ..port()
+            },
+            classes: classes.collect(),
+            default: None,
+            rules: self.rules.clone(),
+            net_cls: true,
+            link_bytes: 14,
+            text: self.text.as_bytes(),
+        }
     }
+}
+
+/// Senders in a cgroup, `ID:LEVEL`, belong to the first class; of the others those to port 5001 to
+/// the second, and all else to this address to the third.
+fn rules(cgroup: &str) -> Vec<RuleWords> {
+    let (id, level) = cgroup.split_once(':').unwrap();
+    let udp = Flower {
+        protocol: Some(Protocol::Udp),
+        destination_ports: tcpsp::Ports::parse("5001"),
+        ..Flower::default()
+    };
+    let address = Flower {
+        destination: Prefix::parse("10.0.0.2"),
+        ..Flower::default()
+    };
+    let words = |order, minor, flower| {
+        let words = rule_words(order, minor, &Match::Flower(flower), &|_| None);
+        words.unwrap().unwrap()
+    };
+    vec![
+        cgroup_words(0, FIRST_MINOR, number(id), number(level)),
+        words(1, FIRST_MINOR + 1, udp),
+        words(2, FIRST_MINOR + 2, address),
+    ]
 }
 
 fn now_ns() -> u64 {
@@ -67,44 +153,104 @@ fn wait_for(file: &str) {
     panic!("nobody makes {file}");
 }
 
-/// Loads the qdisc, changes rates when the script says, and prints what was counted.
-#[test]
-#[ignore = "runs in the guest"]
-fn in_guest() {
+/// Returns where a device's qdiscs are: at the root, or at transmit queues below mq.
+fn places(device: &str, queues: u32) -> Vec<Place> {
     let link = links().unwrap();
-    let link = link.into_iter().find(|link| link.name == "c1a").unwrap();
+    let link = link.into_iter().find(|link| link.name == device).unwrap();
     let netns = fs::read_link("/proc/self/ns/net").unwrap();
     let netns = netns.to_string_lossy();
     let netns = netns.trim_matches(|c: char| !c.is_ascii_digit());
-    let place = Place {
+    let place = |parent| Place {
         netns: netns.parse().unwrap(),
         ifindex: link.index,
-        parent: u32::MAX,
+        parent,
     };
-    let qdisc = Qdisc::load("psp_bpf", &[place], 64).unwrap_or_else(|error| panic!("{error}"));
-    let configure = |rates| {
-        let configured = qdisc.configure(0, &wanted(rates), now_ns());
+    if queues == 0 {
+        return vec![place(u32::MAX)];
+    }
+    (1..=queues)
+        .map(|queue| place((0x7073 << 16) | queue))
+        .collect()
+}
+
+fn load(device: &str, queues: u32, words: &[&str]) {
+    let places = places(device, queues);
+    let mut qdisc = Qdisc::load(&places, ROOM).unwrap_or_else(|error| panic!("{error}"));
+    for (port, place) in (0..).zip(&places) {
+        assert_eq!(qdisc.port_of(*place), Some(port));
+        let configured = qdisc.configure(port, &Wanted::read(words).config(), now_ns());
         configured.unwrap_or_else(|error| panic!("{error}"));
-    };
-    configure(RATES_BPS[0]);
+    }
+    let second = Qdisc::load(&places, ROOM).err().unwrap();
+    assert!(matches!(second, Error::Mapped), "{second}");
+    let registered = qdisc.register().unwrap_or_else(|error| panic!("{error}"));
     fs::write("/tmp/loaded", "").unwrap();
-    wait_for("/tmp/change");
-    configure(RATES_BPS[1]);
-    wait_for("/tmp/count");
-    for slot in 0..2 {
-        let count = qdisc.counters(0, slot);
+    wait_for("/tmp/put");
+    drop(registered);
+}
+
+fn open(device: &str, queues: u32) -> (Qdisc, u32) {
+    let place = *places(device, queues).last().unwrap();
+    let found = Qdisc::find(place).unwrap_or_else(|error| panic!("{error}"));
+    let qdisc = found.unwrap_or_else(|| panic!("nothing runs at {device}"));
+    assert_eq!(qdisc.room(), ROOM);
+    let port = qdisc.port_of(place).unwrap();
+    (qdisc, port)
+}
+
+fn show(device: &str, queues: u32) {
+    let (qdisc, port) = open(device, queues);
+    for (minor, count) in qdisc.counters(port) {
         println!(
-            "BPFQ class {slot}: sent {} packets {} bytes, {} wait, {} dropped at the limit",
-            count.sent_packets, count.sent_bytes, count.packets, count.dropped_full
+            "BPFQ class {minor:x}: sent {} packets {} bytes, {} wait, {} full {} removed {} late \
+             {} long",
+            count.sent_packets,
+            count.sent_bytes,
+            count.packets,
+            count.dropped_full,
+            count.dropped_removed,
+            count.dropped_late,
+            count.dropped_long
         );
     }
-    let port = qdisc.port_counters(0);
+    let count = qdisc.port_counters(port);
     println!(
-        "BPFQ port: {} images taken, {} of no class, {} lost",
-        port.images_taken, port.dropped_unclassified, port.dropped_lost
+        "BPFQ port: {} images, {} of no class, {} lost, text {}",
+        count.images_taken,
+        count.dropped_unclassified,
+        count.dropped_lost,
+        String::from_utf8_lossy(&qdisc.text(port))
     );
-    wait_for("/tmp/gone");
-    println!("BPFQ left: {}", qdisc.counters(0, 0).dropped_removed);
+}
+
+/// Does what the guest's script asks for in `BPFQ`.
+#[test]
+#[ignore = "runs in the guest"]
+fn in_guest() {
+    let words = std::env::var("BPFQ").unwrap();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    match words[..] {
+        ["load", device, queues, ref words @ ..] => load(device, number(queues), words),
+        ["configure", times, device, queues, ref words @ ..] => {
+            let (qdisc, port) = open(device, number(queues));
+            for time in 0..number(times) {
+                let mut wanted = Wanted::read(words);
+                if time % 2 == 1 {
+                    wanted.rates_bps.iter_mut().for_each(|rate| *rate += 1);
+                }
+                let configured = qdisc.configure(port, &wanted.config(), now_ns());
+                configured.unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(qdisc.text(port), wanted.text.as_bytes());
+            }
+        }
+        ["find", device] => {
+            let found = Qdisc::find(places(device, 0)[0]);
+            println!("BPFQ {}", found.unwrap().is_some());
+        }
+        ["show", device, queues] => show(device, number(queues)),
+        ["programs"] => println!("BPFQ {}", programs()),
+        _ => panic!("{words:?}"),
+    }
 }
 
 /// Returns when the core sends a class's frames that all wait since 0.
@@ -145,7 +291,7 @@ fn packets_leave_when_the_core_says() {
         kernel: Kernel::V7,
         modules: MODULES,
         files: &files,
-        command: &format!("BPFQ='{command}' sh /bpfq/qdisc.sh"),
+        command: &format!("BPFQ_PROGRAM='{command}' sh /bpfq/qdisc.sh"),
         seed: 1,
         timeout: Duration::from_secs(600),
         out_dir: folder.path(),
@@ -163,6 +309,10 @@ fn packets_leave_when_the_core_says() {
         let due = by_core(RATES_BPS[0][class], FRAME_BYTES[class], starts.len());
         check_times(&format!("port {port}"), &starts, &due, LATE_NS);
     }
+    // The second device's clock is its own.
+    let other = starts(&frames(folder.path(), "other"), 5001);
+    let due = by_core(OTHER_BPS, FRAME_BYTES[0], other.len());
+    check_times("the other device", &other, &due, LATE_NS);
     // At the change no frame is too early for the faster rate, and both rates are kept.
     let changed = starts(&frames(folder.path(), "changed"), 5001);
     let gap_ns = |rate_bps: u64| u64::from(FRAME_BYTES[0]) * 8_000_000_000 / rate_bps;

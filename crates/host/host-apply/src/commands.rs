@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_config::{
-    ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Root, Saved, Slot, Target,
-    WantedLimits, launches as launches_of, limit_lines, plan as plan_of, text,
+    Backend, ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Saved, Target,
+    WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
+    plan as plan_of, text,
 };
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
 
 use crate::args::{ApplyArgs, Chosen, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
+use crate::cgroups;
+use crate::choice::choose;
 use crate::confirm::{guard, start_guard, wait_for_key};
-use crate::departure_times::{self, is_chosen};
 use crate::make::{check, make};
 use crate::observe::{Observed, observe, ours};
 use crate::queue_limits;
@@ -25,6 +27,9 @@ use crate::run_dir::{Lock, folder, pending, write};
 
 /// Where files are if none is named.
 const FOLDER: &str = "/etc/pspacer";
+
+/// What is said where a program stamps packets and no fq keeps them.
+const STRAY: &str = "delete  departure times that no fq keeps";
 
 /// Where results and notes go.
 pub struct Io<'a> {
@@ -39,33 +44,39 @@ pub struct Io<'a> {
 struct Json<'a> {
     format: &'static str,
     devices: Vec<&'a Plan>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    departure_times: Vec<departure_times::Json<'a>>,
 }
 
 /// A device and its changes, tried on the model.
 struct Work {
     observed: Observed,
     limits: queue_limits::Work,
-    /// Departure times that come or go, before all other changes.
-    departure_times: Option<departure_times::Work>,
+    /// Whether departure times go that no fq keeps.
+    has_stray: bool,
     plan: Plan,
 }
 
 impl Work {
     fn changes(&self) -> usize {
-        let steps = self.departure_times.as_ref();
         let limits = self.plan.byte_queue_limits.len();
-        self.plan.changes.len() + limits + steps.map_or(0, |work| work.steps.len())
+        self.plan.changes.len() + limits + usize::from(self.has_stray)
     }
 }
 
-/// What a device shall have.
-enum Wanted {
-    /// psp, what is known of launch times, and why, if the file leaves the choice.
-    Module(Target, Vec<LaunchReport>, Option<String>),
-    /// Departure times, and why.
-    DepartureTimes(Device, Option<String>),
+/// What a device shall have, what is known of launch times, and what a person should know.
+struct Wanted {
+    target: Target,
+    launches: Vec<LaunchReport>,
+    notes: Vec<String>,
+}
+
+impl Wanted {
+    fn only(target: Target) -> Self {
+        Self {
+            target,
+            launches: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// Prints what `apply` would change.
@@ -82,26 +93,14 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
         let json = Json {
             format: "pspacer-plan-1",
             devices: work.iter().map(|work| &work.plan).collect(),
-            departure_times: work
-                .iter()
-                .filter_map(|work| Some(work.departure_times.as_ref()?.json(&work.plan.device)))
-                .collect(),
         };
         serde_json::to_writer_pretty(&mut *io.out, &json)?;
         writeln!(io.out)?;
         return Ok(());
     }
     for work in work {
-        let times = work.departure_times.as_ref();
-        if let Some(times) = times {
-            io.out.write_all(times.text(&work.plan.device).as_bytes())?;
-        }
-        let plan = &work.plan;
-        let is_empty = plan.changes.is_empty() && plan.byte_queue_limits.is_empty();
-        if times.is_none() || !is_empty {
-            io.out
-                .write_all(text(plan, &work.observed.port).as_bytes())?;
-        }
+        io.out
+            .write_all(text(&work.plan, &work.observed.port).as_bytes())?;
     }
     Ok(())
 }
@@ -133,17 +132,6 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
         .filter(|_| changes > 0)
         .map(Duration::from_nanos);
     if let Some(after) = confirm {
-        let times = work.iter().find(|work| {
-            let times = work.departure_times.as_ref();
-            times.is_some_and(departure_times::Work::is_there)
-        });
-        if let Some(work) = times {
-            bail!(
-                "{}: its departure times could not be put back; without --confirm the change \
-                 cannot be taken back",
-                work.plan.device
-            );
-        }
         let devices = work
             .iter()
             .map(|work| (&work.observed, &work.limits.limits));
@@ -206,8 +194,9 @@ fn make_all(tc: &mut Tc, work: &mut [Work], drain_ns: u64, io: &mut Io<'_>) -> R
     let out = &mut *io.out;
     let mut say = |line: &str| Ok(writeln!(out, "{line}")?);
     for work in work {
-        if let Some(times) = &mut work.departure_times {
-            times.make(tc, &work.plan.device, &mut say)?;
+        if work.has_stray {
+            say(&format!("{}: {STRAY}", work.plan.device))?;
+            backend::edt::remove(tc, &work.observed.facts)?;
         }
         for note in &work.plan.notes {
             say(&format!("{}: note: {note}", work.plan.device))?;
@@ -301,7 +290,7 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
         let target = device.target();
         let target = target.map_err(|reason| anyhow!("{}: {reason}", name()))?;
         let limits = WantedLimits::Each(device.byte_queue_limits_min_bytes.clone());
-        let wanted = |_: &Observed| Ok((Wanted::Module(target, Vec::new(), None), limits));
+        let wanted = |_: &Observed| Ok((Wanted::only(target), limits));
         work.push(planned(&mut tc, &device.name, wanted, false)?);
     }
     // Nobody reads what the guard says.
@@ -332,7 +321,7 @@ pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
     let _lock = Lock::take(&folder)?;
     nothing_pending(&pending(&folder))?;
     let mut tc = Tc::open()?;
-    let nothing = Wanted::Module(Target::nothing(), Vec::new(), None);
+    let nothing = Wanted::only(Target::nothing());
     let wanted = |_: &Observed| Ok((nothing, WantedLimits::Before));
     let work = planned(&mut tc, &args.device, wanted, false)?;
     if work.changes() == 0 {
@@ -361,43 +350,32 @@ fn planned(
              byte queue limits of this device"
         );
     }
-    let (target, launches, why) = match wanted {
-        Wanted::Module(target, launches, why) => (target, launches, why),
-        Wanted::DepartureTimes(device, why) => {
-            let times = departure_times::plan(tc, &observed, &device, why, take_over)?;
-            let plan = Plan {
-                device: device.name,
-                changes: Vec::new(),
-                notes: limit_note.into_iter().collect(),
-                names: Default::default(),
-                launches: Vec::new(),
-                byte_queue_limits: limits.plan.changes.clone(),
-            };
-            return Ok(Work {
-                observed,
-                limits,
-                departure_times: Some(times),
-                plan,
-            });
-        }
-    };
-    let departure_times = departure_times::removal(tc, &observed)?;
-    if departure_times.is_some() {
-        // That is what the kernel puts there when they have gone.
-        observed.port.root = Root::One(Slot::Default {
-            kind: "default".to_owned(),
-            waiting: 0,
-        });
-    }
+    let Wanted {
+        mut target,
+        launches,
+        mut notes,
+    } = wanted;
+    notes.extend(cgroups::resolve(&mut target)?);
+    observed.port.made = target.made;
+    let has_stray = target.made.backend() != Backend::Edt
+        && observed
+            .port
+            .psps()
+            .iter()
+            .all(|psp| psp.made.backend() != Backend::Edt)
+        && backend::edt::is_there(tc, &observed.facts)?;
     let mut plan = plan_of(&target, &observed.port, take_over)?;
     check(&observed, &plan)?;
-    plan.notes.splice(0..0, why.into_iter().chain(limit_note));
+    if has_stray {
+        plan.notes.push(STRAY.to_owned());
+    }
+    plan.notes.splice(0..0, notes.into_iter().chain(limit_note));
     plan.launches = launches;
     plan.byte_queue_limits = limits.plan.changes.clone();
     Ok(Work {
         observed,
         limits,
-        departure_times,
+        has_stray,
         plan,
     })
 }
@@ -410,17 +388,29 @@ fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
             tc,
             &device.name,
             |observed| {
-                let (is_edt, why) = is_chosen(device)?;
-                Ok(if is_edt {
-                    let times = Wanted::DepartureTimes(device.clone(), why);
-                    (times, WantedLimits::Before)
+                let (backend, why) = choose(device.backend);
+                let check = check_backend(device, backend, observed.port.is_ethernet);
+                check.map_err(|refusal| match &why {
+                    Some(why) => anyhow!("{refusal} ({why})"),
+                    None => anyhow!(refusal),
+                })?;
+                let target = Target::new(device, backend, &observed.port);
+                let speed_bps = observed.port.speed_bps;
+                let (launches, limits) = if backend == Backend::Module {
+                    (
+                        launches_of(device, speed_bps, observed.max_frame_bytes)?,
+                        WantedLimits::new(device, &observed.port),
+                    )
                 } else {
-                    let speed_bps = observed.port.speed_bps;
-                    let launches = launches_of(device, speed_bps, observed.max_frame_bytes)?;
-                    let target = Target::new(device, &observed.port);
-                    let limits = WantedLimits::new(device, &observed.port);
-                    (Wanted::Module(target, launches, why), limits)
-                })
+                    (Vec::new(), WantedLimits::Before)
+                };
+                let notes = why.into_iter().chain(backend_notes(device, backend));
+                let wanted = Wanted {
+                    notes: notes.collect(),
+                    launches,
+                    target,
+                };
+                Ok((wanted, limits))
             },
             chosen.take_over,
         )

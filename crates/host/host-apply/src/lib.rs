@@ -7,9 +7,10 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod cgroups;
+mod choice;
 mod commands;
 mod confirm;
-mod departure_times;
 mod make;
 mod observe;
 mod queue_limits;

@@ -5,6 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use backend::Maker;
 use host_config::{Plan, line};
 use tcpsp::{Change, Error, Handle, Tc};
 
@@ -43,29 +44,45 @@ pub fn make(
     say: &mut dyn FnMut(&str) -> Result<()>,
 ) -> Result<()> {
     let mut model = observed.port.clone();
+    let mut maker = Maker::new(&observed.facts, drain);
     let device = observed.facts.index;
     let all = plan.changes.len();
     for (made, change) in plan.changes.iter().enumerate() {
         let line = line(change, &model, plan);
         say(&format!("{}: {line}", plan.device))?;
-        let rest = || {
+        let rest = plan.changes.get(made..).unwrap_or_default();
+        let left = || {
             format!("{made} of {all} changes are made; the same command again goes on from there")
         };
+        let is_made = maker.make(tc, &model, rest);
+        let is_made =
+            is_made.map_err(|error| anyhow!("{}: {line}: {error}; {}", plan.device, left()))?;
+        if is_made {
+            // Tried before: check().
+            let _ = model.apply(change);
+            continue;
+        }
         if let Change::DeleteClass { id } = change {
             drained(tc, device, *id, drain)
-                .map_err(|error| anyhow!("{}: {line}: {error}; {}", plan.device, rest()))?;
+                .map_err(|error| anyhow!("{}: {line}: {error}; {}", plan.device, left()))?;
         }
         request(tc, device, change, drain).map_err(|error| {
             let advice = match error.cause.raw_os_error() {
                 Some(NOT_PERMITTED) => "; changes need root (CAP_NET_ADMIN)",
                 _ => "",
             };
-            anyhow!("{}: {line}: {error}{advice}; {}", plan.device, rest())
+            anyhow!("{}: {line}: {error}{advice}; {}", plan.device, left())
         })?;
         // The kernel has made the change; the model only helps to tell the next ones.
         let _ = model.apply(change);
     }
-    Ok(())
+    let finished = maker.finish(tc, &model);
+    finished.map_err(|error| {
+        anyhow!(
+            "{}: {error}; nothing of classes and filters has changed",
+            plan.device
+        )
+    })
 }
 
 /// Requests a change. A class that changes its type must have sent the frames of its flows before:

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use host_config::{Facts, Port, minor};
 use linux_io::links::{Link, links};
 use tcpsp::{Handle, Tc};
@@ -41,28 +41,13 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
     })?;
     let dir = dir(Path::new(DEVICES), link);
     let facts = facts(link, dir.as_deref());
-    let header_bytes = if link.is_ethernet {
-        ethernet::HEADER_BYTES + VLAN_TAG_BYTES
-    } else {
-        0
-    };
-    let mtu_bytes = u32::try_from(link.mtu_bytes).unwrap_or(u32::MAX);
-    let max_frame_bytes = mtu_bytes.saturating_add(header_bytes);
-    let qdiscs = tc.qdiscs()?;
-    let classes = tc.classes(facts.index)?;
-    let mut filters = Vec::new();
-    for qdisc in &qdiscs {
-        let is_ours = qdisc.device == facts.index && qdisc.psp.is_some();
-        if is_ours && qdisc.handle != Handle::NONE {
-            filters.extend(tc.filters(facts.index, qdisc.handle)?);
-        }
-    }
-    let port = Port::new(&facts, &qdiscs, &classes, &filters);
+    let tag_bytes = if link.is_ethernet { VLAN_TAG_BYTES } else { 0 };
+    let port = backend::port(tc, &facts, link).with_context(|| device.to_owned())?;
     Ok(Observed {
+        max_frame_bytes: facts.max_frame_bytes.saturating_add(tag_bytes),
         facts,
         dir,
         port,
-        max_frame_bytes,
     })
 }
 
@@ -119,6 +104,12 @@ fn facts(link: &Link, dir: Option<&Path>) -> Facts {
         let speed = text.trim().parse().ok();
         speed.filter(|speed| (1..10_000_000).contains(speed))
     };
+    let header_bytes = if link.is_ethernet {
+        ethernet::HEADER_BYTES
+    } else {
+        0
+    };
+    let mtu_bytes = u32::try_from(link.mtu_bytes).unwrap_or(u32::MAX);
     let allocated = u16::try_from(link.tx_queues).unwrap_or(u16::MAX);
     Facts {
         index: link.index,
@@ -126,6 +117,7 @@ fn facts(link: &Link, dir: Option<&Path>) -> Facts {
         is_ethernet: link.is_ethernet,
         queues: in_use().unwrap_or(allocated),
         speed_bps: mbit().map(|mbit| mbit * 1_000_000),
+        max_frame_bytes: mtu_bytes.saturating_add(header_bytes),
     }
 }
 

@@ -231,6 +231,7 @@ mod tests {
             is_ethernet: true,
             queues: 1,
             speed_bps: None,
+            max_frame_bytes: 1514,
         };
         Observed {
             port: Port::new(&facts, &[], &[], &[]),

@@ -18,12 +18,13 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use capture::timeline::TimelineReader;
-use host_apply::{Command as Apply, Io};
+use host_apply::Command as Apply;
 use nix::time::{ClockId, clock_gettime};
 use scenario::Kernel;
 use serde_json::Value;
 use testkit::guest::program;
 
+use crate::commands::{self, run};
 use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &["sch_psp", "wire", "cls_flower", "cls_fw"];
@@ -221,34 +222,10 @@ fn now_ns() -> i64 {
     now.tv_sec() * 1_000_000_000 + now.tv_nsec()
 }
 
-/// Runs a subcommand, and returns what it says.
-fn run(command: &Apply) -> String {
-    let mut out = Vec::new();
-    let mut io = Io {
-        out: &mut out,
-        note: &mut |_| {},
-    };
-    let ran = host_apply::run(command, &mut io);
-    let said = String::from_utf8(out).unwrap();
-    ran.unwrap_or_else(|error| panic!("{error:#}\n{said}"));
-    said
-}
-
 fn apply(file: &File) -> String {
     let path = PathBuf::from("/tmp/c1a.toml");
     fs::write(&path, file.text()).unwrap();
-    let chosen = host_apply::Chosen {
-        files: vec![path],
-        device: None,
-        take_over: false,
-    };
-    run(&Apply::Apply(host_apply::ApplyArgs {
-        chosen,
-        dry_run: false,
-        confirm: None,
-        confirmed: false,
-        drain: 10_000_000_000,
-    }))
+    commands::apply(&path)
 }
 
 /// Checks the byte queue limit of the device, and whether it is kept that it was another before.
@@ -263,8 +240,7 @@ fn has_limit(bytes: u64, is_kept: bool) {
 
 /// Sets a device up anew, by the file before [`File::second`].
 fn reset() {
-    let device = "c1a".to_owned();
-    run(&Apply::Remove(host_apply::RemoveArgs { device }));
+    commands::remove("c1a");
     has_limit(0, false);
     apply(&File::before_second());
 }

@@ -9,4 +9,6 @@
 )]
 
 mod changes_lab;
+mod commands;
+mod edt_bpf_lab;
 mod guest;

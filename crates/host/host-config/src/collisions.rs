@@ -24,8 +24,9 @@ use serde::Serialize;
 use tcpsp::{LaunchClock, Layer, Order, SplitGso, TypeOptions};
 use units::{display, ethernet};
 
+use crate::backend::Queues;
 use crate::error::Refusal;
-use crate::file::{Class, Device, Queues};
+use crate::file::{Class, Device};
 use crate::launch_times::Launches;
 
 const NS_BITS: u128 = 8_000_000_000;

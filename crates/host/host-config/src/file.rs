@@ -7,11 +7,13 @@ use tcpsp::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
 use toml_reader::{Document, Error, Item, Key, Section, Taken, key};
 use units::parse;
 
+use crate::backend::{Backend, Queues};
 use crate::launch_times::Launches;
 use crate::matching;
 use crate::minor;
 
-/// Most filters of a device: they have room to be put between each other.
+/// Most filters of a device that are a list: those of the kernel have room to be put between each
+/// other.
 pub const MOST_RULES: usize = 1000;
 
 const RATE: &str = parse::RATE;
@@ -27,7 +29,7 @@ pub(crate) const DEVICE_KEYS: &[Key] = &[
     key("line", "a rate such as \"10gbit\", or \"auto\""),
     key("mode", "\"auto\", \"gap\", \"timer\" or \"hybrid\""),
     key("queues", "\"root\" or \"mq\""),
-    key("backend", "\"module\", \"edt\" or \"auto\""),
+    key("backend", "\"module\", \"bpf\", \"edt\" or \"auto\""),
     key("default", "the name of a class of this device"),
     key("layer", "\"link\", \"wire\" or \"ip\""),
     key("order", "\"next\", \"clock\" or \"rate\""),
@@ -139,26 +141,6 @@ pub struct Host {
     pub devices: Vec<Device>,
 }
 
-/// Where psp stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queues {
-    /// It is the device's root qdisc and sends through one transmit queue.
-    Root,
-    /// Each transmit queue has one, below mq. Rates are those of each queue.
-    Mq,
-}
-
-/// What paces a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// The qdisc psp, which needs the module.
-    Module,
-    /// Departure times by a BPF classifier, which fq keeps.
-    Edt,
-    /// The module where the kernel has it, else departure times.
-    Auto,
-}
-
 /// What a file says of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
@@ -168,8 +150,8 @@ pub struct Device {
     pub line: usize,
     /// Where psp stands.
     pub queues: Queues,
-    /// What paces it.
-    pub backend: Backend,
+    /// What paces it; `None`: the first that the host can.
+    pub backend: Option<Backend>,
     /// The options of psp, with Ethernet's overhead if none is given.
     pub options: QdiscOptions,
     /// Whether the overhead is given.
@@ -233,11 +215,16 @@ fn device(section: Section<'_>) -> Result<Device, Error> {
     let mut options = options(section)?;
     let queues = [("root", Queues::Root), ("mq", Queues::Mq)];
     let backends = [
-        ("module", Backend::Module),
-        ("edt", Backend::Edt),
-        ("auto", Backend::Auto),
+        ("module", Some(Backend::Module)),
+        ("bpf", Some(Backend::Bpf)),
+        ("edt", Some(Backend::Edt)),
+        ("auto", None),
     ];
     let sections = section.tables("class", "[[device.class]]", CLASS_KEYS)?;
+    if let (Some(item), true) = (section.get("class"), sections.len() > minor::MOST_CLASSES) {
+        let (count, most) = (sections.len(), minor::MOST_CLASSES);
+        return Err(item.fault(&format!("at most {most} classes, there are {count}")));
+    }
     let names = names(&sections)?;
     let chosen: Vec<_> = names.iter().map(|(name, minor)| (*name, *minor)).collect();
     let mut classes = Vec::new();
@@ -250,12 +237,6 @@ fn device(section: Section<'_>) -> Result<Device, Error> {
                 matching,
                 class: minor,
             }));
-        }
-        if let (Some(item), true) = (section.get("match"), rules.len() > MOST_RULES) {
-            return Err(item.fault(&format!(
-                "at most {MOST_RULES} filters of a device, of which one of ports without \
-                 protocol and address takes four"
-            )));
         }
         classes.push(class);
     }
@@ -278,7 +259,7 @@ fn device(section: Section<'_>) -> Result<Device, Error> {
         queues: section.word("queues", &queues)?.unwrap_or(Queues::Root),
         backend: section
             .word("backend", &backends)?
-            .unwrap_or(Backend::Module),
+            .unwrap_or(Some(Backend::Module)),
         has_overhead: section.get("overhead").is_some(),
         byte_queue_limit_min_bytes: section.size("byte_queue_limit_min", 0..=1 << 30)?,
         options,

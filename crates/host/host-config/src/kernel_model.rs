@@ -8,11 +8,6 @@ use crate::file::budget_bytes;
 use crate::minor;
 use crate::port::{ClassState, FilterState, Port, Psp, Root, Slot};
 
-/// Bytes of a frame's header, for which the MTU has no room.
-const HEADER_BYTES: u64 = 14;
-/// MTU of a device in the model.
-const MTU_BYTES: u64 = 1500;
-
 impl Port {
     /// Makes a change.
     ///
@@ -33,8 +28,11 @@ impl Port {
             Change::ChangeQdisc {
                 handle, options, ..
             } => {
-                let speed_bps = self.speed_bps;
-                self.known(*handle)?.configure(options, speed_bps)
+                let (speed_bps, max_frame_bytes) = (self.speed_bps, self.max_frame_bytes);
+                let psp = self.known(*handle)?;
+                psp.configure(options, speed_bps)?;
+                psp.max_frame_bytes = max_frame_bytes.into();
+                Ok(())
             }
             Change::DeleteQdisc { parent, .. } => {
                 let default = Slot::Default {
@@ -141,11 +139,12 @@ impl Port {
             }
             QdiscKind::Mq => return Err("mq: expected root".to_owned()),
             QdiscKind::Psp(options) => Root::One(Slot::Psp(Psp {
+                made: self.made,
                 handle,
                 parent,
                 options: options.clone(),
                 line_bps,
-                max_frame_bytes: MTU_BYTES + HEADER_BYTES,
+                max_frame_bytes: self.max_frame_bytes.into(),
                 classes: Default::default(),
                 filters: Vec::new(),
             })),

@@ -7,6 +7,8 @@
 
 #![forbid(unsafe_code)]
 
+mod backend;
+mod capability;
 mod collisions;
 mod error;
 mod file;
@@ -22,11 +24,14 @@ mod queue_limits;
 mod saved;
 #[cfg(test)]
 mod schema_tests;
+mod stages;
 mod text;
 
+pub use backend::{Backend, Made, Queues};
+pub use capability::{backend_notes, check_backend, is_address};
 pub use collisions::{LaunchReport, launches};
 pub use error::Refusal;
-pub use file::{Backend, Class, Device, Host, MOST_RULES, Queues, Rule};
+pub use file::{Class, Device, Host, MOST_RULES, Rule};
 pub use launch_times::Launches;
 pub use names::ClassNames;
 pub use plan::{Plan, Target, TargetPsp, TargetRoot, TargetRule, plan};

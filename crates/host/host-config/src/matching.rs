@@ -2,7 +2,7 @@
 //! A `match` of a class: which frames it claims, as filters of the kernel. All that a match says
 //! must hold. What no filter can look at is refused, with what can be done instead.
 
-use tcpsp::{Family, Flower, Match, Ports, Prefix, Protocol};
+use tcpsp::{Family, Flower, Match, Ports, Prefix, Protocol, Sender};
 use toml_reader::{Error, Key, Section, key};
 
 const PREFIX: &str = "a network such as \"192.0.2.0/24\" or \"2001:db8::/32\", or an address";
@@ -22,14 +22,21 @@ pub(crate) const KEYS: &[Key] = &[
     key("vlan", "a number from 1 to 4094"),
     key("interface", "the name of a device, of up to 15 characters"),
     key("mark", "a number from 1 to 4294967295"),
-    key("cgroup", "no cgroup"),
+    key(
+        "cgroup",
+        "a path of cgroups of version 2 such as \"/system.slice/backup.service\"",
+    ),
+    key(
+        "unit",
+        "the name of a unit of systemd such as \"backup.service\"",
+    ),
+    key(
+        "container",
+        "12 or more hexadecimal digits of a container's id",
+    ),
     key("user", "no user"),
 ];
 
-/// What is said about a cgroup.
-const CGROUP: &str = "no cgroup: no filter looks at cgroups of version 2. Let nftables set a mark \
-    (`socket cgroupv2 level 1 \"NAME\" meta mark set 7`) and match `mark = 7`, or name the class \
-    in net_cls.classid and say `net_cls = true` for the device";
 /// What is said about a user.
 const USER: &str = "no user: no filter looks at users. Let nftables set a mark (`meta skuid 1000 \
     meta mark set 7`) and match `mark = 7`";
@@ -37,21 +44,27 @@ const USER: &str = "no user: no filter looks at users. Let nftables set a mark (
 /// Reads a match as the filters that claim its frames: several where the kernel's filters know
 /// one protocol each.
 pub(crate) fn read(section: Section<'_>) -> Result<Vec<Match>, Error> {
-    for (key, instead) in [("cgroup", CGROUP), ("user", USER)] {
-        if let Some(item) = section.get(key) {
-            return Err(item.fault(instead));
-        }
+    if let Some(item) = section.get("user") {
+        return Err(item.fault(USER));
     }
-    if let Some(mark) = section.number("mark", 1..=u32::MAX)? {
-        let beside = KEYS.iter().find_map(|key| match key.name {
-            "mark" => None,
-            name => section.get(name),
-        });
-        return match beside {
-            Some(item) => Err(item.fault(
-                "no other key beside `mark`: the kernel's filter of marks looks at nothing else",
-            )),
-            None => Ok(vec![Match::Mark(mark)]),
+    let mark = section.number("mark", 1..=u32::MAX)?.map(Match::Mark);
+    let sender = |key, parse: fn(&str) -> Option<String>| {
+        let path = section.parsed(key, parse)?;
+        Ok(path.map(|path| Match::Sender(Sender { path, id: 0 })))
+    };
+    for (key, matching) in [
+        ("mark", mark),
+        ("cgroup", sender("cgroup", cgroup)?),
+        ("unit", sender("unit", unit)?),
+        ("container", sender("container", container)?),
+    ] {
+        let Some(matching) = matching else { continue };
+        let others = KEYS.iter().filter(|other| other.name != key);
+        return match others.filter_map(|other| section.get(other.name)).next() {
+            Some(item) => Err(item.fault(&format!(
+                "no other key beside `{key}`: the kernel's filter of it looks at nothing else"
+            ))),
+            None => Ok(vec![matching]),
         };
     }
     let prefix = |key| section.parsed(key, Prefix::parse);
@@ -81,6 +94,35 @@ pub(crate) fn read(section: Section<'_>) -> Result<Vec<Match>, Error> {
     }
     let filters = expand(section, &any)?;
     Ok(filters.into_iter().map(Match::Flower).collect())
+}
+
+/// Returns a path of cgroups, if it can be one.
+fn cgroup(text: &str) -> Option<String> {
+    let text = text.strip_suffix('/').unwrap_or(text);
+    let is_path = text.starts_with('/')
+        && text.len() <= Sender::PATH_BYTES_MAX
+        && !text.contains(['*', '\0'])
+        && text
+            .split('/')
+            .skip(1)
+            .all(|part| !matches!(part, "" | "." | ".."));
+    is_path.then(|| text.to_owned())
+}
+
+/// Returns the path of a unit's cgroup, of which the last part is known.
+fn unit(text: &str) -> Option<String> {
+    let (name, kind) = text.rsplit_once('.')?;
+    let is_unit = !name.is_empty()
+        && ["service", "slice", "scope", "socket", "mount", "swap"].contains(&kind);
+    cgroup(&format!("/{text}"))
+        .filter(|_| is_unit && !text.contains('/'))
+        .map(|path| format!("*{path}"))
+}
+
+/// Returns the path of a container's cgroup, of whose last part some is known.
+fn container(text: &str) -> Option<String> {
+    let is_id = (12..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    is_id.then(|| format!("*/*{}*", text.to_lowercase()))
 }
 
 /// Returns the name of a device, if it can be one.

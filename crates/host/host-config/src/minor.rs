@@ -3,6 +3,8 @@
 //! qdisc's major number, and the upper half of the minor numbers for classes. A class has its id by
 //! its name alone, so a class that another is put before keeps its id, and no state is kept.
 
+use std::collections::BTreeSet;
+
 use tcpsp::Handle;
 
 /// Major number of psp as the root qdisc: "ps" in ASCII. mq has the next one, and what is below it
@@ -12,6 +14,8 @@ pub const MAJOR: u16 = 0x7073;
 pub const FIRST_MINOR: u16 = 0x8000;
 /// Last minor number of classes.
 pub const LAST_MINOR: u16 = 0xfffe;
+/// Most classes of a device.
+pub const MOST_CLASSES: usize = (LAST_MINOR - FIRST_MINOR) as usize + 1;
 /// Most transmit queues of a device: their major numbers stay below those that the kernel gives
 /// away, 8001.
 pub const MOST_QUEUES: u16 = 0x8000 - MAJOR - 2;
@@ -44,6 +48,13 @@ pub const fn below_mq(queue: u16) -> Handle {
     Handle::new(MAJOR + 2 + queue, 0)
 }
 
+/// Returns the transmit queue, from 0, of an id of [`below_mq`].
+#[must_use]
+pub fn queue_below_mq(handle: Handle) -> Option<u16> {
+    let queue = handle.major().checked_sub(MAJOR + 2)?;
+    (queue < MOST_QUEUES && handle.minor() == 0).then_some(queue)
+}
+
 /// Returns whether a class of this minor number is ours.
 #[must_use]
 pub const fn is_ours(minor: u16) -> bool {
@@ -61,10 +72,11 @@ fn wanted(name: &str) -> u16 {
 
 /// Returns the minor numbers of named classes, of which some have chosen theirs. Where two names
 /// want the same number, the one that comes first in the alphabet has it and the other the next
-/// that is free.
+/// that is free. There are at most [`MOST_CLASSES`].
 #[must_use]
 pub fn minors(names: &[(&str, Option<u16>)]) -> Vec<u16> {
-    let mut taken: Vec<u16> = names.iter().filter_map(|(_, chosen)| *chosen).collect();
+    let chosen = names.iter().filter_map(|(_, chosen)| *chosen);
+    let mut taken: BTreeSet<u16> = chosen.collect();
     let mut order: Vec<usize> = (0..names.len()).collect();
     order.sort_by_key(|i| names[*i].0);
     let mut minors = vec![0; names.len()];
@@ -72,13 +84,12 @@ pub fn minors(names: &[(&str, Option<u16>)]) -> Vec<u16> {
         let (name, chosen) = names[i];
         minors[i] = chosen.unwrap_or_else(|| {
             let mut minor = wanted(name);
-            while taken.contains(&minor) {
+            while !taken.insert(minor) {
                 minor = match minor {
                     LAST_MINOR => FIRST_MINOR,
                     _ => minor + 1,
                 };
             }
-            taken.push(minor);
             minor
         });
     }

@@ -11,22 +11,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tcpsp::{
-    Budget, Change, ClassOptions, FilterId, Handle, Match, QdiscKind, QdiscOptions, TypeOptions,
-};
+use tcpsp::{Change, ClassOptions, FilterId, Handle, Match, QdiscKind, QdiscOptions, TypeOptions};
 
+use crate::backend::{Backend, Made, Queues};
 use crate::collisions::LaunchReport;
 use crate::error::Refusal;
-use crate::file::{Device, Queues, budget_bytes};
-use crate::kernel_model::highest_bps;
+use crate::file::Device;
 use crate::merge::{Edit, Edits, Placed, Wanted, merge};
 use crate::minor::{self, is_ours};
 use crate::port::{FilterState, Port, Psp, Root, Slot};
 use crate::queue_limits::LimitChange;
+use crate::stages::Stages;
 
 /// What is wanted of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    /// What its psp are made of.
+    pub made: Made,
     /// What shall stand at its root.
     pub root: TargetRoot,
     /// Names of classes, by minor number.
@@ -69,7 +70,8 @@ pub struct TargetRule {
 impl Target {
     /// Returns what a file wants of a device.
     #[must_use]
-    pub fn new(device: &Device, port: &Port) -> Self {
+    pub fn new(device: &Device, backend: Backend, port: &Port) -> Self {
+        let made = Made::new(backend, device.queues);
         let mut options = device.options.clone();
         if !device.has_overhead {
             options.overhead_bytes = QdiscOptions::default_of(port.is_ethernet).overhead_bytes;
@@ -89,9 +91,12 @@ impl Target {
             rules: rules.collect(),
         };
         Self {
+            made,
             root: match device.queues {
-                Queues::Root => TargetRoot::Psp(psp),
-                Queues::Mq => TargetRoot::Mq(vec![psp; port.queues.into()]),
+                Queues::Mq if made.is_of_each_queue() => {
+                    TargetRoot::Mq(vec![psp; port.queues.into()])
+                }
+                _ => TargetRoot::Psp(psp),
             },
             names: classes.map(|c| (c.minor, c.name.clone())).collect(),
         }
@@ -101,6 +106,7 @@ impl Target {
     #[must_use]
     pub fn nothing() -> Self {
         Self {
+            made: Made::Module,
             root: TargetRoot::Default,
             names: BTreeMap::new(),
         }
@@ -134,6 +140,7 @@ pub struct Plan {
 pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refusal> {
     let mut planner = Planner {
         port,
+        made: target.made,
         take_over,
         changes: Vec::new(),
         notes: Vec::new(),
@@ -169,6 +176,7 @@ pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refus
 
 struct Planner<'a> {
     port: &'a Port,
+    made: Made,
     take_over: bool,
     changes: Vec<Change>,
     notes: Vec<String>,
@@ -252,9 +260,9 @@ impl Planner<'_> {
                 self.lose(kind, *waiting);
                 false
             }
-            Slot::Psp(_) => {
+            Slot::Psp(psp) => {
                 self.lose("psp", waiting(slot));
-                true
+                self.unless_same(psp.handle, parent, handle)
             }
             Slot::Other {
                 kind,
@@ -272,12 +280,7 @@ impl Planner<'_> {
                 waiting,
             } => {
                 self.lose(kind, *waiting);
-                // The kernel takes the same id for a change of that qdisc.
-                if *theirs == handle {
-                    let handle = *theirs;
-                    self.changes.push(Change::DeleteQdisc { parent, handle });
-                }
-                *theirs != handle
+                self.unless_same(*theirs, parent, handle)
             }
         };
         self.changes.push(if replace {
@@ -296,6 +299,15 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Returns whether a qdisc can be replaced by one of this id. If not, takes it away: the kernel
+    /// takes the same id for a change of that qdisc.
+    fn unless_same(&mut self, had: Handle, parent: Handle, handle: Handle) -> bool {
+        if had == handle {
+            self.changes.push(Change::DeleteQdisc { parent, handle });
+        }
+        had != handle
+    }
+
     /// Leads what stands at a place to what is wanted.
     fn slot(
         &mut self,
@@ -304,8 +316,9 @@ impl Planner<'_> {
         handle: Handle,
         want: &TargetPsp,
     ) -> Result<(), Refusal> {
-        if let Slot::Psp(psp) = slot {
-            return self.psp(psp, want);
+        match slot {
+            Slot::Psp(psp) if psp.made == self.made => return self.psp(psp, want),
+            _ => {}
         }
         let first = first_options(want);
         self.put(slot, parent, handle, QdiscKind::Psp(first.clone()))?;
@@ -314,10 +327,11 @@ impl Planner<'_> {
 
     fn empty(&self, parent: Handle, handle: Handle, options: QdiscOptions) -> Psp {
         Psp {
+            made: self.made,
             handle,
             parent,
             line_bps: options.line_rate_bps.or(self.port.speed_bps),
-            max_frame_bytes: 0,
+            max_frame_bytes: self.port.max_frame_bytes.into(),
             classes: BTreeMap::new(),
             filters: Vec::new(),
             options,
@@ -332,7 +346,11 @@ impl Planner<'_> {
     fn psp(&mut self, have: &Psp, want: &TargetPsp) -> Result<(), Refusal> {
         let going = self.going(have, want)?;
         let (edits, others) = self.edits(have, want)?;
-        let stages = Stages::new(self.port, have, want, &going);
+        let stages = Stages::new(
+            (self.port.speed_bps, have),
+            (&want.options, &want.classes),
+            &going,
+        );
         let configure = |options: &QdiscOptions| Change::ChangeQdisc {
             parent: have.parent,
             handle: have.handle,
@@ -359,9 +377,24 @@ impl Planner<'_> {
                 changes.push(configure(stage));
                 now = stage;
             }
+            if after == 0 && now == stage && self.is_stale(have, stage) {
+                self.notes.push(
+                    "the device's line rate or its longest frame has changed since".to_owned(),
+                );
+                changes.push(configure(stage));
+            }
         }
         self.changes.extend(changes);
         Ok(())
+    }
+
+    /// Returns whether a psp of BPF, which no device notifies, has another line or longest frame
+    /// than it would get now.
+    fn is_stale(&self, have: &Psp, options: &QdiscOptions) -> bool {
+        let line_bps = options.line_rate_bps.or(self.port.speed_bps);
+        have.made == Made::Bpf
+            && (have.line_bps != line_bps
+                || have.max_frame_bytes != u64::from(self.port.max_frame_bytes))
     }
 
     /// Returns the classes that go.
@@ -532,71 +565,5 @@ fn delete(filter: &FilterState, qdisc: Handle) -> Change {
         },
         kind: filter.kind.clone(),
         protocol: filter.protocol,
-    }
-}
-
-/// The options of a qdisc before classes change, after filters have come, and at the end.
-struct Stages {
-    first: QdiscOptions,
-    middle: QdiscOptions,
-    last: QdiscOptions,
-}
-
-impl Stages {
-    fn new(port: &Port, have: &Psp, want: &TargetPsp, going: &[u16]) -> Self {
-        let (old, new) = (&have.options, &want.options);
-        let old_bps = old.line_rate_bps.or(have.line_bps).unwrap_or(u64::MAX);
-        let new_bps = new.line_rate_bps.or(port.speed_bps).unwrap_or(u64::MAX);
-        let of = |minor: &u16| have.classes.get(minor).map(|class| &class.options);
-        let staying = have
-            .classes
-            .iter()
-            .filter(|(m, _)| !want.classes.contains_key(m));
-        let staying: u64 = staying
-            .filter(|(minor, _)| !going.contains(minor))
-            .map(|(_, class)| class.options.reserve_bytes())
-            .sum();
-        let gone: u64 = going
-            .iter()
-            .filter_map(of)
-            .map(ClassOptions::reserve_bytes)
-            .sum();
-        let had = have.classes.values();
-        let had: u64 = had.map(|class| class.options.reserve_bytes()).sum();
-        let wanted = want.classes.values().map(ClassOptions::reserve_bytes);
-        // What is reserved once classes have changed, and at most until then.
-        let with_old: u64 = wanted.sum::<u64>() + gone + staying;
-        let most = with_old.max(had);
-        let holds = |options: &QdiscOptions, line_bps: u64, bytes: u64| {
-            let budget = budget_bytes(options, (line_bps != u64::MAX).then_some(line_bps));
-            bytes == 0 || budget.is_none_or(|budget| budget >= bytes)
-        };
-
-        let mut first = old.clone();
-        if new_bps > old_bps {
-            first.line_rate_bps = new.line_rate_bps;
-        }
-        let first_bps = old_bps.max(new_bps);
-        if !holds(&first, first_bps, most) {
-            first.budget = new.budget;
-        }
-        if !holds(&first, first_bps, most) {
-            first.budget = Budget::Bytes(most);
-        }
-        let mut middle = new.clone();
-        let highest_gone = going.iter().filter_map(of).map(highest_bps).max();
-        let mut middle_bps = new_bps;
-        if highest_gone.is_some_and(|highest| highest > new_bps) {
-            middle.line_rate_bps = first.line_rate_bps;
-            middle_bps = first_bps;
-        }
-        if !holds(&middle, middle_bps, with_old) {
-            middle.budget = Budget::Bytes(with_old);
-        }
-        Self {
-            first,
-            middle,
-            last: new.clone(),
-        }
     }
 }

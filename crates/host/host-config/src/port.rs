@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use tcpsp::{Class, ClassOptions, Filter, Handle, Match, Qdisc, QdiscOptions};
 
+use crate::backend::Made;
 use crate::minor;
 
 /// A device.
@@ -18,6 +19,10 @@ pub struct Port {
     pub queues: u16,
     /// Its line rate, if it names one.
     pub speed_bps: Option<u64>,
+    /// Its longest frame, without a VLAN tag.
+    pub max_frame_bytes: u32,
+    /// What a psp is made of that is put there.
+    pub made: Made,
     /// What stands at its root.
     pub root: Root,
 }
@@ -66,6 +71,8 @@ impl Slot {
 /// A psp qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Psp {
+    /// What it is made of.
+    pub made: Made,
     /// Its id.
     pub handle: Handle,
     /// Where it stands.
@@ -137,6 +144,8 @@ pub struct Facts {
     pub queues: u16,
     /// Its line rate, if it names one.
     pub speed_bps: Option<u64>,
+    /// Its longest frame, without a VLAN tag.
+    pub max_frame_bytes: u32,
 }
 
 impl Port {
@@ -171,6 +180,8 @@ impl Port {
             is_ethernet: facts.is_ethernet,
             queues: facts.queues,
             speed_bps: facts.speed_bps,
+            max_frame_bytes: facts.max_frame_bytes,
+            made: Made::Module,
             root,
         }
     }
@@ -204,6 +215,21 @@ fn other(qdisc: &Qdisc) -> Slot {
 }
 
 impl Psp {
+    /// Returns one that does nothing yet.
+    #[must_use]
+    pub fn empty(made: Made, handle: Handle, parent: Handle) -> Self {
+        Self {
+            made,
+            handle,
+            parent,
+            options: QdiscOptions::default_of(true),
+            line_bps: None,
+            max_frame_bytes: 0,
+            classes: BTreeMap::new(),
+            filters: Vec::new(),
+        }
+    }
+
     fn new(qdisc: &Qdisc, qdiscs: &[&Qdisc], classes: &[Class], filters: &[Filter]) -> Self {
         let psp = qdisc.psp.as_ref();
         let stats = psp.map(|psp| &psp.stats);
@@ -231,6 +257,7 @@ impl Psp {
             .collect();
         filters.sort_by_key(|filter| filter.priority);
         Self {
+            made: Made::of_kind(&qdisc.kind),
             handle: qdisc.handle,
             parent: qdisc.parent,
             line_bps: stats

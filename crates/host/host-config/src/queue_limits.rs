@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use tcpsp::{Mode, QdiscOptions};
 use units::queue_limit::{HELD_OFF_US, needed_bytes};
 
-use crate::file::{Device, Queues};
+use crate::backend::Queues;
+use crate::file::Device;
 use crate::port::Port;
 
 /// What `apply` has made of a transmit queue.

@@ -8,10 +8,11 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 use tcpsp::attribute::write as bytes_of;
-use tcpsp::{ClassOptions, Filter, Handle, QdiscOptions};
+use tcpsp::{ClassOptions, Filter, Handle, Match, QdiscOptions};
 
+use crate::backend::Made;
 use crate::plan::{Target, TargetPsp, TargetRoot, TargetRule};
-use crate::port::{Port, Psp, Root, Slot};
+use crate::port::{ClassState, FilterState, Port, Psp, Root, Slot};
 
 /// Name and version of the form.
 const FORMAT: &str = "pspacer-saved-1";
@@ -31,11 +32,48 @@ pub struct Saved {
 pub struct SavedDevice {
     /// Its name.
     pub name: String,
+    /// What its psp are made of; absent: the module's.
+    #[serde(default, skip_serializing_if = "is_module")]
+    made: SavedMade,
     root: SavedRoot,
     qdiscs: Vec<SavedPsp>,
     /// `limit_min` of the byte queue limit of each transmit queue, by its number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub byte_queue_limits_min_bytes: BTreeMap<u16, u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SavedMade {
+    #[default]
+    Module,
+    Bpf,
+    Edt,
+    EdtMq,
+}
+
+fn is_module(made: &SavedMade) -> bool {
+    *made == SavedMade::Module
+}
+
+impl SavedMade {
+    const ALL: [(Self, Made); 4] = [
+        (Self::Module, Made::Module),
+        (Self::Bpf, Made::Bpf),
+        (Self::Edt, Made::Edt),
+        (Self::EdtMq, Made::EdtMq),
+    ];
+
+    fn new(port: &Port) -> Self {
+        let made = port.psps().first().map(|psp| psp.made);
+        let known = Self::ALL.iter().find(|(_, other)| Some(*other) == made);
+        known.map_or(Self::Module, |(saved, _)| *saved)
+    }
+
+    fn made(self) -> Made {
+        let known = Self::ALL.iter().find(|(other, _)| *other == self);
+        known.map_or(Made::Module, |(_, made)| *made)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,6 +164,7 @@ impl SavedDevice {
         };
         Ok(Self {
             name: port.name.clone(),
+            made: SavedMade::new(port),
             root,
             qdiscs: port.psps().into_iter().map(SavedPsp::new).collect(),
             byte_queue_limits_min_bytes: BTreeMap::new(),
@@ -153,6 +192,7 @@ impl SavedDevice {
             SavedRoot::Mq => TargetRoot::Mq(qdiscs),
         };
         Ok(Target {
+            made: self.made.made(),
             root,
             names: BTreeMap::new(),
         })
@@ -218,6 +258,72 @@ impl SavedPsp {
             options: QdiscOptions::read(&bytes(&self.options)?),
             classes: classes.collect::<Result<_, _>>()?,
             rules: rules.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// What a psp without the module keeps of its own beside its programs: there is no other place
+/// for it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    format: String,
+    line_bps: Option<u64>,
+    max_frame_bytes: u64,
+    psp: SavedPsp,
+}
+
+impl Psp {
+    /// Returns all of it but what waits, as [`Self::of_text`] reads it. O(classes + filters).
+    #[must_use]
+    pub fn text(&self) -> String {
+        let kept = Kept {
+            format: FORMAT.to_owned(),
+            line_bps: self.line_bps,
+            max_frame_bytes: self.max_frame_bytes,
+            psp: SavedPsp::new(self),
+        };
+        // It has text keys and numbers only: nothing that JSON has no form for.
+        serde_json::to_string(&kept).unwrap_or_default()
+    }
+
+    /// Reads what [`Self::text`] wrote of a psp that stands there now.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn of_text(text: &str, made: Made, handle: Handle, parent: Handle) -> Result<Self, String> {
+        let kept: Kept = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if kept.format != FORMAT {
+            let format = &kept.format;
+            return Err(format!("`format` is \"{format}\", expected \"{FORMAT}\""));
+        }
+        let target = kept.psp.target()?;
+        let classes = target.classes.into_iter().map(|(minor, options)| {
+            let state = ClassState {
+                options,
+                waiting: 0,
+                has_queue: false,
+            };
+            (minor, state)
+        });
+        let filters = target.rules.into_iter().zip(&kept.psp.filters);
+        let filters = filters.map(|(rule, saved)| FilterState {
+            priority: saved.priority,
+            handle: saved.handle,
+            kind: saved.kind.clone(),
+            protocol: saved.protocol,
+            class: (rule.matching != Match::Cgroup).then_some(rule.class),
+            matching: Some(rule.matching),
+        });
+        Ok(Self {
+            made,
+            handle,
+            parent,
+            line_bps: kept.line_bps,
+            max_frame_bytes: kept.max_frame_bytes,
+            classes: classes.collect(),
+            filters: filters.collect(),
+            options: target.options,
         })
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use tcpsp::{Change, Flower, Handle, Match, QdiscKind};
 use units::display;
 
+use crate::backend::Backend;
 use crate::collisions::LaunchReport;
 use crate::plan::Plan;
 use crate::port::Port;
@@ -89,9 +90,10 @@ pub fn line(change: &Change, port: &Port, plan: &Plan) -> String {
         let psp = port.psp(id.qdisc())?;
         psp.classes.get(&id.minor()).map(|class| &class.options)
     };
-    let qdisc = |kind: &QdiscKind| match kind {
-        QdiscKind::Mq => "mq",
-        QdiscKind::Psp(_) => "psp",
+    let qdisc = |kind: &QdiscKind| match (kind, port.made.backend()) {
+        (QdiscKind::Mq, _) => "mq".to_owned(),
+        (QdiscKind::Psp(_), Backend::Module) => "psp".to_owned(),
+        (QdiscKind::Psp(_), backend) => format!("psp (backend {})", backend.word()),
     };
     match change {
         Change::AddQdisc { parent, kind, .. } => {
@@ -105,6 +107,8 @@ pub fn line(change: &Change, port: &Port, plan: &Plan) -> String {
         } => {
             let old = port.psp(*handle).map(|psp| by_key(&psp.options, plan));
             let changed = differences(old.as_ref(), &by_key(options, plan));
+            let changed = Some(changed).filter(|changed| !changed.is_empty());
+            let changed = changed.unwrap_or_else(|| "by what the device is now".to_owned());
             format!("change  qdisc psp {handle} {changed}")
         }
         Change::DeleteQdisc { parent, handle } => format!("delete  qdisc {handle} at {parent}"),
@@ -151,6 +155,7 @@ fn phrase(matching: &Match) -> String {
         Match::Flower(flower) => flower_phrase(flower),
         Match::Mark(mark) => format!("mark {mark}"),
         Match::Cgroup => "cgroup".to_owned(),
+        Match::Sender(sender) => format!("sender in {}", sender.path),
     }
 }
 

@@ -3,7 +3,8 @@
 //! configured is left alone.
 
 use host_config::{
-    ClassState, FilterState, Host, Plan, Port, Psp, Root, Slot, Target, minor, plan, text,
+    Backend, ClassState, FilterState, Host, Made, Plan, Port, Psp, Root, Slot, Target, minor, plan,
+    text,
 };
 use tcpsp::{Change, ClassOptions, Handle, Match, TypeOptions};
 
@@ -33,6 +34,8 @@ fn port(root: Slot) -> Port {
         is_ethernet: true,
         queues: 4,
         speed_bps: Some(1_000_000_000),
+        max_frame_bytes: 1514,
+        made: Made::Module,
         root: Root::One(root),
     }
 }
@@ -46,12 +49,17 @@ fn fresh() -> Port {
 
 fn planned(file: &str, port: &Port) -> Plan {
     let host = Host::read("f", file).unwrap();
-    plan(&Target::new(&host.devices[0], port), port, false).unwrap()
+    plan(
+        &Target::new(&host.devices[0], Backend::Module, port),
+        port,
+        false,
+    )
+    .unwrap()
 }
 
 fn refused(file: &str, port: &Port) -> String {
     let host = Host::read("f", file).unwrap();
-    let target = Target::new(&host.devices[0], port);
+    let target = Target::new(&host.devices[0], Backend::Module, port);
     plan(&target, port, false).unwrap_err().to_string()
 }
 
@@ -288,7 +296,14 @@ fn what_others_configured_is_left_alone() {
          it"
     );
     let host = Host::read("f", FILE).unwrap();
-    let taken = |port: &Port| plan(&Target::new(&host.devices[0], port), port, true).unwrap();
+    let taken = |port: &Port| {
+        plan(
+            &Target::new(&host.devices[0], Backend::Module, port),
+            port,
+            true,
+        )
+        .unwrap()
+    };
     let changes = taken(&theirs(Handle::new(1, 0))).changes;
     assert!(
         matches!(changes[0], Change::ReplaceQdisc { .. }),

@@ -180,7 +180,7 @@ fn what_is_wrong_is_named() {
         (
             "to_port = 873",
             "cgroup = \"batch\"",
-            "expected no cgroup: no filter looks at cgroups of version 2.",
+            "`cgroup` is \"batch\", expected a path of cgroups of version 2",
         ),
         (
             "dscp = 46",
@@ -276,13 +276,19 @@ fn a_device_of_another_kind_has_no_overhead() {
         is_ethernet,
         queues: 1,
         speed_bps: None,
+        max_frame_bytes: 1500,
+        made: host_config::Made::Module,
         root: host_config::Root::One(host_config::Slot::Default {
             kind: "none".to_owned(),
             waiting: 0,
         }),
     };
     let overhead = |is_ethernet| {
-        let target = Target::new(&host.devices[0], &port(is_ethernet));
+        let target = Target::new(
+            &host.devices[0],
+            host_config::Backend::Module,
+            &port(is_ethernet),
+        );
         let TargetRoot::Psp(psp) = target.root else {
             panic!("{target:?}");
         };

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::attribute::{self, Attribute, Attributes};
 use crate::handle::Handle;
+use crate::sender::Sender;
 
 /// EtherTypes.
 const ANY: u16 = 3;
@@ -238,6 +239,9 @@ pub enum Match {
     Mark(u32),
     /// The class that the sender's cgroup names, `net_cls.classid`.
     Cgroup,
+    /// The cgroup of version 2 that the sender is in. The filter is a BPF program; whoever puts it
+    /// adds its descriptor.
+    Sender(Sender),
 }
 
 /// flower's attributes (linux/pkt_cls.h).
@@ -273,6 +277,7 @@ impl Match {
             Self::Flower(_) => "flower",
             Self::Mark(_) => "fw",
             Self::Cgroup => "cgroup",
+            Self::Sender(_) => "bpf",
         }
     }
 
@@ -286,7 +291,7 @@ impl Match {
                 (None, Some(Family::Ipv6)) => IPV6,
                 (None, None) => ANY,
             },
-            Self::Mark(_) | Self::Cgroup => ANY,
+            Self::Mark(_) | Self::Cgroup | Self::Sender(_) => ANY,
         }
     }
 
@@ -297,6 +302,7 @@ impl Match {
             Self::Flower(flower) => flower.write(class),
             Self::Mark(_) => vec![Attribute::u32(FW_CLASS, class.0)],
             Self::Cgroup => Vec::new(),
+            Self::Sender(sender) => sender.write(class),
         }
     }
 
@@ -312,6 +318,10 @@ impl Match {
                 (is_plain && filter.protocol == ANY).then_some(Self::Mark(filter.handle))
             }
             "cgroup" => (attributes.is_empty() && filter.protocol == ANY).then_some(Self::Cgroup),
+            "bpf" => (filter.protocol == ANY)
+                .then(|| Sender::read(&attributes))
+                .flatten()
+                .map(Self::Sender),
             _ => None,
         }
     }

@@ -207,7 +207,7 @@ impl Scraper {
 }
 
 fn read() -> io::Result<Vec<Port>> {
-    tcpsp::ports::read(&mut Tc::open()?)
+    backend::ports(&mut Tc::open()?).map_err(io::Error::other)
 }
 
 #[cfg(test)]

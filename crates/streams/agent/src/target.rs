@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use admission::{FrameSpecification, IpTuple};
-use host_config::{Port, Target, TargetPsp, TargetRoot, TargetRule, minor};
+use host_config::{Made, Port, Target, TargetPsp, TargetRoot, TargetRule, minor};
 use tcpsp::{
     Budget, Change, ClassOptions, Family, Flower, Layer, Match, Ports, Prefix, Protocol,
     QdiscOptions, TypeOptions,
@@ -67,6 +67,7 @@ pub fn target(demand: &PortDemand, port: &Port) -> Target {
     }
     let names = names.iter().zip(&minors);
     Target {
+        made: Made::Module,
         names: names
             .map(|((name, _), minor)| (*minor, (*name).to_owned()))
             .collect(),

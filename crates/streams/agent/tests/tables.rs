@@ -264,6 +264,8 @@ fn untouched(speed_bps: Option<u64>) -> Port {
         is_ethernet: true,
         queues: 1,
         speed_bps,
+        max_frame_bytes: 1514,
+        made: host_config::Made::Module,
         root: Root::One(Slot::Default {
             kind: "fq_codel".to_owned(),
             waiting: 0,

@@ -9,10 +9,11 @@ use std::time::Duration;
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, MapInfo};
 
-use super::error::{Error, refused};
 use super::layout::{
-    CLASSES, ClassWords, ConfigWords, RULES, RuleWords, StateWords, Tables, VERSION,
+    BASE, BLOCK, ClassWords, ConfigWords, NORMAL_SLOT, Room, StateWords, TEXT, Tables, VERSION,
 };
+use crate::error::{Error, refused};
+use crate::match_words::{AddressWords, AnswerWords, RuleWords};
 
 /// Reads a value with its lock held (BPF_F_LOCK).
 const LOCKED: u64 = 4;
@@ -28,7 +29,13 @@ pub(crate) struct Maps {
     classes: Array<MapData, ClassWords>,
     states: Array<MapData, StateWords>,
     minors: HashMap<MapData, u32, u32>,
+    addresses: HashMap<MapData, AddressWords, AnswerWords>,
+    text: Array<MapData, [u8; BLOCK]>,
+    room: Room,
 }
+
+/// Halves of the maps.
+pub(crate) const HALVES: u32 = 2;
 
 fn map_error(name: &str) -> impl Fn(MapError) -> Error + '_ {
     move |error| refused(&format!("map {name}"), &error)
@@ -36,6 +43,13 @@ fn map_error(name: &str) -> impl Fn(MapError) -> Error + '_ {
 
 fn array<V: aya::Pod>(name: &str, data: MapData) -> Result<Array<MapData, V>, Error> {
     Array::try_from(Map::Array(data)).map_err(map_error(name))
+}
+
+fn hash<K: aya::Pod, V: aya::Pod>(
+    name: &str,
+    data: MapData,
+) -> Result<HashMap<MapData, K, V>, Error> {
+    HashMap::try_from(Map::HashMap(data)).map_err(map_error(name))
 }
 
 impl Maps {
@@ -57,20 +71,37 @@ impl Maps {
             }
         }
         Self::new(|name| {
-            let id = by_name.get(name).ok_or_else(|| missing(name))?;
+            let id = by_name.get(name).ok_or(Error::Version)?;
             MapData::from_id(*id).map_err(map_error(name))
         })
     }
 
     fn new(mut find: impl FnMut(&str) -> Result<MapData, Error>) -> Result<Self, Error> {
-        let minors = Map::HashMap(find("edt_minors")?);
+        let mut entries = |name: &str| -> Result<(MapData, u32), Error> {
+            let data = find(name)?;
+            let info = data.info().map_err(map_error(name))?;
+            Ok((data, info.max_entries()))
+        };
+        let (states, slots) = entries("edt_states")?;
+        let (rules, of_rules) = entries("match_rules")?;
+        let (addresses, of_addresses) = entries("match_addresses")?;
+        let (text, of_text) = entries("edt_text")?;
+        let room = Room {
+            slots,
+            rules: of_rules / HALVES,
+            addresses: of_addresses / HALVES,
+            text_blocks: of_text / HALVES,
+        };
         Ok(Self {
+            room,
             active: array("edt_active", find("edt_active")?)?,
             config: array("edt_config", find("edt_config")?)?,
-            rules: array("edt_rules", find("edt_rules")?)?,
+            rules: array("match_rules", rules)?,
             classes: array("edt_classes", find("edt_classes")?)?,
-            states: array("edt_states", find("edt_states")?)?,
-            minors: HashMap::try_from(minors).map_err(map_error("edt_minors"))?,
+            states: array("edt_states", states)?,
+            minors: hash("edt_minors", find("edt_minors")?)?,
+            addresses: hash("match_addresses", addresses)?,
+            text: array("edt_text", text)?,
         })
     }
 
@@ -84,19 +115,25 @@ impl Maps {
         let half = self.half()?;
         let config = self.config.get(&half, 0).map_err(map_error("edt_config"))?;
         if config[0] != VERSION {
-            return Err(Error::Version {
-                found: config[0],
-                expected: VERSION,
-            });
+            return Err(Error::Version);
         }
         let mut tables = Tables {
             config,
             ..Tables::default()
         };
-        for number in 0..config[1].min(RULES) {
-            let rule = self.rules.get(&(half * RULES + number), 0);
-            tables.rules.push(rule.map_err(map_error("edt_rules"))?);
+        let base = half * self.room.rules;
+        for number in 0..config[1].min(self.room.rules) {
+            let rule = self.rules.get(&(base + number), 0);
+            let rule = rule.map_err(map_error("match_rules"))?;
+            tables.matches.rules.push(rule);
         }
+        for entry in self.addresses.iter() {
+            let (mut key, answer) = entry.map_err(map_error("match_addresses"))?;
+            if std::mem::take(&mut key[0]) == base {
+                tables.matches.addresses.insert(key, answer);
+            }
+        }
+        tables.config[BASE] = 0;
         for entry in self.minors.iter() {
             let (key, slot) = entry.map_err(map_error("edt_minors"))?;
             let minor = u16::try_from(key & 0xffff).unwrap_or(0);
@@ -104,13 +141,37 @@ impl Maps {
                 continue;
             }
             tables.minors.insert(minor, slot);
-            if slot < CLASSES {
-                let class = self.classes.get(&(half * CLASSES + slot), 0);
+            if slot < NORMAL_SLOT {
+                let class = self.classes.get(&(half * self.room.slots + slot), 0);
                 let class = class.map_err(map_error("edt_classes"))?;
                 tables.classes.insert(slot, class);
             }
         }
+        let bytes = usize::try_from(config[TEXT]).unwrap_or(0);
+        let blocks = u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(0);
+        for number in 0..blocks.min(self.room.text_blocks) {
+            let block = self.text.get(&(half * self.room.text_blocks + number), 0);
+            let block = block.map_err(map_error("edt_text"))?;
+            tables.text.extend_from_slice(&block);
+        }
+        tables.text.truncate(bytes);
         Ok(tables)
+    }
+
+    /// Returns whether there is room for tables.
+    pub fn hold(&self, tables: &Tables) -> bool {
+        self.room.holds(tables)
+    }
+
+    /// Lets classes begin with the clocks that they have in the maps of another program.
+    pub fn take_clocks(&mut self, tables: &Tables, of: &Self, had: &Tables) -> Result<(), Error> {
+        for (slot, class) in &tables.classes {
+            if had.classes.get(slot).map(|class| class[2]) == Some(class[2]) {
+                let set = self.states.set(*slot, of.state(*slot)?, 0);
+                set.map_err(map_error("edt_states"))?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts tables in force; `had` is what was. Classes that `had` does not have begin with a new
@@ -121,13 +182,19 @@ impl Maps {
         for key in stale.iter().filter(|key| *key >> 16 == half) {
             self.minors.remove(key).map_err(map_error("edt_minors"))?;
         }
+        let base = half * self.room.rules;
+        let stale: Vec<AddressWords> = self.addresses.keys().filter_map(Result::ok).collect();
+        for key in stale.iter().filter(|key| key[0] == base) {
+            let removed = self.addresses.remove(key);
+            removed.map_err(map_error("match_addresses"))?;
+        }
         for (slot, class) in &tables.classes {
             let minor_had = had.classes.get(slot).map(|class| class[2]);
             if minor_had != Some(class[2]) {
                 let state = self.states.set(*slot, [0; 9], 0);
                 state.map_err(map_error("edt_states"))?;
             }
-            let set = self.classes.set(half * CLASSES + slot, class, 0);
+            let set = self.classes.set(half * self.room.slots + slot, class, 0);
             set.map_err(map_error("edt_classes"))?;
         }
         for (minor, slot) in &tables.minors {
@@ -136,11 +203,27 @@ impl Maps {
                 .insert((half << 16) | u32::from(*minor), slot, 0);
             insert.map_err(map_error("edt_minors"))?;
         }
-        for (number, rule) in (0..).zip(&tables.rules) {
-            let set = self.rules.set(half * RULES + number, rule, 0);
-            set.map_err(map_error("edt_rules"))?;
+        for (number, rule) in (0..).zip(&tables.matches.rules) {
+            let set = self.rules.set(base + number, rule, 0);
+            set.map_err(map_error("match_rules"))?;
         }
-        let set = self.config.set(half, tables.config, 0);
+        for (key, answer) in &tables.matches.addresses {
+            let mut key = *key;
+            key[0] = base;
+            let insert = self.addresses.insert(key, answer, 0);
+            insert.map_err(map_error("match_addresses"))?;
+        }
+        for (number, block) in (0..).zip(tables.text.chunks(BLOCK)) {
+            let mut bytes = [0; BLOCK];
+            bytes[..block.len()].copy_from_slice(block);
+            let set = self
+                .text
+                .set(half * self.room.text_blocks + number, bytes, 0);
+            set.map_err(map_error("edt_text"))?;
+        }
+        let mut config = tables.config;
+        config[BASE] = base;
+        let set = self.config.set(half, config, 0);
         set.map_err(map_error("edt_config"))?;
         let set = self.active.set(0, half, 0);
         set.map_err(map_error("edt_active"))?;

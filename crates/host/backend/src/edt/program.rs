@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use aya::programs::{ProgramError, ProgramFd, SchedClassifier, loaded_programs};
 use aya::{Ebpf, EbpfLoader};
 
-use super::error::{Error, refused};
-use super::maps::Maps;
+use super::layout::{Room, Tables};
+use super::maps::{HALVES, Maps};
+use crate::error::{Error, refused};
 
 /// The object that build.rs compiled; empty if clang was missing.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/edt.bpf.o"));
@@ -22,11 +23,25 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    pub fn new() -> Result<Self, Error> {
+    /// Loads a program with room for tables.
+    pub fn new(tables: &Tables) -> Result<Self, Error> {
         if OBJECT.is_empty() {
             return Err(Error::NotBuilt);
         }
-        let load = EbpfLoader::new().load(OBJECT);
+        let room = Room::new(tables);
+        let mut loader = EbpfLoader::new();
+        loader.set_global("slots_max", &room.slots, true);
+        loader.set_max_entries("edt_states", room.slots);
+        for (map, of_half) in [
+            ("edt_classes", room.slots),
+            ("edt_minors", room.slots),
+            ("match_rules", room.rules),
+            ("match_addresses", room.addresses),
+            ("edt_text", room.text_blocks),
+        ] {
+            loader.set_max_entries(map, HALVES.saturating_mul(of_half));
+        }
+        let load = loader.load(OBJECT);
         let mut ebpf = load.map_err(|error| refused("program", &error))?;
         let classifier = classifier(&mut ebpf)?;
         let load = classifier.load();

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use host_config::{Facts, minor};
-use serde::Serialize;
-use tcpsp::{Filter, FilterId, Handle, Tc, attribute};
+use host_config::minor;
+use tcpsp::{Filter, FilterId, Handle, Qdisc, Tc, attribute};
 
-use super::error::Error;
-use super::layout::{CLASSES, Tables};
+use super::layout::{NORMAL_SLOT, Tables};
 use super::maps::Maps;
 use super::program::maps_of;
+use crate::error::Error;
 
 /// Names of the kernel's kinds.
 pub(crate) const FQ: &str = "fq";
@@ -32,40 +31,29 @@ pub(crate) const FILTER: FilterId = FilterId {
     handle: minor::FILTER,
 };
 
-/// What stands at the root or at a transmit queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// What the kernel put there on its own: its kind and the packets that wait in it.
-    Default(String, u32),
-    /// A qdisc of others.
-    Other(String, Handle, u32),
-    /// Ours, with the packets that wait in it.
-    Ours(u32),
-}
-
 /// What there is on a device.
-pub struct Running {
-    pub(crate) facts: Facts,
-    /// What stands at the root, as fq or mq of ours.
-    pub(crate) root: Place,
-    /// Whether the root is mq of ours.
-    pub(crate) is_mq: bool,
-    /// What stands at each transmit queue below mq of ours.
-    pub(crate) below: Vec<Place>,
+pub(crate) struct Running {
+    /// The device.
+    pub index: u32,
+    /// The qdisc at the root: its kind and id.
+    pub root: Option<(String, Handle)>,
+    /// Whether an fq of ours is at the root, or at a transmit queue.
+    pub has_fq: bool,
     /// Whether the device has clsact.
-    pub(crate) has_clsact: bool,
+    pub has_clsact: bool,
     /// Filters of others at clsact.
-    pub(crate) other_filters: usize,
+    pub other_filters: usize,
     /// Whether our filter is there.
-    pub(crate) is_attached: bool,
-    pub(crate) maps: Option<Maps>,
+    pub is_attached: bool,
+    /// Its maps, if it is of this version.
+    pub maps: Option<Maps>,
     /// What is in force.
-    pub(crate) tables: Tables,
+    pub tables: Tables,
 }
 
 /// What a class has done since it came.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ClassCounters {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClassCounters {
     /// Its minor number.
     pub minor: u16,
     /// Its rate.
@@ -88,38 +76,19 @@ impl Running {
     /// Reads what there is on a device. Reading the maps of a program takes root.
     ///
     /// # Errors
-    /// The kernel's, or that the program there is of another version.
-    pub fn read(tc: &mut Tc, facts: &Facts) -> Result<Self, Error> {
+    /// The kernel's. O(classes + rules).
+    pub fn read(tc: &mut Tc, index: u32) -> Result<Self, Error> {
         let qdiscs = tc.qdiscs()?;
-        let of_device: Vec<_> = qdiscs.iter().filter(|q| q.device == facts.index).collect();
-        let place = |parent: Handle, kind: &str, handle: Handle| {
-            let found = of_device.iter().find(|qdisc| qdisc.parent == parent);
-            let Some(found) = found else {
-                return Place::Default("none".to_owned(), 0);
-            };
-            let waiting = found.counters.waiting_packets;
-            match found.handle {
-                Handle::NONE => Place::Default(found.kind.clone(), waiting),
-                other if other == handle && found.kind == kind => Place::Ours(waiting),
-                other => Place::Other(found.kind.clone(), other, waiting),
-            }
-        };
-        let mq = place(Handle::ROOT, "mq", minor::mq());
-        let is_mq = matches!(mq, Place::Ours(_));
-        let queues = 0..if is_mq { facts.queues } else { 0 };
-        let below = queues.map(|q| place(minor::mq_class(q), FQ, minor::below_mq(q)));
-        let below: Vec<_> = below.collect();
-        let root = if is_mq {
-            mq
-        } else {
-            place(Handle::ROOT, FQ, minor::root())
-        };
+        let of_device: Vec<_> = qdiscs.iter().filter(|q| q.device == index).collect();
+        let root = of_device.iter().find(|qdisc| qdisc.parent == Handle::ROOT);
+        let root = root.filter(|root| root.handle != Handle::NONE);
+        let has_fq = of_device.iter().any(|qdisc| is_ours(qdisc));
         let has_clsact = of_device.iter().any(|qdisc| qdisc.kind == CLSACT);
         let mut other_filters = 0;
         let mut ours: Option<Filter> = None;
         if has_clsact {
             for list in [EGRESS, CLSACT_INGRESS] {
-                for filter in tc.filters(facts.index, list)? {
+                for filter in tc.filters(index, list)? {
                     let is_ours = list == EGRESS
                         && filter.kind == BPF
                         && (filter.priority, filter.handle) == (FILTER.priority, FILTER.handle);
@@ -131,34 +100,21 @@ impl Running {
                 }
             }
         }
-        let maps = match ours.as_ref().and_then(program_id) {
-            Some(id) => maps_of(id)?,
-            None => None,
+        let (maps, tables) = match ours.as_ref().and_then(program_id).map(in_force) {
+            // What another version keeps is not known here: it makes room as a whole.
+            None | Some(Err(Error::Version)) => (None, Tables::default()),
+            Some(found) => found?,
         };
-        let tables = maps.as_ref().map(Maps::read).transpose()?;
         Ok(Self {
-            facts: facts.clone(),
-            root,
-            is_mq,
-            below,
+            index,
+            root: root.map(|root| (root.kind.clone(), root.handle)),
+            has_fq,
             has_clsact,
             other_filters,
             is_attached: ours.is_some(),
             maps,
-            tables: tables.unwrap_or_default(),
+            tables,
         })
-    }
-
-    /// Returns whether anything of ours is there. The module has an mq of the same id.
-    #[must_use]
-    pub fn is_there(&self) -> bool {
-        let is_fq = |place: &Place| matches!(place, Place::Ours(_));
-        self.is_attached
-            || if self.is_mq {
-                self.below.iter().any(is_fq)
-            } else {
-                is_fq(&self.root)
-            }
     }
 
     /// Returns what each paced class has done, by minor number.
@@ -170,7 +126,7 @@ impl Running {
             return Ok(Vec::new());
         };
         let slots: BTreeMap<u16, u32> = self.tables.minors.clone();
-        let paced = slots.into_iter().filter(|(_, slot)| *slot < CLASSES);
+        let paced = slots.into_iter().filter(|(_, slot)| *slot < NORMAL_SLOT);
         let counters = paced.map(|(minor, slot)| {
             let state = maps.state(slot)?;
             let class = self.tables.classes.get(&slot).copied();
@@ -198,6 +154,23 @@ impl Running {
         });
         counters.collect()
     }
+}
+
+/// Returns whether a qdisc is an fq of ours: at the root, or at a transmit queue below our mq.
+pub(crate) fn is_ours(qdisc: &Qdisc) -> bool {
+    let queue = minor::queue_below_mq(qdisc.handle);
+    let is_place = match queue {
+        Some(queue) => qdisc.parent == minor::mq_class(queue),
+        None => qdisc.handle == minor::root() && qdisc.parent == Handle::ROOT,
+    };
+    qdisc.kind == FQ && is_place
+}
+
+/// Returns the maps of the program with this id, and what is in force.
+fn in_force(id: u32) -> Result<(Option<Maps>, Tables), Error> {
+    let maps = maps_of(id)?;
+    let tables = maps.as_ref().map(Maps::read).transpose()?;
+    Ok((maps, tables.unwrap_or_default()))
 }
 
 /// Returns the id of a filter's program.

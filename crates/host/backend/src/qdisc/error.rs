@@ -11,6 +11,30 @@ pub enum Error {
         "this program was built without clang, and so without backend bpf (make build installs it)"
     )]
     NotBuilt,
+    /// There are programs of another version.
+    #[error("the running programs have version {found}, expected {expected}: take them away first")]
+    Version {
+        /// Theirs.
+        found: u32,
+        /// This program's.
+        expected: u32,
+    },
+    /// A port has no room for what is wanted. Programs with more room have to be loaded.
+    #[error("{wanted} {what}, and there is room for {room}")]
+    Full {
+        /// Of what.
+        what: &'static str,
+        /// How many are wanted.
+        wanted: usize,
+        /// How many there may be.
+        room: u32,
+    },
+    /// Something is where the arena has to be in this process: it has another [`super::Qdisc`].
+    #[error("this process has an arena already, and can have one at a time")]
+    Mapped,
+    /// Another process has registered the kind of qdisc and does not end.
+    #[error("another process has registered qdisc {0} for longer than 2 s")]
+    Registered(&'static str),
     /// Something was refused.
     #[error("{part}: {detail}")]
     Refused {

@@ -6,24 +6,28 @@ use pace::placed;
 /// Where the arena begins, for BPF and for processes. Below 4 GiB a pointer is the same for both.
 pub(crate) const START: u64 = 0x4000_0000;
 /// The layout's version.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// No slot.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
+/// In place of the number of an image that is wanted: the one in use stays.
+pub(crate) const STAYS: u32 = 2;
 /// How many minor numbers there are.
 pub(crate) const MINORS: u64 = 1 << 16;
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4096;
 
 /// `struct port_table`.
-const TABLE_BYTES: u64 = 24;
+pub(crate) const TABLE_BYTES: u64 = 48;
 /// `struct port`.
-const PORT_BYTES: u64 = 88;
+pub(crate) const PORT_BYTES: u64 = 88;
+/// What of a port is in any version: up to `in_use`.
+pub(crate) const PORT_START_BYTES: u64 = 20;
 /// `struct port_slot`.
-const SLOT_BYTES: u64 = 64;
+pub(crate) const SLOT_BYTES: u64 = 80;
 /// `struct port_class`, of which the core's class is the first part.
 const CLASS_BYTES: u64 = 320;
 /// `struct port_image`, of which the core's scheduler is the first part.
-const IMAGE_BYTES: u64 = 1008;
+const IMAGE_BYTES: u64 = 1032;
 /// `struct pace_sched` and `struct pace_class`.
 #[cfg(test)]
 pub(crate) const SCHED_BYTES: u64 = 976;
@@ -34,8 +38,14 @@ pub(crate) const CORE_CLASS_BYTES: u64 = 256;
 pub(crate) mod at {
     pub(crate) const TABLE_VERSION: u64 = 0;
     pub(crate) const TABLE_PORTS: u64 = 4;
-    pub(crate) const TABLE_SLOTS: u64 = 8;
-    pub(crate) const TABLE_PORT: u64 = 16;
+    pub(crate) const TABLE_PORT: u64 = 8;
+    pub(crate) const TABLE_PORT_BYTES: u64 = 16;
+    pub(crate) const TABLE_SLOTS: u64 = 20;
+    pub(crate) const TABLE_RULES: u64 = 24;
+    pub(crate) const TABLE_ADDRESSES: u64 = 28;
+    pub(crate) const TABLE_TEXT_BYTES: u64 = 32;
+    pub(crate) const TABLE_RULES_MAP: u64 = 36;
+    pub(crate) const TABLE_ADDRESSES_MAP: u64 = 40;
 
     pub(crate) const PORT_NETNS: u64 = 0;
     pub(crate) const PORT_IFINDEX: u64 = 8;
@@ -57,23 +67,50 @@ pub(crate) mod at {
     pub(crate) const SLOT_SENT_WIRE_BYTES: u64 = 40;
     pub(crate) const SLOT_DROPPED_FULL: u64 = 48;
     pub(crate) const SLOT_DROPPED_REMOVED: u64 = 56;
+    pub(crate) const SLOT_DROPPED_LATE: u64 = 64;
+    pub(crate) const SLOT_DROPPED_LONG: u64 = 72;
 
     pub(crate) const CLASS_MINOR: u64 = 256;
     pub(crate) const CLASS_LIMIT: u64 = 260;
+    pub(crate) const CLASS_DEADLINE_NS: u64 = 264;
+    /// Of the core's class: its type, and its clock in ps.
+    pub(crate) const CLASS_CLOCK_PS: u64 = 8;
 
     pub(crate) const IMAGE_READY: u64 = 976;
     pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 984;
-    pub(crate) const IMAGE_CLASSES: u64 = 992;
-    pub(crate) const IMAGE_SLOTS: u64 = 1000;
+    pub(crate) const IMAGE_RULES: u64 = 988;
+    pub(crate) const IMAGE_RULES_BASE: u64 = 992;
+    pub(crate) const IMAGE_ADDRESSES: u64 = 996;
+    pub(crate) const IMAGE_NET_CLS: u64 = 1000;
+    pub(crate) const IMAGE_LINK_BYTES: u64 = 1004;
+    pub(crate) const IMAGE_TEXT_BYTES: u64 = 1008;
+    pub(crate) const IMAGE_CLASSES: u64 = 1016;
+    pub(crate) const IMAGE_SLOTS: u64 = 1024;
+    /// Of the core's scheduler: its clock in ps, and how far classes' clocks are behind it.
+    pub(crate) const SCHED_GLOBAL_PS: u64 = 72;
+    pub(crate) const SCHED_OFFSET_PS: u64 = 80;
 }
 
-/// An arena for some ports of some slots. Addresses are those of both sides.
+/// What each port has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Classes: those in force, and those that come with a change.
+    pub slots: u32,
+    /// Matches that are more than one whole address.
+    pub rules: u32,
+    /// Matches of one whole address.
+    pub addresses: u32,
+    /// The caller's text.
+    pub text_bytes: u32,
+}
+
+/// An arena for some ports. Addresses are those of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Ports.
     pub ports: u32,
-    /// Slots of each.
-    pub slots: u32,
+    /// What each has room for.
+    pub room: Room,
 }
 
 /// The parts of an image: their addresses.
@@ -82,6 +119,7 @@ pub(crate) struct ImageParts {
     pub image: u64,
     pub classes: u64,
     pub slots: u64,
+    pub text: u64,
     pub storage: u64,
 }
 
@@ -104,20 +142,28 @@ impl Layout {
     }
 
     fn slots_bytes(self) -> u64 {
-        round_up(u64::from(self.slots) * SLOT_BYTES)
+        round_up(u64::from(self.room.slots) * SLOT_BYTES)
     }
 
     fn classes_bytes(self) -> u64 {
-        round_up(u64::from(self.slots) * CLASS_BYTES)
+        round_up(u64::from(self.room.slots) * CLASS_BYTES)
     }
 
     fn storage_bytes(self) -> u64 {
-        round_up(placed::storage_bytes(self.slots) as u64)
+        round_up(placed::storage_bytes(self.room.slots) as u64)
+    }
+
+    fn text_bytes(self) -> u64 {
+        round_up(self.room.text_bytes.into())
     }
 
     /// Returns how long an image is, with all its parts.
     pub fn image_bytes(self) -> u64 {
-        round_up(IMAGE_BYTES) + self.classes_bytes() + MINORS * 4 + self.storage_bytes()
+        round_up(IMAGE_BYTES)
+            + self.classes_bytes()
+            + MINORS * 4
+            + self.text_bytes()
+            + self.storage_bytes()
     }
 
     pub fn slot(self, port: u32, slot: u32) -> u64 {
@@ -129,16 +175,24 @@ impl Layout {
             self.of_port(port) + self.slots_bytes() + u64::from(number) * self.image_bytes();
         let classes = image + round_up(IMAGE_BYTES);
         let slots = classes + self.classes_bytes();
+        let text = slots + MINORS * 4;
         ImageParts {
             image,
             classes,
             slots,
-            storage: slots + MINORS * 4,
+            text,
+            storage: text + self.text_bytes(),
         }
     }
 
     pub fn class(self, parts: ImageParts, slot: u32) -> u64 {
         parts.classes + u64::from(slot) * CLASS_BYTES
+    }
+
+    /// Returns the number of an image, counted over all ports. Its rules begin at it times the room
+    /// for rules.
+    pub fn image_number(self, port: u32, number: u32) -> u32 {
+        port * 2 + number
     }
 
     /// Returns how many pages the arena has.
@@ -159,12 +213,19 @@ mod tests {
 
     #[test]
     fn parts_follow_each_other() {
-        let layout = Layout { ports: 3, slots: 5 };
+        let room = Room {
+            slots: 5,
+            rules: 0,
+            addresses: 0,
+            text_bytes: 100,
+        };
+        let layout = Layout { ports: 3, room };
         assert_eq!(layout.slot(0, 0), layout.port(3).next_multiple_of(64));
         let first = layout.image(0, 0);
         assert_eq!(first.image, (layout.slot(0, 5)).next_multiple_of(64));
         assert!(layout.class(first, 5) <= first.slots);
-        assert_eq!(first.storage, first.slots + MINORS * 4);
+        assert_eq!(first.text, first.slots + MINORS * 4);
+        assert_eq!(first.storage, first.text + 128);
         assert_eq!(layout.image(0, 1).image, first.image + layout.image_bytes());
         assert_eq!(
             layout.slot(1, 0),

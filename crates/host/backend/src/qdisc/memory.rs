@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{Ordering, fence};
 
+use libbpf_rs::Object;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use pace::placed::Placed;
 use pace::{ClassConfig, Config};
@@ -47,6 +48,9 @@ fn range(bytes: u64) -> nix::Result<(NonZeroUsize, NonZeroUsize)> {
 /// An arena, mapped where its pointers say.
 pub(crate) struct Memory {
     bytes: usize,
+    /// The programs that were loaded with it. libbpf has mapped the arena, and unmaps it when they
+    /// are closed; they go on in the kernel.
+    object: Option<Object>,
 }
 
 impl Memory {
@@ -63,6 +67,7 @@ impl Memory {
         let at = unsafe { mmap(Some(start), length, access, flags, arena, 0)? };
         let memory = Self {
             bytes: length.get(),
+            object: None,
         };
         if at.as_ptr() as u64 == START {
             Ok(memory)
@@ -71,25 +76,31 @@ impl Memory {
         }
     }
 
-    /// Returns an arena that libbpf has mapped, as it does for as long as an object is open:
-    /// it may not be dropped.
-    #[cfg(test)]
-    #[allow(
-        dead_code,
-        reason = "for tests/core_bpf_lab.rs, which has this file too"
-    )]
-    pub fn mapped_by_libbpf(bytes: u64) -> Self {
+    /// Returns the arena of programs that libbpf has loaded at [`START`].
+    pub fn of_loaded(object: Object, bytes: u64) -> Self {
         Self {
             bytes: usize::try_from(bytes).unwrap_or(0),
+            object: Some(object),
         }
+    }
+
+    /// Returns the programs that were loaded with the arena.
+    pub fn object(&mut self) -> Option<&mut Object> {
+        self.object.as_mut()
+    }
+
+    /// Returns whether so many bytes are all in the arena.
+    pub fn holds(&self, address: u64, bytes: u64) -> bool {
+        let offset = address.checked_sub(START);
+        let end = offset.and_then(|offset| offset.checked_add(bytes));
+        end.is_some_and(|end| end <= self.bytes as u64)
     }
 
     /// Returns where a number is, which is aligned to its size.
     fn at<T>(&self, address: u64) -> *mut T {
-        let offset = address.wrapping_sub(START);
-        let end = offset.saturating_add(size_of::<T>() as u64);
+        let bytes = size_of::<T>() as u64;
         assert!(
-            end <= self.bytes as u64 && offset % size_of::<T>() as u64 == 0,
+            self.holds(address, bytes) && address.is_multiple_of(bytes),
             "{address:#x} is not a number of the arena"
         );
         ptr::with_exposed_provenance_mut(address as usize)
@@ -118,6 +129,25 @@ impl Memory {
     /// All that was written before is seen by who sees what is written after.
     pub fn publish(&self) {
         fence(Ordering::SeqCst);
+    }
+
+    /// Writes bytes where nobody reads.
+    pub fn set_bytes(&self, address: u64, bytes: &[u8]) {
+        for (at, eight) in (address..).step_by(8).zip(bytes.chunks(8)) {
+            let mut word = [0; 8];
+            for (to, from) in word.iter_mut().zip(eight) {
+                *to = *from;
+            }
+            self.set_u64(at, u64::from_ne_bytes(word));
+        }
+    }
+
+    /// Returns bytes.
+    pub fn bytes(&self, address: u64, length: usize) -> Vec<u8> {
+        let words = (address..).step_by(8).take(length.div_ceil(8));
+        let mut bytes: Vec<u8> = words.flat_map(|at| self.u64(at).to_ne_bytes()).collect();
+        bytes.truncate(length);
+        bytes
     }
 
     /// Zeroes bytes that nobody uses.
@@ -176,6 +206,9 @@ impl Core<'_> {
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        if self.object.is_some() {
+            return;
+        }
         let start: *mut std::ffi::c_void = ptr::with_exposed_provenance_mut(START as usize);
         if let Some(start) = NonNull::new(start) {
             // SAFETY: this value mapped it; nothing refers to it any more. The result says
@@ -198,6 +231,10 @@ mod tests {
         file.set_len(4096).unwrap();
         let memory = Memory::map(&file, 4096).unwrap();
         memory.set_u64(START + 8, 7);
+        memory.set_bytes(START + 16, b"more than eight");
+        assert_eq!(memory.bytes(START + 16, 15), b"more than eight");
+        assert!(memory.holds(START, 4096) && !memory.holds(START + 1, 4096));
+        assert!(!memory.holds(START - 1, 1) && !memory.holds(u64::MAX, 2));
         assert_eq!(check_free(8192), Err(nix::Error::EEXIST));
         assert_eq!(Memory::map(&file, 4096).err(), Some(nix::Error::EEXIST));
         assert_eq!(memory.u64(START + 8), 7);

@@ -1,82 +1,208 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads the programs, and finds them where they run.
+//! Loads the programs, registers them, and finds them where they run.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use libbpf_rs::{MapCore, ObjectBuilder, OpenObject};
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapInfo, MapType, Object, ObjectBuilder};
+use libbpf_rs::{OpenObject, Result as BpfResult};
 
 use super::error::{Error, refused};
-use super::layout::{Layout, PAGE, START};
+use super::layout::{Layout, PAGE, PORT_START_BYTES, Room, START, TABLE_BYTES, VERSION, at};
+use super::matches::{ADDRESSES, Matches, RULES};
 use super::memory::{Memory, check_free};
+use super::ports::{MapIds, Place, Ports};
 
 /// The object that build.rs compiled; empty if clang was missing.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/qdisc.bpf.o"));
 
+/// The name of the kind of qdisc: `.id` in bpf/qdisc.bpf.c.
+pub const KIND: &str = "psp_bpf";
 const LISTS: &str = "psp_lists";
 const ARENA: &str = "psp_arena";
 const OPS: &str = "psp_ops";
-/// Longest name of a kind of qdisc.
-const NAME_MAX: usize = 15;
+/// A program of each set.
+const PROGRAM: &str = "psp_enqueue";
+/// How long another process may have the kind registered: it does so while it puts its qdiscs.
+const REGISTERED_MAX: Duration = Duration::from_secs(2);
+const REGISTER_AGAIN: Duration = Duration::from_millis(20);
 
-/// Loads the programs for an arena and registers the qdisc under a name.
-pub(crate) fn load(name: &str, layout: Layout) -> Result<Memory, Error> {
+fn mapped(error: nix::Error) -> Error {
+    match error {
+        nix::Error::EEXIST => Error::Mapped,
+        other => refused(ARENA, &other),
+    }
+}
+
+/// Loads the programs for ports at these places.
+pub(crate) fn load(places: &[Place], layout: Layout) -> Result<(Ports, Matches), Error> {
     if OBJECT.is_empty() {
         return Err(Error::NotBuilt);
     }
-    let free = check_free(layout.pages() * PAGE);
-    free.map_err(|error| refused(ARENA, &error))?;
+    let bytes = layout.pages() * PAGE;
+    check_free(bytes).map_err(mapped)?;
     let mut builder = ObjectBuilder::default();
     let open = builder.open_memory(OBJECT);
     let mut open = open.map_err(|error| refused("programs", &error))?;
-    prepare(&mut open, name, layout)?;
-    let mut object = open.load().map_err(|error| refused("programs", &error))?;
-    let missing = |name: &str| Error::Refused {
-        part: name.to_owned(),
-        detail: "the object has no such map".to_owned(),
+    prepare(&mut open, layout)?;
+    let object = open.load().map_err(|error| refused("programs", &error))?;
+    let matches = Matches {
+        rules: handle(&object, RULES)?,
+        addresses: handle(&object, ADDRESSES)?,
     };
-    let arena = object.maps().find(|map| map.name() == OsStr::new(ARENA));
-    let arena = arena.ok_or_else(|| missing(ARENA))?;
-    let arena = arena.as_fd().try_clone_to_owned();
-    let arena = arena.map_err(|error| refused(ARENA, &error))?;
-    let mut ops = object
-        .maps_mut()
-        .find(|map| map.name() == OsStr::new(OPS))
-        .ok_or_else(|| missing(OPS))?;
-    let link = ops.attach_struct_ops();
-    let mut link = link.map_err(|error| refused("qdisc", &error))?;
-    // The kernel keeps what is registered until it is taken away.
-    link.disconnect();
-    // libbpf has mapped the arena for as long as the object is open.
-    drop(object);
-    let memory = Memory::map(arena, layout.pages() * PAGE);
-    memory.map_err(|error| refused(ARENA, &error))
+    let id = |map: &MapHandle| {
+        let info = MapInfo::new(map.as_fd());
+        info.map(|info| info.info.id)
+            .map_err(|error| refused("maps", &error))
+    };
+    let maps = MapIds {
+        rules: id(&matches.rules)?,
+        addresses: id(&matches.addresses)?,
+    };
+    let memory = Memory::of_loaded(object, bytes);
+    let ports = Ports { memory, layout };
+    ports.begin(places, maps);
+    Ok((ports, matches))
 }
 
-fn prepare(open: &mut OpenObject, name: &str, layout: Layout) -> Result<(), Error> {
-    let lists = layout.ports * layout.slots;
+fn handle(object: &Object, name: &str) -> Result<MapHandle, Error> {
+    let map = object.maps().find(|map| map.name() == OsStr::new(name));
+    let map = map.ok_or_else(|| missing(name))?;
+    MapHandle::try_from(&map).map_err(|error| refused(name, &error))
+}
+
+fn missing(name: &str) -> Error {
+    Error::Refused {
+        part: name.to_owned(),
+        detail: "the object has no such map".to_owned(),
+    }
+}
+
+fn prepare(open: &mut OpenObject, layout: Layout) -> Result<(), Error> {
+    let of_ports = |of_port: u32| layout.ports.saturating_mul(of_port).max(1);
+    let room = layout.room;
     let pages = u32::try_from(layout.pages()).unwrap_or(u32::MAX);
     for mut map in open.maps_mut() {
         let set = match map.name().to_str() {
-            Some(LISTS) => map.set_max_entries(lists),
+            Some(LISTS) => map.set_max_entries(of_ports(room.slots)),
+            Some(RULES) => map.set_max_entries(of_ports(room.rules.saturating_mul(2))),
+            Some(ADDRESSES) => map.set_max_entries(of_ports(room.addresses.saturating_mul(2))),
             Some(ARENA) => map
                 .set_map_extra(START)
                 .and_then(|()| map.set_max_entries(pages)),
-            Some(OPS) => {
-                let id = map
-                    .initial_value_mut()
-                    .and_then(|value| value.get_mut(..=NAME_MAX));
-                if let Some(id) = id {
-                    id.fill(0);
-                    for (to, from) in id.iter_mut().take(NAME_MAX).zip(name.bytes()) {
-                        *to = from;
-                    }
-                }
-                Ok(())
-            }
             _ => Ok(()),
         };
         set.map_err(|error| refused("maps", &error))?;
     }
     Ok(())
+}
+
+/// Registers the kind of qdisc for as long as the link is open.
+pub(crate) fn register(object: &mut Object) -> Result<Link, Error> {
+    let began = Instant::now();
+    let mut ops = object
+        .maps_mut()
+        .find(|map| map.name() == OsStr::new(OPS))
+        .ok_or_else(|| missing(OPS))?;
+    loop {
+        let link: BpfResult<Link> = ops.attach_struct_ops();
+        match link {
+            Ok(link) => return Ok(link),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(refused("qdisc", &error));
+            }
+            Err(_) if began.elapsed() >= REGISTERED_MAX => return Err(Error::Registered(KIND)),
+            Err(_) => sleep(REGISTER_AGAIN),
+        }
+    }
+}
+
+/// Finds the arena of the qdisc that runs at a place, and the maps beside it.
+pub(crate) fn find(place: Place) -> Result<Option<(Ports, Matches)>, Error> {
+    for info in MapInfoIter::default() {
+        if info.ty != MapType::Arena || info.name != ARENA {
+            continue;
+        }
+        // It may be gone by now.
+        let Ok(arena) = MapHandle::from_map_id(info.id) else {
+            continue;
+        };
+        let memory = match Memory::map(arena.as_fd(), u64::from(info.max_entries) * PAGE) {
+            Ok(memory) => memory,
+            Err(nix::Error::EEXIST) => return Err(Error::Mapped),
+            // It is somebody else's, of the same name.
+            Err(_) => continue,
+        };
+        if !is_at(&memory, place) {
+            continue;
+        }
+        let found = memory.u32(START + at::TABLE_VERSION);
+        if found != VERSION {
+            return Err(Error::Version {
+                found,
+                expected: VERSION,
+            });
+        }
+        return open(memory).map(Some);
+    }
+    Ok(None)
+}
+
+/// Returns whether a qdisc of an arena, whatever its version, runs at a place.
+fn is_at(memory: &Memory, place: Place) -> bool {
+    if !memory.holds(START, TABLE_BYTES) || memory.u32(START + at::TABLE_VERSION) == 0 {
+        return false;
+    }
+    let first = memory.u64(START + at::TABLE_PORT);
+    let port_bytes = u64::from(memory.u32(START + at::TABLE_PORT_BYTES));
+    (0..u64::from(memory.u32(START + at::TABLE_PORTS))).any(|port| {
+        let base = first.saturating_add(port * port_bytes);
+        base.is_multiple_of(8)
+            && memory.holds(base, PORT_START_BYTES)
+            && memory.u32(base + at::PORT_IN_USE) != 0
+            && memory.u64(base + at::PORT_NETNS) == place.netns
+            && memory.u32(base + at::PORT_IFINDEX) == place.ifindex
+            && memory.u32(base + at::PORT_PARENT) == place.parent
+    })
+}
+
+/// Opens what runs in an arena of this version.
+fn open(memory: Memory) -> Result<(Ports, Matches), Error> {
+    let table = |at| memory.u32(START + at);
+    let layout = Layout {
+        ports: table(at::TABLE_PORTS),
+        room: Room {
+            slots: table(at::TABLE_SLOTS),
+            rules: table(at::TABLE_RULES),
+            addresses: table(at::TABLE_ADDRESSES),
+            text_bytes: table(at::TABLE_TEXT_BYTES),
+        },
+    };
+    let matches = Matches::open(table(at::TABLE_RULES_MAP), table(at::TABLE_ADDRESSES_MAP))?;
+    if !memory.holds(START, layout.pages() * PAGE) {
+        return Err(Error::Refused {
+            part: ARENA.to_owned(),
+            detail: "it is shorter than its table says".to_owned(),
+        });
+    }
+    Ok((Ports { memory, layout }, matches))
+}
+
+/// Returns whether this program has the qdisc: clang was there when it was built.
+#[must_use]
+pub fn is_built() -> bool {
+    !OBJECT.is_empty()
+}
+
+/// Returns how many sets of these programs the kernel has, of all devices. It frees a set some
+/// time after the last qdisc has gone.
+#[must_use]
+pub fn programs() -> usize {
+    let programs = ProgInfoIter::default();
+    programs
+        .filter(|info| info.name == OsStr::new(PROGRAM))
+        .count()
 }

@@ -1,81 +1,205 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The qdisc of BPF on a stock kernel, without any module of ours but the cable. The host compares
-# the cable's records with the core.
+# The qdisc of BPF on a stock kernel, without any module of ours but the cables. The host compares
+# their records with the core.
 #
 #   psp-send --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#                c2a ==== 1 Gbit/s ==== c2b (sink)
+#                c3a ==== 1 Gbit/s, 2 queues ==== c3b (sink)
 
 . "$(dirname "$0")/lib.sh"
 
-# said: prints what the command has said.
-said() { sed -n 's/^\(test qdisc_bpf_lab::in_guest ... \)\{0,1\}BPFQ //p' /tmp/bpfq.out; }
+# bpfq WORDS...: runs the crate's own test program as a command.
+bpfq() {
+	BPFQ="$*" $BPFQ_PROGRAM >/tmp/bpfq.out 2>&1 || { cat /tmp/bpfq.out; return 1; }
+	# The test's own name stands before the first line.
+	sed -n 's/^\(test qdisc_bpf_lab::in_guest ... \)\{0,1\}BPFQ //p' /tmp/bpfq.out
+}
 
-# appears FILE: waits for a file of the command's.
-appears() {
+# load WORDS...: begins to load programs, which are registered until /tmp/put is there.
+load() {
+	rm -f /tmp/loaded /tmp/put
+	BPFQ="load $*" $BPFQ_PROGRAM >/tmp/load.out 2>&1 &
+	loader=$!
+}
+
+loaded() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ -e "$1" ] && return 0
+		[ -e /tmp/loaded ] && return 0
 		nap 200
 	done
-	cat /tmp/bpfq.out
+	cat /tmp/load.out
 	return 1
 }
 
-# record NAME: keeps the cable's record.
+# record CABLE NAME: keeps the cable's record.
 record() {
-	drained c1a
-	cat $WIRE/c1/timeline.a >"/out/$1.timeline"
-	cat $WIRE/c1/flows.a >"/out/$1.flows"
-	echo 1 >$WIRE/c1/reset
+	drained "${1}a"
+	cat "$WIRE/$1/timeline.a" >"/out/$2.timeline"
+	cat "$WIRE/$1/flows.a" >"/out/$2.flows"
+	echo 1 >"$WIRE/$1/reset"
 }
 
-# stop_at MS: prints the instant so many milliseconds from now.
-stop_at() { echo $(($(sed -n 's/^now_ns //p' $WIRE/idle) + $1 * 1000000)); }
+# send MS WORDS...: sends for so long as fast as the sockets take it.
+send() {
+	stop=$(($(sed -n 's/^now_ns //p' $WIRE/idle) + $1 * 1000000))
+	shift
+	psp-send --stop-ns $stop --sndbuf 400000 "$@" >/dev/null
+}
+
+# count PATTERN CLASS: prints the number before a word of what c1a's class has done.
+count() { bpfq show c1a 0 | sed -n "s/^class $2:.* \([0-9]*\) $1.*/\1/p"; }
+sent() { bpfq show c1a 0 | sed -n "s/^class $1: sent \([0-9]*\) .*/\1/p"; }
+images() { bpfq show c1a 0 | sed -n 's/^port: \([0-9]*\) .*/\1/p'; }
+
+none_left() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$(bpfq programs)" = 0 ] && return 0
+		nap 100
+	done
+	bpfq programs
+	return 1
+}
 
 cable c1 1000000000 sink=1
-ip addr add 10.0.0.1/24 dev c1a
-ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev c1a
+cable c2 1000000000 sink=1
+cable c3 1000000000 sink=1 queues=2
+number=0
+for device in c1a c2a c3a; do
+	ip addr add 10.0.$number.1/24 dev $device
+	ip neigh add 10.0.$number.2 lladdr 02:00:00:00:00:02 dev $device
+	number=$((number + 1))
+done
 
 refuse "before it is loaded, nobody knows it" "kind is unknown" \
 	tc qdisc add dev c1a root handle 7073: psp_bpf
-$BPFQ >/tmp/bpfq.out 2>&1 &
-command=$!
-check "the kernel takes programs and classes" appears /tmp/loaded
+load c1a 0 rates=70000003,9000000 text=one
+check "the kernel takes programs and classes" loaded
+check "nothing runs there yet" same false "$(bpfq find c1a)"
 check "the qdisc stands at the device" tc qdisc add dev c1a root handle 7073: psp_bpf
 refuse "a device without a port has none" "No such file" \
 	tc qdisc add dev c1b root handle 7073: psp_bpf
+kill -9 $loader
+wait $loader || true
+refuse "the loader was killed, and nobody knows it" "kind is unknown" \
+	tc qdisc add dev c1b root handle 7073: psp_bpf
+check "another process finds it" same true "$(bpfq find c1a)"
+check "and not elsewhere" same false "$(bpfq find c1b)"
 
-psp-send --stop-ns "$(stop_at 300)" --sndbuf 400000 \
-	--flow to=10.0.0.2:5001,payload=1458,class=7073:8001 \
-	--flow to=10.0.0.2:5002,payload=958,class=7073:8002 >/dev/null
-record first
+send 300 --flow to=10.0.0.2:5001,payload=1458,class=7073:8001 \
+	--flow to=10.0.0.2:5002,payload=958,class=7073:8002
+record c1 first
 
 # Other rates while packets wait: the clocks go on, and no packet is lost.
-psp-send --stop-ns "$(stop_at 400)" --sndbuf 400000 \
-	--flow to=10.0.0.2:5001,payload=1458,class=7073:8001 >/dev/null &
+send 400 --flow to=10.0.0.2:5001,payload=1458,class=7073:8001 &
 sender=$!
 nap 100
-touch /tmp/change
+check "other rates under traffic" bpfq configure 1 c1a 0 rates=20000000,9000000 text=two
 wait $sender
-record changed
+record c1 changed
+check "they were taken once" same 1 "$(images)"
+check "none waits and none was dropped" same 2 \
+	"$(bpfq show c1a 0 | grep -c ", 0 wait, 0 full 0 removed 0 late 0 long")"
 # A packet that names no class, with no default, is dropped and counted.
-psp-send --stop-ns "$(stop_at 10)" --flow to=10.0.0.2:5003,payload=100,rate=80000 >/dev/null
-touch /tmp/count
-nap 100
-said
-check "the configuration was taken once" grep -q "1 images taken" /tmp/bpfq.out
-check "packets of no class are counted" grep -q "[1-9][0-9]* of no class, 0 lost" /tmp/bpfq.out
-check "none waits and none was dropped" same 2 "$(said | grep -c "bytes, 0 wait, 0 dropped")"
+send 10 --flow to=10.0.0.2:5003,payload=100,rate=80000
+check "packets of no class are counted" sh -c \
+	"echo '$(bpfq show c1a 0)' | grep -q '[1-9][0-9]* of no class, 0 lost, text two'"
 
-# It goes with packets in it.
-psp-send --stop-ns "$(stop_at 100)" --sndbuf 400000 \
-	--flow to=10.0.0.2:5001,payload=1458,class=7073:8001 >/dev/null &
+# An idle device takes nothing, and can be configured again.
+check "an idle device" bpfq configure 1 c1a 0 rates=1000000,2000000,3000000 text=three
+check "a second time" bpfq configure 2 c1a 0 rates=90000000,90000000 text=four
+check "took nothing" same 1 "$(images)"
+send 5 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002
+check "but the last one, at a packet" same 2 "$(images)"
+send 4000 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002 &
+sender=$!
+check "50 times under traffic" bpfq configure 50 c1a 0 rates=90000000,90000000 text=five
+check "packets went on meanwhile" kill -0 $sender
+check "many were taken" at_least 25 "$(images)"
+wait $sender
+check "no packet was lost" same "0 0" "$(count full 8002) $(count removed 8002)"
+refuse "more classes than slots" "room for 8" \
+	bpfq configure 1 c1a 0 first=100 rates=1000000,1000000,1000000,1000000,1000000,1000000,1000000
+check "what was in force is" same 2 "$(bpfq show c1a 0 | grep -c "^class 800")"
+check "a class goes" bpfq configure 1 c1a 0 first=32770 rates=90000000,90000000 text=six
+send 5 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002
+
+# Matches: a cgroup, then a port, then the address.
+mkdir -p /tmp/cgroup
+mount -t cgroup2 none /tmp/cgroup
+mkdir -p /tmp/cgroup/one/below
+id=$(stat -c %i /tmp/cgroup/one)
+check "matches" bpfq configure 1 c1a 0 rates=90000000,90000000,90000000 "cgroup=$id:1"
+send 5 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002
+check "a class that comes again begins at 0" same 0 "$(sent 8001)"
+before="$(sent 8001) $(sent 8002) $(sent 8003)"
+send 20 --flow to=10.0.0.2:5001,payload=1458
+between="$(sent 8001) $(sent 8002) $(sent 8003)"
+check "the port's class has sent" sh -c "[ '${before% * *}' = '${between% * *}' ] &&
+	[ '${before##* }' = '${between##* }' ] && [ '$before' != '$between' ]"
+send 20 --flow to=10.0.0.2:5002,payload=1458
+after="$(sent 8001) $(sent 8002) $(sent 8003)"
+check "the address's class has sent" sh -c "[ '${after% *}' = '${between% *}' ] &&
+	[ '$after' != '$between' ]"
+(
+	sh -c 'echo $PPID' >/tmp/cgroup/one/below/cgroup.procs
+	send 20 --flow to=10.0.0.2:5001,payload=1458
+)
+last="$(sent 8001) $(sent 8002) $(sent 8003)"
+check "the cgroup's class has sent" sh -c "[ '${after#* }' = '${last#* }' ] &&
+	[ '$after' != '$last' ]"
+
+# Packets that wait for too long, and such as are too long.
+check "a deadline" bpfq configure 1 c1a 0 rates=9000000,9000000 deadline_ns=20000000
+before=$(sent 8001)
+send 100 --flow to=10.0.0.2:5001,payload=1458,class=7073:8001
+drained c1a
+check "late packets are dropped and counted" at_least 50 "$(count late 8001)"
+check "the rate is kept meanwhile" at_least 60 "$(($(sent 8001) - before))"
+send 100 --flow to=10.0.0.2:5001,payload=1458,class=7073:8001 &
 sender=$!
 nap 50
-check "it goes with packets in it" tc qdisc del dev c1a root
+check "shorter frames" bpfq configure 1 c1a 0 rates=9000000,9000000 longest=1014
 wait $sender
-touch /tmp/gone
-wait $command
-check "those are counted" grep -q "left: [1-9]" /tmp/bpfq.out
-said
+drained c1a
+check "long packets are dropped and counted" at_least 50 "$(count long 8001)"
+
+# A second device with programs of its own, and two queues below mq of a third.
+load c2a 0 rates=31000000
+check "a second set" loaded
+check "at a second device" tc qdisc add dev c2a root handle 7073: psp_bpf
+touch /tmp/put
+wait $loader
+refuse "nobody knows it then" "kind is unknown" tc qdisc add dev c1b root handle 7073: psp_bpf
+load c3a 2 rates=31000000
+check "a third set" loaded
+tc qdisc add dev c3a root handle 7073: mq
+check "at a queue" tc qdisc add dev c3a parent 7073:1 handle 1: psp_bpf
+check "at the other" tc qdisc add dev c3a parent 7073:2 handle 2: psp_bpf
+touch /tmp/put
+wait $loader
+check "three sets run" same 3 "$(bpfq programs)"
+check "one queue is configured" bpfq configure 1 c3a 2 rates=50000000 text=queue
+send 300 --flow to=10.0.1.2:5001,payload=1458,class=7073:8001
+record c2 other
+send 50 --flow to=10.0.2.2:5001,payload=1458,class=7073:8001 \
+	--flow to=10.0.2.2:5002,payload=1458,class=7073:8001
+check "both queues send" at_least 2 "$(tc -s qdisc show dev c3a | grep -c 'Sent [1-9].*')"
+check "each queue has its own" same true \
+	"$(bpfq show c3a 2 | grep -q 'text queue' && ! bpfq show c3a 1 | grep -q queue && echo true)"
+
+# They go with packets in them.
+send 100 --flow to=10.0.0.2:5001,payload=900,class=7073:8001 &
+sender=$!
+send 100 --flow to=10.0.1.2:5001,payload=900,class=7073:8001 &
+other=$!
+nap 50
+check "a qdisc goes with packets in it" tc qdisc del dev c1a root
+check "a device goes with packets in it" cut_cable c2
+wait $sender || true
+wait $other || true
+check "one set is left" sh -c "sleep 1"
+tc qdisc del dev c3a root
+check "no program is left" none_left
 finish

@@ -3,12 +3,12 @@
 
 use std::error::Error as StdError;
 
-/// What a device's table of the file wants and departure times cannot do, as a sentence.
+/// A device of a rule is not there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refusal(pub String);
+#[error("interface {0}: no such device; the rule needs it to be there")]
+pub struct NoInterface(pub String);
 
-/// Why there is no departure time.
+/// Why a device is not paced as it was wanted, or cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// This `pspacer` has no program: clang was missing when it was built.
@@ -22,34 +22,30 @@ pub enum Error {
         /// What is said about it.
         detail: String,
     },
-    /// The kernel refuses a change of qdiscs or filters.
-    #[error("{step}: {source}")]
-    Kernel {
-        /// What was to be changed.
-        step: String,
-        /// The kernel's answer.
-        source: tcpsp::Error,
-    },
-    /// The kernel's tables cannot be read.
+    /// The qdisc of BPF.
     #[error(transparent)]
-    Tables(#[from] tcpsp::Error),
+    Qdisc(#[from] crate::qdisc::Error),
+    /// The kernel refuses a change of qdiscs or filters, or to show them.
+    #[error(transparent)]
+    Kernel(#[from] tcpsp::Error),
+    /// A change that the model does not take.
+    #[error("{0}")]
+    Model(String),
+    /// Packets wait in a class that is to go.
+    #[error("{0} packets still wait in it, --drain gives them more time")]
+    Waiting(u32),
+    /// What is kept beside the programs cannot be read.
+    #[error("what is kept beside its programs: {0}")]
+    Text(String),
     /// A device of a rule is not there.
-    #[error("interface {0}: no such device; a rule by backend \"edt\" needs it to be there")]
-    NoInterface(String),
+    #[error(transparent)]
+    NoInterface(#[from] NoInterface),
     /// The list of devices cannot be read.
     #[error("devices: {0}")]
     Links(#[source] std::io::Error),
     /// The program there is another version's.
-    #[error(
-        "a program of version {found} is attached, expected {expected}: take it away first, with \
-         `pspacer remove`"
-    )]
-    Version {
-        /// Its version.
-        found: u32,
-        /// This one's.
-        expected: u32,
-    },
+    #[error("its program is of another version of pspacer")]
+    Version,
 }
 
 /// Longest text of the verifier that a message keeps: its end, which says what is wrong.

@@ -11,14 +11,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use backend::edt::{Config, Running, steps};
-use host_config::{Facts, Host};
-use linux_io::links::links;
 use pace::{ClassConfig, Config as Port, Decision, Mode, Scheduler};
 use scenario::Kernel;
 use tcpsp::Tc;
 use testkit::guest::{check_times, frames, starts, test_program};
 
+use crate::commands::{apply, remove};
 use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &["wire", "sch_fq", "sch_ingress", "cls_bpf"];
@@ -26,6 +24,7 @@ const MODULES: &[&str] = &["wire", "sch_fq", "sch_ingress", "cls_bpf"];
 const FIRST: &str = r#"
 [[device]]
 name = "c1a"
+backend = "edt"
 [[device.class]]
 name = "fast"
 rate = "70000003bit"
@@ -33,7 +32,7 @@ match = [{ to = "10.0.0.0/24", to_port = 5001, protocol = "udp" }]
 [[device.class]]
 name = "slow"
 rate = "9mbit"
-match = [{ to_port = 5002 }]
+match = [{ to = "10.0.0.2" }]
 "#;
 /// The rates of the two ports, and the frames sent to them, in bytes.
 const RATES_BPS: [u64; 2] = [70_000_003, 9_000_000];
@@ -49,42 +48,29 @@ fn in_guest() {
     let words = std::env::var("EDT").unwrap();
     let words: Vec<&str> = words.split_whitespace().collect();
     if words == ["programs"] {
-        println!("EDT {}", backend::edt::programs().unwrap());
+        let programs = backend::edt::programs().unwrap() + backend::qdisc::programs();
+        println!("EDT {programs}");
         return;
     }
-    let mut tc = Tc::open().unwrap();
-    let link = links().unwrap();
-    let link = link.into_iter().find(|link| link.name == "c1a").unwrap();
-    let facts = Facts {
-        index: link.index,
-        name: link.name,
-        is_ethernet: true,
-        queues: 1,
-        speed_bps: None,
-    };
-    let config = match words[..] {
-        ["apply", file] => {
-            let host = Host::read(file, &fs::read_to_string(file).unwrap()).unwrap();
-            Some(Config::new(&host.devices[0], &facts).unwrap_or_else(|error| panic!("{error}")))
+    let said = match words[..] {
+        ["apply", file] => apply(Path::new(file)),
+        ["remove"] => remove("c1a"),
+        ["show"] => {
+            let mut tc = Tc::open().unwrap();
+            let ports = backend::ports(&mut tc).unwrap_or_else(|error| panic!("{error}"));
+            let classes = ports.iter().flat_map(|port| &port.classes);
+            let lines = classes.map(|class| {
+                let stats = &class.psp.stats;
+                let (rate, frames) = (stats.rate_bps, stats.sent_frames);
+                let (bytes, late) = (class.counters.sent_bytes, stats.drop_late);
+                format!("{rate} {frames} {bytes} {late}\n")
+            });
+            lines.collect()
         }
-        _ => None,
+        _ => panic!("{words:?}"),
     };
-    let mut running = Running::read(&mut tc, &facts).unwrap_or_else(|error| panic!("{error}"));
-    if words == ["show"] {
-        for class in running.counters().unwrap() {
-            println!(
-                "EDT {} {} {} {}",
-                class.rate_bps, class.frames, class.bytes, class.dropped_frames
-            );
-        }
-        return;
-    }
-    let planned = steps(&running, config.as_ref(), false);
-    let (steps, _) = planned.unwrap_or_else(|error| panic!("{error}"));
-    for step in &steps {
-        println!("EDT {step}");
-        let made = step.make(&mut tc, &mut running, config.as_ref());
-        made.unwrap_or_else(|error| panic!("{error}"));
+    for line in said.lines().filter(|line| !line.contains(": note: ")) {
+        println!("EDT {line}");
     }
 }
 
@@ -114,13 +100,15 @@ fn by_core(rate_bps: u64, bursts: &[u32]) -> Vec<u64> {
     left
 }
 
-fn check(kernel: Kernel) {
+fn check(kernel: Kernel, backend: &str) {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
-    let second = FIRST.replace("70000003bit", &format!("{SECOND_BPS}bit"));
-    let ceil = FIRST.replace("rate = \"9mbit\"", "rate = \"9mbit\"\nceil = \"12mbit\"");
-    for (name, text) in [("first", FIRST), ("second", &second), ("ceil", &ceil)] {
+    let first = FIRST.replace("edt", backend);
+    let second = first.replace("70000003bit", &format!("{SECOND_BPS}bit"));
+    let gap = first.replace("[[device.class]]\nname = \"fast\"", "mode = \"gap\"\n$0");
+    let gap = gap.replace("$0", "[[device.class]]\nname = \"fast\"");
+    for (name, text) in [("first", &first), ("second", &second), ("gap", &gap)] {
         let path = folder.path().join(format!("{name}.toml"));
         fs::write(&path, text).unwrap();
         files.push((path, format!("/edt/{name}.toml")));
@@ -180,15 +168,20 @@ fn check(kernel: Kernel) {
 
 #[test]
 fn classes_leave_when_the_core_says_on_6_1() {
-    check(Kernel::V6_1);
+    check(Kernel::V6_1, "edt");
 }
 
 #[test]
 fn classes_leave_when_the_core_says_on_6_12() {
-    check(Kernel::V6_12);
+    check(Kernel::V6_12, "edt");
 }
 
 #[test]
 fn classes_leave_when_the_core_says_on_7() {
-    check(Kernel::V7);
+    check(Kernel::V7, "edt");
+}
+
+#[test]
+fn classes_leave_when_the_core_says_by_a_qdisc_on_7() {
+    check(Kernel::V7, "bpf");
 }

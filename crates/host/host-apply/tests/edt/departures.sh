@@ -84,6 +84,6 @@ tc qdisc add dev c1a root handle 5: pfifo
 refuse "a qdisc of others stays" "configured by others" edt apply /edt/first.toml
 check "it is still there" sh -c "$TC qdisc show dev c1a | grep -q 'pfifo 5:'"
 tc qdisc del dev c1a root
-refuse "what others have is not touched" "expected none by backend" edt apply /edt/ceil.toml
+refuse "what others have is not touched" "it sends no gap frames" edt apply /edt/gap.toml
 
 finish

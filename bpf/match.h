@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Matches: which packets belong to which class.  Each rule names a class, and the
+ * first rule in the file that a packet matches decides.  A rule has its place there
+ * as its order.
+ *
+ * Rules are a list, but for those that look at nothing but one whole address: these
+ * are in a table.  A packet belongs to the class of the least order, so the search of the
+ * list ends where its orders are beyond what the table has.
+ *
+ * The maps hold several sets of rules, of ports and halves.  A set begins at a
+ * number, its base, which is also part of the table's keys.  The loader sets how many
+ * entries there are; crates/host/backend/src/match_words.rs knows the structures.
+ */
+#ifndef MATCH_H
+#define MATCH_H
+
+#include "packet.h"
+
+/* Packets of a class: all fields that are named must be these. */
+struct match_rule {
+	u32 fields;		/* enum match_field */
+	u32 order;
+	u32 minor;		/* the class's minor number */
+	u32 family;
+	u32 protocol;
+	u32 from[4];
+	u32 from_mask[4];
+	u32 to[4];
+	u32 to_mask[4];
+	u32 from_ports;		/* the first << 16 | the last */
+	u32 to_ports;
+	u32 dscp;
+	u32 vlan;
+	u32 interface;
+	u32 mark;
+	u32 cgroup_level;
+	u64 cgroup_id;		/* the sender's cgroup, or one above it */
+};
+
+struct match_address {
+	u32 base;
+	u32 side;		/* MATCH_FROM or MATCH_TO */
+	u32 family;
+	u32 address[4];
+};
+
+struct match_answer {
+	u32 order;
+	u32 minor;
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct match_rule);
+	MAP_NUMBER(max_entries, 1);
+} match_rules SEC(".maps");
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	MAP_TYPE(key, struct match_address);
+	MAP_TYPE(value, struct match_answer);
+	MAP_NUMBER(max_entries, 1);
+} match_addresses SEC(".maps");
+
+/* A packet, and the rules to look at. */
+struct search {
+	struct packet packet;
+	u32 mark;
+	u32 interface;
+	u32 base;
+	u32 rules;		/* in the list */
+	u32 addresses;		/* in the table */
+	struct match_answer best;
+	void *skb;		/* for is_sender_in() */
+};
+
+/* Is the packet's sender in this cgroup or below it?  Each program has its own. */
+INLINE int is_sender_in(const struct search *s, u64 cgroup_id, u32 level);
+
+/* Calls look() with the numbers of the rules until it returns 1.  Each program has its own. */
+INLINE void each_rule(struct search *s);
+
+INLINE int is_in(u32 port, u32 ports)
+{
+	return port >= ports >> 16 && port <= (ports & 0xffff);
+}
+
+INLINE int is_prefix(const u32 *address, const u32 *prefix, const u32 *mask)
+{
+	u32 differ = 0;
+
+	for (int i = 0; i < 4; i++)
+		differ |= (address[i] & mask[i]) ^ prefix[i];
+	return !differ;
+}
+
+INLINE int matches(const struct match_rule *r, const struct search *s)
+{
+	const struct packet *p = &s->packet;
+	u32 fields = r->fields;
+
+	if (fields & ~p->fields)
+		return 0;
+	return (!(fields & MATCH_FAMILY) || r->family == p->family) &&
+	       (!(fields & MATCH_PROTOCOL) || r->protocol == p->protocol) &&
+	       (!(fields & MATCH_FROM) || is_prefix(p->from, r->from, r->from_mask)) &&
+	       (!(fields & MATCH_TO) || is_prefix(p->to, r->to, r->to_mask)) &&
+	       (!(fields & MATCH_FROM_PORT) || is_in(p->from_port, r->from_ports)) &&
+	       (!(fields & MATCH_TO_PORT) || is_in(p->to_port, r->to_ports)) &&
+	       (!(fields & MATCH_DSCP) || r->dscp == p->dscp) &&
+	       (!(fields & MATCH_VLAN) || r->vlan == p->vlan) &&
+	       (!(fields & MATCH_INTERFACE) || r->interface == s->interface) &&
+	       (!(fields & MATCH_MARK) || r->mark == s->mark) &&
+	       (!(fields & MATCH_CGROUP) ||
+		is_sender_in(s, r->cgroup_id, r->cgroup_level));
+}
+
+/* Looks at a rule of the list.  Returns 1 if none after it counts. */
+INLINE long look(u32 number, struct search *s)
+{
+	u32 key = s->base + number;
+	const struct match_rule *rule = bpf_map_lookup_elem(&match_rules, &key);
+
+	if (!rule || rule->order > s->best.order)
+		return 1;
+	if (!matches(rule, s))
+		return 0;
+	s->best.order = rule->order;
+	s->best.minor = rule->minor;
+	return 1;
+}
+
+INLINE void look_up(struct search *s, u32 side, const u32 *address)
+{
+	const struct match_answer *answer;
+	struct match_address key = {
+		.base = s->base,
+		.side = side,
+		.family = s->packet.family,
+	};
+
+	__builtin_memcpy(key.address, address, sizeof(key.address));
+	answer = bpf_map_lookup_elem(&match_addresses, &key);
+	if (answer && answer->order < s->best.order)
+		s->best = *answer;
+}
+
+/*
+ * Returns the minor number of the class that the rules say; 0: none.  What the caller
+ * has set: all of `s` but the answer.
+ */
+INLINE u32 match_class(struct search *s)
+{
+	s->packet.fields |= MATCH_MARK | MATCH_INTERFACE | MATCH_CGROUP;
+	s->best.order = ~0u;
+	s->best.minor = 0;
+	if (s->addresses && s->packet.fields & MATCH_FROM) {
+		look_up(s, MATCH_FROM, s->packet.from);
+		look_up(s, MATCH_TO, s->packet.to);
+	}
+	each_rule(s);
+	return s->best.minor;
+}
+
+#endif

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Puts a psp of departure times on a device, changes it and takes it away, in an order in which
+//! packets are paced as soon as they are stamped, and nothing is stamped that nobody paces.
+
+use host_config::{Facts, Made, Psp, minor};
+use tcpsp::attribute::Attribute;
+use tcpsp::{Change, Handle, PlainFilter, PlainQdisc, Tc};
+
+use super::config::Config;
+use super::layout::Tables;
+use super::program::Loaded;
+use super::running::{BPF, CLSACT, CLSACT_HANDLE, FILTER, FQ, Running};
+use crate::error::Error;
+
+/// fq's attributes (linux/pkt_sched.h).
+const FQ_LIMIT: u16 = 1;
+const FQ_FLOW_LIMIT: u16 = 2;
+const FQ_TIMER_SLACK: u16 = 13;
+/// Most packets in an fq, and of one flow. fq's own 100 of a flow would drop a class's burst.
+const PACKETS_MAX: u32 = 100_000;
+
+/// A filter's attributes (linux/pkt_cls.h).
+const BPF_FD: u16 = 6;
+const BPF_NAME: u16 = 7;
+const BPF_FLAGS: u16 = 8;
+/// The program itself says what becomes of a packet.
+const DIRECT_ACTION: u32 = 1;
+
+/// Returns an fq. Its timer has no slack: packets leave as soon as the hardware's timer allows.
+fn fq(parent: Handle, handle: Handle) -> PlainQdisc {
+    PlainQdisc {
+        parent,
+        handle,
+        kind: FQ,
+        options: vec![
+            Attribute::u32(FQ_LIMIT, PACKETS_MAX),
+            Attribute::u32(FQ_FLOW_LIMIT, PACKETS_MAX),
+            Attribute::u32(FQ_TIMER_SLACK, 0),
+        ],
+    }
+}
+
+fn plain(parent: Handle, handle: Handle, kind: &'static str) -> PlainQdisc {
+    PlainQdisc {
+        parent,
+        handle,
+        kind,
+        options: Vec::new(),
+    }
+}
+
+/// Puts a psp at a device's root. What stands there goes with its packets, but for fqs of ours.
+///
+/// # Errors
+/// The kernel's; that a rule names a device that is not there.
+pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
+    let mut running = Running::read(tc, facts.index)?;
+    let next = Next::new(facts, &running, psp)?;
+    let device = facts.index;
+    let (handle, is_mq) = match psp.made {
+        Made::EdtMq => (minor::mq(), true),
+        _ => (minor::root(), false),
+    };
+    let kind = if is_mq { "mq" } else { FQ };
+    let root = running.root.take();
+    let is_there = root.as_ref() == Some(&(kind.to_owned(), handle)) && (running.has_fq || is_mq);
+    if !is_there {
+        let replace = match root {
+            // The kernel takes the same id for a change of that qdisc.
+            Some((_, had)) if had == handle => {
+                let parent = Handle::ROOT;
+                tc.change(device, &Change::DeleteQdisc { parent, handle })?;
+                false
+            }
+            other => other.is_some(),
+        };
+        let qdisc = if is_mq {
+            plain(Handle::ROOT, handle, kind)
+        } else {
+            fq(Handle::ROOT, handle)
+        };
+        tc.put_qdisc(device, &qdisc, replace)?;
+    }
+    for queue in 0..if is_mq { facts.queues } else { 0 } {
+        let (parent, handle) = (minor::mq_class(queue), minor::below_mq(queue));
+        let below = tc.qdiscs()?.into_iter().find(|qdisc| {
+            qdisc.device == device && qdisc.parent == parent && qdisc.handle != Handle::NONE
+        });
+        if below
+            .as_ref()
+            .is_some_and(|b| b.kind == FQ && b.handle == handle)
+        {
+            continue;
+        }
+        let same = below.as_ref().is_some_and(|below| below.handle == handle);
+        if same {
+            tc.change(device, &Change::DeleteQdisc { parent, handle })?;
+        }
+        tc.put_qdisc(device, &fq(parent, handle), below.is_some() && !same)?;
+    }
+    if !running.has_clsact {
+        let clsact = plain(Handle::INGRESS, CLSACT_HANDLE, CLSACT);
+        tc.put_qdisc(device, &clsact, false)?;
+    }
+    next.put_in_force(tc, &mut running)
+}
+
+/// Changes the psp that there is.
+///
+/// # Errors
+/// The kernel's; that a rule names a device that is not there.
+pub(crate) fn change(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
+    let mut running = Running::read(tc, facts.index)?;
+    if !running.is_attached {
+        return put(tc, facts, psp);
+    }
+    let next = Next::new(facts, &running, psp)?;
+    next.put_in_force(tc, &mut running)
+}
+
+/// What is to be in force.
+struct Next {
+    tables: Tables,
+    /// A program for it, if the one that runs has no room.
+    loaded: Option<Loaded>,
+}
+
+impl Next {
+    /// Makes it ready. Nothing changes.
+    fn new(facts: &Facts, running: &Running, psp: &Psp) -> Result<Self, Error> {
+        let config = Config::new(psp, facts);
+        let tables = Tables::new(&config, &running.tables.minors)?;
+        let fits = running.maps.as_ref().is_some_and(|maps| maps.hold(&tables));
+        let loaded = if fits {
+            None
+        } else {
+            let mut loaded = Loaded::new(&tables)?;
+            loaded.maps.write(&tables, &Tables::default())?;
+            Some(loaded)
+        };
+        Ok(Self { tables, loaded })
+    }
+
+    /// Puts it in force with one store, or by one request.
+    fn put_in_force(self, tc: &mut Tc, running: &mut Running) -> Result<(), Error> {
+        let Some(mut loaded) = self.loaded else {
+            return match &mut running.maps {
+                Some(maps) => maps.write(&self.tables, &running.tables),
+                None => Ok(()),
+            };
+        };
+        if let Some(maps) = &running.maps {
+            loaded
+                .maps
+                .take_clocks(&self.tables, maps, &running.tables)?;
+        }
+        let (device, is_there) = (running.index, running.is_attached);
+        Ok(loaded.with_descriptor(|descriptor| {
+            let filter = PlainFilter {
+                at: FILTER,
+                kind: BPF,
+                protocol: PlainFilter::ANY,
+                options: vec![
+                    Attribute::u32(BPF_FD, descriptor),
+                    Attribute::string(BPF_NAME, "pspacer-edt"),
+                    Attribute::u32(BPF_FLAGS, DIRECT_ACTION),
+                ],
+            };
+            tc.put_filter(device, &filter, is_there)
+        })??)
+    }
+}
+
+/// Takes everything of ours away. Filters of others stay, and clsact with them.
+///
+/// # Errors
+/// The kernel's.
+pub fn remove(tc: &mut Tc, facts: &Facts) -> Result<(), Error> {
+    let running = Running::read(tc, facts.index)?;
+    let device = facts.index;
+    if running.is_attached {
+        let change = Change::DeleteFilter {
+            at: FILTER,
+            kind: BPF.to_owned(),
+            protocol: PlainFilter::ANY,
+        };
+        tc.change(device, &change)?;
+    }
+    let is_there = running.is_attached || running.has_fq;
+    if is_there && running.has_clsact && running.other_filters == 0 {
+        let (parent, handle) = (Handle::INGRESS, CLSACT_HANDLE);
+        tc.change(device, &Change::DeleteQdisc { parent, handle })?;
+    }
+    match running.root {
+        Some((_, handle)) if running.has_fq => {
+            let parent = Handle::ROOT;
+            Ok(tc.change(device, &Change::DeleteQdisc { parent, handle })?)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Looks at what departure times have done.
+
+use std::collections::BTreeMap;
+
+use host_config::{Facts, Made, Psp, minor};
+use linux_io::links::Link;
+use tcpsp::{ClassStats, Counters, Handle, Mode, QdiscStats, Tc};
+
+use super::running::Running;
+use crate::error::Error;
+use crate::seen::{ClassSeen, Seen};
+
+/// Returns whether our program is attached to a device.
+///
+/// # Errors
+/// The kernel's.
+pub fn is_there(tc: &mut Tc, facts: &Facts) -> Result<bool, Error> {
+    Ok(Running::read(tc, facts.index)?.is_attached)
+}
+
+/// Looks at a device whose packets fqs of ours keep. Without a program nothing has been put in
+/// force yet; what a program of another version does is not known here. O(classes + filters).
+///
+/// # Errors
+/// The kernel's; that it takes root.
+pub(crate) fn look(tc: &mut Tc, link: &Link, made: Made) -> Result<Seen, Error> {
+    let running = Running::read(tc, link.index)?;
+    let (handle, parent) = (minor::root(), Handle::ROOT);
+    let psp = if running.maps.is_some() {
+        let text = std::str::from_utf8(&running.tables.text);
+        let text = text.map_err(|error| Error::Text(error.to_string()))?;
+        Psp::of_text(text, made, handle, parent).map_err(Error::Text)?
+    } else {
+        Psp::empty(made, handle, parent)
+    };
+    let mut stats = QdiscStats {
+        mode: Mode::Timer.number(),
+        max_frame_bytes: psp.max_frame_bytes,
+        ..QdiscStats::default()
+    };
+    let mut classes = BTreeMap::new();
+    for class in running.counters()? {
+        stats.sent_frames += class.frames;
+        stats.drop_late += class.dropped_frames;
+        let seen = ClassSeen {
+            counters: Counters {
+                sent_bytes: class.bytes,
+                sent_packets: class.frames,
+                drops: u32::try_from(class.dropped_frames).unwrap_or(u32::MAX),
+                ..Counters::default()
+            },
+            stats: ClassStats {
+                rate_bps: class.rate_bps,
+                sent_frames: class.frames,
+                drop_late: class.dropped_frames,
+                ..ClassStats::default()
+            },
+        };
+        classes.insert(class.minor, seen);
+    }
+    Ok(Seen {
+        psp,
+        stats,
+        classes,
+    })
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What stands on devices, whatever it is made of: the module's psp as the kernel's tables have
+//! them, others as their programs keep them.
+
+use host_config::{Facts, Made, Port, Root, Slot, minor};
+use linux_io::links::{Link, links};
+use tcpsp::ports::Port as PortStats;
+use tcpsp::{Filter, Handle, Qdisc, Tc};
+
+use crate::edt;
+use crate::error::Error;
+use crate::qdisc;
+use crate::seen::Seen;
+
+/// Returns what a qdisc of the kernel's table is a part of, if it is of ours and not the module's.
+fn made_of(qdisc: &Qdisc) -> Option<Made> {
+    let queue = minor::queue_below_mq(qdisc.handle);
+    let is_place = match queue {
+        Some(queue) => qdisc.parent == minor::mq_class(queue),
+        None => qdisc.handle == minor::root() && qdisc.parent == Handle::ROOT,
+    };
+    match (qdisc.kind.as_str(), queue) {
+        _ if !is_place => None,
+        (kind, _) if kind == Made::Bpf.kind() => Some(Made::Bpf),
+        (edt::FQ, None) => Some(Made::Edt),
+        (edt::FQ, Some(_)) => Some(Made::EdtMq),
+        _ => None,
+    }
+}
+
+/// Looks at the psp that a qdisc is a part of. Fqs of ours without a program are one that begins.
+fn look(tc: &mut Tc, link: &Link, qdisc: &Qdisc, made: Made) -> Result<Seen, Error> {
+    match made {
+        Made::Bpf => qdisc::look(link.index, qdisc),
+        _ => edt::look(tc, link, made),
+    }
+}
+
+/// Returns a device's tables: those of the module as the kernel has them, others as their programs
+/// keep them. That takes root. O(classes + filters).
+///
+/// # Errors
+/// The kernel's.
+pub fn port(tc: &mut Tc, facts: &Facts, link: &Link) -> Result<Port, Error> {
+    let qdiscs = tc.qdiscs()?;
+    let classes = tc.classes(facts.index)?;
+    let mut filters: Vec<Filter> = Vec::new();
+    for qdisc in qdiscs.iter().filter(|qdisc| qdisc.device == facts.index) {
+        if qdisc.psp.is_some() && qdisc.handle != Handle::NONE {
+            filters.extend(tc.filters(facts.index, qdisc.handle)?);
+        }
+    }
+    let mut port = Port::new(facts, &qdiscs, &classes, &filters);
+    for qdisc in qdiscs.iter().filter(|qdisc| qdisc.device == facts.index) {
+        let Some(made) = made_of(qdisc) else {
+            continue;
+        };
+        let psp = look(tc, link, qdisc, made)?.psp();
+        let queue = minor::queue_below_mq(qdisc.handle).map(usize::from);
+        match (&mut port.root, queue) {
+            (root, _) if made != Made::Bpf => *root = Root::One(Slot::Psp(psp)),
+            (Root::Mq(slots), Some(queue)) => {
+                if let Some(slot) = slots.get_mut(queue) {
+                    *slot = Slot::Psp(psp);
+                }
+            }
+            (root, _) => *root = Root::One(Slot::Psp(psp)),
+        }
+        if made == Made::EdtMq {
+            break;
+        }
+    }
+    Ok(port)
+}
+
+/// Returns the psp of this network namespace with their statistics, by device and handle. Those of
+/// the module can be read without privilege.
+///
+/// # Errors
+/// The kernel's; that looking at another takes root.
+pub fn ports(tc: &mut Tc) -> Result<Vec<PortStats>, Error> {
+    let mut ports = tcpsp::ports::read(tc).map_err(Error::Links)?;
+    let qdiscs = tc.qdiscs()?;
+    let mut links_here: Option<Vec<Link>> = None;
+    let mut of_device: Option<u32> = None;
+    for qdisc in &qdiscs {
+        let Some(made) = made_of(qdisc) else {
+            continue;
+        };
+        if made == Made::EdtMq && of_device.replace(qdisc.device) == Some(qdisc.device) {
+            continue;
+        }
+        let links = match &mut links_here {
+            Some(links) => links,
+            none => none.insert(links().map_err(Error::Links)?),
+        };
+        // A device that went meanwhile is left out.
+        let Some(link) = links.iter().find(|link| link.index == qdisc.device) else {
+            continue;
+        };
+        let seen = look(tc, link, qdisc, made)?;
+        ports.push(seen.stats(link, qdisc.counters));
+    }
+    ports.sort_by(|a, b| (&a.device, a.handle).cmp(&(&b.device, b.handle)));
+    Ok(ports)
+}

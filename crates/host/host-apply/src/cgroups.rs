@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The cgroups that matches name, in the kernel's hierarchy of version 2. A cgroup has a number for
+//! as long as it exists: a unit that starts again has another, so who starts it applies the file
+//! first (docs/use/host-file.md).
+
+use std::collections::VecDeque;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use host_config::{Target, TargetPsp, TargetRoot};
+use tcpsp::{Match, Sender};
+
+/// Where the hierarchy is, alone or beside those of version 1.
+const ROOTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+/// What is there.
+const IS_ROOT: &str = "cgroup.controllers";
+/// Cgroups above each other that are searched.
+const LEVELS_MAX: usize = 16;
+
+/// Fills in the numbers of cgroups. Matches of cgroups that are not there go, and a note says so.
+///
+/// # Errors
+/// That the host has no such hierarchy, or a name is that of several cgroups.
+pub(crate) fn resolve(target: &mut Target) -> Result<Vec<String>> {
+    let Target { root, names, .. } = target;
+    let psps = match root {
+        TargetRoot::Default => return Ok(Vec::new()),
+        TargetRoot::Psp(psp) => std::slice::from_mut(psp),
+        TargetRoot::Mq(psps) => psps.as_mut_slice(),
+    };
+    let is_sender = |psp: &TargetPsp| {
+        let mut rules = psp.rules.iter();
+        rules.any(|rule| matches!(rule.matching, Match::Sender(_)))
+    };
+    if !psps.iter().any(is_sender) {
+        return Ok(Vec::new());
+    }
+    let root = ROOTS.iter().map(Path::new);
+    let Some(root) = root.into_iter().find(|root| root.join(IS_ROOT).exists()) else {
+        bail!("a match names a cgroup; this host has no cgroups of version 2 in /sys/fs/cgroup");
+    };
+    let mut notes = Vec::new();
+    for psp in psps {
+        let mut rules = Vec::new();
+        for mut rule in std::mem::take(&mut psp.rules) {
+            let class = names.get(&rule.class).cloned();
+            let class = class.unwrap_or_else(|| format!("{:x}", rule.class));
+            if let Match::Sender(sender) = &mut rule.matching {
+                let path = sender.path.clone();
+                match find(root, &path)? {
+                    Some(found) => *sender = found,
+                    None => {
+                        let note = format!(
+                            "class {class}: there is no cgroup {path}; the match begins with an \
+                             `apply` that finds it"
+                        );
+                        if !notes.contains(&note) {
+                            notes.push(note);
+                        }
+                        continue;
+                    }
+                }
+            }
+            rules.push(rule);
+        }
+        psp.rules = rules;
+    }
+    Ok(notes)
+}
+
+/// Returns the cgroup at a path, or below the root with a name that `*/NAME` or `*/*PART*` tells.
+fn find(root: &Path, path: &str) -> Result<Option<Sender>> {
+    let Some(name) = path.strip_prefix("*/") else {
+        let there = root.join(path.trim_start_matches('/'));
+        return Ok(sender(root, &there));
+    };
+    let part = name
+        .strip_prefix('*')
+        .and_then(|part| part.strip_suffix('*'));
+    let is_it = |other: &str| match part {
+        // Of `docker-ID.scope`, `cri-containerd-ID.scope` or `ID`.
+        Some(id) => other
+            .split(['-', '.', ':'])
+            .any(|word| word.starts_with(id)),
+        None => other == name,
+    };
+    let found = search(root, &is_it);
+    match &found[..] {
+        [] => Ok(None),
+        [one] => Ok(sender(root, one)),
+        [first, second, ..] => bail!(
+            "a match names the cgroup {path}, expected one of this name: there are {} and {}; \
+             `cgroup` takes a whole path",
+            first.display(),
+            second.display()
+        ),
+    }
+}
+
+/// Returns the folders with such names, the highest of each branch.
+fn search(root: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut next = VecDeque::from([(root.to_owned(), 0)]);
+    while let Some((folder, level)) = next.pop_front() {
+        // A cgroup may go while it is looked at.
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            if entry.file_name().to_str().is_some_and(is_it) {
+                found.push(entry.path());
+            } else if level < LEVELS_MAX {
+                next.push_back((entry.path(), level + 1));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sender(root: &Path, folder: &Path) -> Option<Sender> {
+    let metadata = fs::metadata(folder).ok().filter(|data| data.is_dir())?;
+    let path = folder.strip_prefix(root).ok()?.to_str()?;
+    Some(Sender {
+        path: format!("/{path}"),
+        id: metadata.ino(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use super::*;
+
+    #[test]
+    fn names_are_found_at_any_depth() {
+        let root = tempfile::tempdir().unwrap();
+        let id = "0123456789abcdef";
+        let docker = format!("system.slice/docker-{id}.scope");
+        for path in [
+            "system.slice/backup.service/inner",
+            "system.slice/docker-00ff.scope",
+            &docker,
+            "user.slice/a/twice.service",
+            "user.slice/b/twice.service",
+        ] {
+            fs::create_dir_all(root.path().join(path)).unwrap();
+        }
+        let path = |wanted: &str| {
+            let found = find(root.path(), wanted).map_err(|error| error.to_string());
+            found.map(|found| found.map(|sender| sender.path))
+        };
+        let backup = Ok(Some("/system.slice/backup.service".to_owned()));
+        assert_eq!(path("/system.slice/backup.service"), backup);
+        assert_eq!(path("*/backup.service"), backup);
+        assert_eq!(path("*/backup"), Ok(None));
+        assert_eq!(path("/system.slice/other.service"), Ok(None));
+        assert_eq!(
+            path(&format!("*/*{}*", &id[..12])),
+            Ok(Some(format!("/{docker}")))
+        );
+        assert!(path("*/twice.service").unwrap_err().contains("there are"));
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which backend paces a device.
+
+use std::fs;
+use std::path::Path;
+
+use host_config::Backend;
+
+/// Where the kernel lists the modules that are loaded, and those that it can load.
+const LOADED: &str = "/sys/module/sch_psp";
+const MODULES: &str = "/lib/modules";
+/// Where the kernel says its release, and the types that it has.
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// A function of kernels that take qdiscs of BPF (CONFIG_NET_SCH_BPF, Linux 6.16).
+const OF_QDISCS: &[u8] = b"\0bpf_qdisc_watchdog_schedule\0";
+
+/// Returns the backend of a device, and if the file leaves the choice, why.
+pub(crate) fn choose(wanted: Option<Backend>) -> (Backend, Option<String>) {
+    if let Some(backend) = wanted {
+        return (backend, None);
+    }
+    let (backend, why) = match (module(), backend::qdisc::is_built(), has_qdiscs()) {
+        (Some(why), _, _) => (Backend::Module, why),
+        (None, true, true) => (
+            Backend::Bpf,
+            "this kernel has no module sch_psp, and takes qdiscs of BPF",
+        ),
+        (None, false, true) => (
+            Backend::Edt,
+            "this kernel has no module sch_psp, and this pspacer no qdisc of BPF",
+        ),
+        (None, _, false) => (
+            Backend::Edt,
+            "this kernel has no module sch_psp, and takes no qdiscs of BPF (Linux 6.16, \
+             CONFIG_NET_SCH_BPF)",
+        ),
+    };
+    (
+        backend,
+        Some(format!("backend auto is {}: {why}", backend.word())),
+    )
+}
+
+/// Returns why the module can be used, or `None` if it cannot.
+fn module() -> Option<&'static str> {
+    if Path::new(LOADED).exists() {
+        return Some("sch_psp is loaded");
+    }
+    let release = fs::read_to_string(RELEASE).ok()?;
+    let list = Path::new(MODULES).join(release.trim()).join("modules.dep");
+    let list = fs::read_to_string(list).ok()?;
+    let has = list.lines().any(|line| {
+        let file = line.split(':').next().unwrap_or_default();
+        let name = file.rsplit('/').next().unwrap_or_default();
+        name.split('.').next() == Some("sch_psp")
+    });
+    has.then_some("sch_psp is installed")
+}
+
+/// Returns whether the kernel takes qdiscs of BPF. O(bytes of its types), some ms.
+fn has_qdiscs() -> bool {
+    let types = fs::read(TYPES).unwrap_or_default();
+    types
+        .windows(OF_QDISCS.len())
+        .any(|window| window == OF_QDISCS)
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What each backend cannot do, by key and value of the host's file.
+
+use tcpsp::{ClassOptions, Match, Mode, QdiscOptions, SplitGso, TypeOptions};
+use units::display;
+
+use crate::backend::Backend;
+use crate::error::Refusal;
+use crate::file::{Class, Device, MOST_RULES};
+
+/// Most matches of a device without the module: those of one whole address are in a table.
+const ADDRESSES_MAX: usize = 65_536;
+/// The lowest rate of departure times: their clock holds a burst of 256 KiB at it.
+const EDT_RATE_BPS_MIN: u64 = 1000;
+/// The longest wait for a departure time: fq drops packets of 10 s and more.
+const EDT_DEADLINE_NS_MAX: u64 = 9_000_000_000;
+
+/// Refuses what a device's table wants and the backend cannot do.
+///
+/// # Errors
+/// The first such thing, by key and value. O(classes + rules).
+pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Result<(), Refusal> {
+    let list = device
+        .rules
+        .iter()
+        .filter(|rule| !is_address(&rule.matching));
+    let (all, listed) = (device.rules.len(), list.count());
+    let (most, count) = if backend == Backend::Module {
+        (MOST_RULES, all)
+    } else if listed > MOST_RULES {
+        (MOST_RULES, listed)
+    } else {
+        (ADDRESSES_MAX, all)
+    };
+    if count > most {
+        return Err(Refusal(format!(
+            "{count} filters of a device, expected at most {most} by backend \"{}\"; one of ports \
+             without protocol and address takes four",
+            backend.word()
+        )));
+    }
+    let by = By(backend);
+    if backend == Backend::Module {
+        return Ok(());
+    }
+    if let Some(bytes) = device.byte_queue_limit_min_bytes {
+        let value = format!("`byte_queue_limit_min` is {bytes} bytes");
+        return by.refuse(value, "none", Some("it sends no gap frames"));
+    }
+    by.options(&device.options, is_ethernet)?;
+    device.classes.iter().try_for_each(|class| by.class(class))
+}
+
+/// Returns what a person should know about the backend of a device.
+#[must_use]
+pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
+    let mut notes = Vec::new();
+    if backend == Backend::Edt {
+        notes.push(
+            "the device has no line here: classes do not borrow, and nothing holds packets back \
+             when all classes together want more than the device sends"
+                .to_owned(),
+        );
+        let mut classes = device.classes.iter();
+        if classes.any(|class| matches!(class.options.by_type, TypeOptions::Normal { .. })) {
+            notes.push(
+                "packets of normal classes leave at once, in fq's order, also before paced ones \
+                 that are due"
+                    .to_owned(),
+            );
+        }
+    }
+    notes
+}
+
+/// Returns whether a match looks at one whole address and nothing else: without the module such
+/// are a table, and need no room in the list.
+#[must_use]
+pub fn is_address(matching: &Match) -> bool {
+    let Match::Flower(flower) = matching else {
+        return false;
+    };
+    let mut rest = flower.clone();
+    let prefix = match (rest.source.take(), rest.destination.take()) {
+        (Some(prefix), None) | (None, Some(prefix)) => prefix,
+        _ => return false,
+    };
+    rest.family = None;
+    let bits = if prefix.address.is_ipv4() { 32 } else { 128 };
+    prefix.bits == bits && rest == tcpsp::Flower::default()
+}
+
+/// Who refuses.
+struct By(Backend);
+
+impl By {
+    fn refuse<T>(&self, value: String, expected: &str, why: Option<&str>) -> Result<T, Refusal> {
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        let word = self.0.word();
+        Err(Refusal(format!(
+            "{value}, expected {expected} by backend \"{word}\"{why}"
+        )))
+    }
+
+    fn options(&self, options: &QdiscOptions, is_ethernet: bool) -> Result<(), Refusal> {
+        let is_edt = self.0 == Backend::Edt;
+        if let (Some(line_bps), true) = (options.line_rate_bps, is_edt) {
+            let value = format!("`line` is {}", display::rate(line_bps as f64));
+            let why = "nothing limits all classes together";
+            return self.refuse(value, "\"auto\"", Some(why));
+        }
+        if !matches!(options.mode, Mode::Auto | Mode::Timer) {
+            let value = format!("`mode` is \"{}\"", options.mode.word());
+            let expected = "\"auto\" or \"timer\"";
+            return self.refuse(value, expected, Some("it sends no gap frames"));
+        }
+        if options.split_gso == SplitGso::On {
+            let value = "`split_gso` is \"on\"".to_owned();
+            let why = if is_edt {
+                "a burst of GSO gets one departure time"
+            } else {
+                "nothing in BPF cuts a burst of GSO"
+            };
+            return self.refuse(value, "\"auto\" or \"off\"", Some(why));
+        }
+        let none = QdiscOptions::default_of(is_ethernet);
+        let others = [
+            ("gap", options.gap != none.gap),
+            ("order", is_edt && options.order != none.order),
+            ("guard", is_edt && options.guard != none.guard),
+            ("period", is_edt && options.period_ns != none.period_ns),
+            ("budget", is_edt && options.budget != none.budget),
+            ("align", is_edt && options.align_ns != none.align_ns),
+        ];
+        match others.iter().find(|(_, differs)| *differs) {
+            Some((key, _)) => self.refuse(format!("`{key}` is set"), "nothing", None),
+            None => Ok(()),
+        }
+    }
+
+    fn class(&self, class: &Class) -> Result<(), Refusal> {
+        let ClassOptions {
+            by_type,
+            deadline_ns,
+        } = &class.options;
+        let name = &class.name;
+        let refuse = |value: String, expected: &str, why: Option<&str>| {
+            self.refuse(format!("class {name}: {value}"), expected, why)
+        };
+        let kind = class.options.class_type().word();
+        match by_type {
+            TypeOptions::Paced {
+                launch: Some(launch),
+                ..
+            } => refuse(format!("`txtime` is \"{}\"", launch.clock), "none", None),
+            TypeOptions::Dynamic(_) => {
+                let expected = match self.0 {
+                    Backend::Edt => "\"paced\" or \"normal\"",
+                    _ => "\"paced\", \"normal\", \"rt\" or \"nrt\"",
+                };
+                refuse(format!("`type` is \"{kind}\""), expected, None)
+            }
+            _ if self.0 != Backend::Edt => Ok(()),
+            TypeOptions::Paced {
+                rate_bps, ceil_bps, ..
+            } => {
+                let rate = |bps: u64| display::rate(bps as f64);
+                if let Some(ceil_bps) = ceil_bps.filter(|ceil_bps| ceil_bps != rate_bps) {
+                    let value = format!("`ceil` is {}", rate(ceil_bps));
+                    return refuse(value, "none", Some("classes do not borrow"));
+                }
+                if *rate_bps < EDT_RATE_BPS_MIN {
+                    let value = format!("`rate` is {}", rate(*rate_bps));
+                    return refuse(value, "at least 1kbit", None);
+                }
+                let deadline_ns = deadline_ns.filter(|ns| *ns > EDT_DEADLINE_NS_MAX);
+                deadline_ns.map_or(Ok(()), |deadline_ns| {
+                    let time = display::time(deadline_ns as f64 / 1e9);
+                    refuse(format!("`deadline` is {time}"), "at most 9s", None)
+                })
+            }
+            TypeOptions::Normal { quantum_bytes } => {
+                let key = match (quantum_bytes, deadline_ns) {
+                    (Some(_), _) => "quantum",
+                    (None, Some(_)) => "deadline",
+                    (None, None) => return Ok(()),
+                };
+                let why = "packets of a normal class leave at once";
+                refuse(format!("`{key}` is set"), "none", Some(why))
+            }
+            TypeOptions::Rt { .. } | TypeOptions::Nrt { .. } => {
+                let expected = "\"paced\" or \"normal\"";
+                refuse(format!("`type` is \"{kind}\""), expected, None)
+            }
+        }
+    }
+}
