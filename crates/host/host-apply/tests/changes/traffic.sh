@@ -5,22 +5,24 @@
 #
 #   psp-send, seven UDP flows --> c1a ==== 200 Mbit/s ==== c1b (sink)
 #
-# usage: traffic.sh COUNT KINDS    so many changes, of these kinds (changes_lab.rs)
+# usage: traffic.sh COUNT KINDS BACKEND    so many changes, of these kinds (changes_lab.rs)
 
 . /changes/lib.sh
 
+backend=$3
+
 # driver WORDS: does in the guest what tests/changes_lab.rs says.
 driver() {
-	CHANGES="$*" /changes/ld.so --library-path /changes /changes/test \
+	CHANGES="$*" CHANGES_BACKEND=$backend /changes/ld.so --library-path /changes /changes/test \
 		--exact changes_lab::in_guest --ignored --nocapture --test-threads 1 >/tmp/said 2>&1 ||
 		{ cat /tmp/said; return 1; }
 }
 # tables: prints everything that is set up on the device, without what frames have counted. The order
-# of classes is that of a hash table, which has grown meanwhile.
+# of classes is that of a hash table, which has grown meanwhile. Without the module only `save` tells.
 tables() {
 	tc qdisc show dev c1a
 	tc class show dev c1a | sort
-	tc filter show dev c1a parent 7073:
+	tc filter show dev c1a parent 7073: 2>/dev/null || true
 }
 # traffic NAME COMMAND...: sends while the command runs; keeps the cable's record.
 # Of 5001 to 5004 there is always more to send than their classes may.
