@@ -8,6 +8,7 @@
     reason = "tests fail that way"
 )]
 
+mod backends_lab;
 mod changes_lab;
 mod commands;
 mod edt_bpf_lab;

@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# One file by each backend that the kernel has, one after the other, and back: what is saved of one
+# is restored; matches by cgroup; a psp of each transmit queue; a device that goes.
+#
+#   psp-send --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#
+# usage: backends.sh BACKEND...
+
+. "$(dirname "$0")/lib.sh"
+
+cgroups=/sys/fs/cgroup
+service=$cgroups/system.slice/backup.service
+
+# apply, save, restore, remove, show, programs, ...: runs the test program as a command.
+psp() {
+	BACKENDS="$*" $PROGRAM >/tmp/psp.out 2>&1 || { cat /tmp/psp.out; return 1; }
+	# The test's own name stands before the first line.
+	sed -n 's/^\(test backends_lab::in_guest ... \)\{0,1\}PSP //p' /tmp/psp.out
+}
+
+# file BACKEND DEVICE QUEUES: writes the host's file.
+file() {
+	cat >/tmp/host.toml <<-END
+		[[device]]
+		name = "$2"
+		backend = "$1"
+		queues = "$3"
+		default = "rest"
+		[[device.class]]
+		name = "service"
+		rate = "50mbit"
+		match = [{ unit = "backup.service" }]
+		[[device.class]]
+		name = "path"
+		rate = "20mbit"
+		match = [{ cgroup = "/machine.slice" }]
+		[[device.class]]
+		name = "one"
+		rate = "10mbit"
+		match = [{ to = "10.0.0.2", to_port = 5003, protocol = "udp" }, { to = "10.0.0.77" }]
+		[[device.class]]
+		name = "rest"
+		type = "normal"
+	END
+}
+
+# in_cgroup FOLDER PORT: sends some twenty packets from a process in the cgroup.
+in_cgroup() {
+	now=$(sed -n 's/^now_ns //p' $WIRE/idle)
+	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$1" \
+		psp-send --stop-ns $((now + 60000000)) --flow "to=10.0.0.2:$2,payload=1000,rate=8000000" >/dev/null
+	drained c1a
+}
+
+# sent CLASS: prints how many frames a class has sent.
+sent() { psp show c1a | sed -n "s/^$1 //p"; }
+
+kind() { tc qdisc show dev "$1" root | sed -n 's/^qdisc \([^ ]*\) .*/\1/p' | head -n 1; }
+
+none_left() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$(psp programs)" = 0 ] && return 0
+		nap 200
+	done
+	psp programs
+	return 1
+}
+
+cable c1 1000000000 sink=1
+ip addr add 10.0.0.1/24 dev c1a
+ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev c1a
+mount -t cgroup2 none $cgroups 2>/dev/null || true
+mkdir -p $service $cgroups/machine.slice/one.scope
+before=$(tc qdisc show dev c1a)
+
+for backend; do
+	file "$backend" c1a root
+	check "$backend: the file is applied" psp apply /tmp/host.toml
+	check "$backend: a second time nothing changes" same "" "$(psp apply /tmp/host.toml)"
+	in_cgroup $service 5001
+	in_cgroup $cgroups/machine.slice/one.scope 5002
+	in_cgroup $cgroups 5003
+	in_cgroup $cgroups 5004
+	sent=$(sent service)
+	check "$backend: a unit's packets" at_least 10 "$sent"
+	check "$backend: those of a cgroup below the one that is named" at_least 10 "$(sent path)"
+	check "$backend: a port" at_least 10 "$(sent one)"
+
+	# The unit starts anew: a cgroup of another number.
+	rmdir $service
+	check "$backend: a cgroup that is gone is said" psp apply /tmp/host.toml
+	mkdir $service
+	in_cgroup $service 5005
+	check "$backend: its packets are others' until the file is applied" same "$sent" "$(sent service)"
+	check "$backend: the file is applied again" psp apply /tmp/host.toml
+	in_cgroup $service 5005
+	check "$backend: then they are its own" at_least 10 "$(sent service)"
+
+	check "$backend: it is saved" psp save c1a /tmp/saved
+	check "$backend: and removed" psp remove c1a
+	check "$backend: what was before is back" same "$before" "$(tc qdisc show dev c1a)"
+	check "$backend: no program is left" none_left
+	check "$backend: what was saved is restored" psp restore /tmp/saved
+	check "$backend: it is the same" psp save c1a /tmp/again
+	check "$backend: to the byte" cmp /tmp/saved /tmp/again
+	check "$backend: a file leads on from there without a change" same "" "$(psp apply /tmp/host.toml)"
+	# The next backend takes its place.
+done
+check "the last goes" psp remove c1a
+check "what was before is back" same "$before" "$(tc qdisc show dev c1a)"
+check "no program is left" none_left
+
+for backend; do
+	ip link add d0 numtxqueues 4 type dummy
+	ip link set d0 up
+	file "$backend" d0 mq
+	check "$backend: a psp for each of four queues" psp apply /tmp/host.toml
+	check "$backend: below mq" same mq "$(kind d0)"
+	check "$backend: four of them" same 4 "$(tc qdisc show dev d0 | grep -c 'parent 7074:')"
+	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
+	file "$backend" d0 root
+	check "$backend: one at the root" psp apply /tmp/host.toml
+	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
+	file "$backend" d0 mq
+	check "$backend: and four again" psp apply /tmp/host.toml
+	ip link del d0
+	check "$backend: a device that goes takes all with it" none_left
+done
+
+finish

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One file by each backend in turn, in the laboratory's guest: what is saved of one is restored,
+//! matches by cgroup find their senders, and nothing stays behind.
+//!
+//! This program runs in the guest, too, as the command: see [`in_guest`].
+
+#![allow(clippy::print_stdout, reason = "the guest's script reads it")]
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use host_apply::{Command, RestoreArgs, SaveArgs};
+use host_config::{ClassNames, Host};
+use scenario::Kernel;
+use tcpsp::Tc;
+use testkit::guest::test_program;
+
+use crate::commands::{apply, remove, run};
+use crate::guest::run_in_guest;
+
+/// Where the guest's script writes the file.
+const FILE: &str = "/tmp/host.toml";
+
+/// Does what the guest's script asks for in `BACKENDS`.
+#[test]
+#[ignore = "runs in the guest"]
+fn in_guest() {
+    let words = std::env::var("BACKENDS").unwrap();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let said = match words[..] {
+        ["apply", file] => apply(Path::new(file)),
+        ["remove", device] => remove(device),
+        ["save", device, to] => {
+            let devices = vec![device.to_owned()];
+            fs::write(to, run(&Command::Save(SaveArgs { devices }))).unwrap();
+            String::new()
+        }
+        ["restore", file] => run(&Command::Restore(RestoreArgs {
+            file: file.into(),
+            after: None,
+            drain: 10_000_000_000,
+        })),
+        ["show", device] => show(device),
+        ["programs"] => {
+            let programs = backend::edt::programs().unwrap() + backend::qdisc::programs();
+            format!("{programs}\n")
+        }
+        _ => panic!("{words:?}"),
+    };
+    for line in said.lines().filter(|line| !line.contains(": note: ")) {
+        println!("PSP {line}");
+    }
+}
+
+/// Returns the name of each class of a device, and the frames that it has sent.
+fn show(device: &str) -> String {
+    let mut names = ClassNames::default();
+    let host = Host::read(FILE, &fs::read_to_string(FILE).unwrap()).unwrap();
+    host.devices.iter().for_each(|device| names.add(device));
+    let mut tc = Tc::open().unwrap();
+    let ports = backend::ports(&mut tc).unwrap_or_else(|error| panic!("{error}"));
+    let of_device = ports.iter().filter(|port| port.device == device);
+    let classes = of_device.flat_map(|port| &port.classes);
+    let lines = classes.map(|class| {
+        let name = names.of(device, class.id).unwrap_or("?");
+        format!("{name} {}\n", class.psp.stats.sent_frames)
+    });
+    lines.collect()
+}
+
+fn check(kernel: Kernel, modules: &[&str], backends: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut files, command) = test_program(folder.path(), "backends_lab::in_guest");
+    for (from, to) in [
+        ("tests/backends/backends.sh", "/backends/backends.sh"),
+        ("../../../kernel/tests/lib.sh", "/backends/lib.sh"),
+    ] {
+        files.push((here.join(from), to.to_owned()));
+    }
+    run_in_guest(
+        (kernel, modules),
+        &files,
+        &format!("PROGRAM='{command}' sh /backends/backends.sh {backends}"),
+        Duration::from_secs(600),
+        folder.path(),
+    );
+}
+
+const MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "cls_flower",
+    "cls_bpf",
+    "sch_fq",
+    "sch_ingress",
+    "dummy",
+];
+
+#[test]
+fn one_file_by_each_backend_on_6_1() {
+    check(Kernel::V6_1, MODULES, "module edt module");
+}
+
+#[test]
+fn one_file_by_each_backend_on_6_12() {
+    check(Kernel::V6_12, MODULES, "module edt module");
+}
+
+#[test]
+fn one_file_by_each_backend_on_7() {
+    check(Kernel::V7, MODULES, "module bpf edt bpf module");
+}
