@@ -10,7 +10,9 @@ use tcpsp::{Family, Flower, Match, Ports, Prefix};
 use crate::error::{Error, NoInterface};
 
 /// `struct match_rule`.
-pub type RuleWords = [u32; 30];
+pub type RuleWords = [u32; WORDS];
+/// Its words.
+const WORDS: usize = 30;
 /// `struct match_address`: base, side, family, address. The base is 0 until it is written.
 pub(crate) type AddressWords = [u32; 7];
 /// `struct match_answer`: order, minor number.
@@ -63,7 +65,7 @@ pub fn rule_words(
     matching: &Match,
     resolve: &dyn Fn(&str) -> Option<u32>,
 ) -> Result<Option<RuleWords>, NoInterface> {
-    let mut words = [0; _];
+    let mut words = [0; WORDS];
     words[at::ORDER] = order;
     words[at::MINOR] = minor.into();
     match matching {
@@ -109,7 +111,7 @@ pub(crate) fn words_of(rules: &[(&Match, u16)]) -> Result<Vec<RuleWords>, Error>
 /// `level` is 0 of the root.
 #[must_use]
 pub fn cgroup_words(order: u32, minor: u16, id: u64, level: u32) -> RuleWords {
-    let mut words = [0; _];
+    let mut words = [0; WORDS];
     words[at::FIELDS] = field::CGROUP;
     words[at::ORDER] = order;
     words[at::MINOR] = minor.into();
@@ -163,8 +165,8 @@ fn put_flower(
 }
 
 /// The words of bytes in memory as the network, or a process, has them.
-fn address_words<const WORDS: usize>(bytes: &[u8]) -> [u32; WORDS] {
-    let mut words = [0; WORDS];
+fn address_words<const N: usize>(bytes: &[u8]) -> [u32; N] {
+    let mut words = [0; N];
     for (word, four) in words.iter_mut().zip(bytes.chunks_exact(4)) {
         if let Ok(four) = four.try_into() {
             *word = u32::from_ne_bytes(four);

@@ -234,6 +234,8 @@ fn in_guest() {
         ["configure", times, device, queues, ref words @ ..] => {
             let (qdisc, port) = open(device, number(queues));
             for time in 0..number(times) {
+                // Some are withdrawn before a packet comes, some are not.
+                sleep(Duration::from_millis(time % 3));
                 let mut wanted = Wanted::read(words);
                 if time % 2 == 1 {
                     wanted.rates_bps.iter_mut().for_each(|rate| *rate += 1);

@@ -100,7 +100,7 @@ impl Memory {
     fn at<T>(&self, address: u64) -> *mut T {
         let bytes = size_of::<T>() as u64;
         assert!(
-            self.holds(address, bytes) && address.is_multiple_of(bytes),
+            self.holds(address, bytes) && address % bytes == 0,
             "{address:#x} is not a number of the arena"
         );
         ptr::with_exposed_provenance_mut(address as usize)

@@ -160,7 +160,7 @@ fn is_at(memory: &Memory, place: Place) -> bool {
     let port_bytes = u64::from(memory.u32(START + at::TABLE_PORT_BYTES));
     (0..u64::from(memory.u32(START + at::TABLE_PORTS))).any(|port| {
         let base = first.saturating_add(port * port_bytes);
-        base.is_multiple_of(8)
+        base % 8 == 0
             && memory.holds(base, PORT_START_BYTES)
             && memory.u32(base + at::PORT_IN_USE) != 0
             && memory.u64(base + at::PORT_NETNS) == place.netns
