@@ -84,7 +84,7 @@ fn rewrite_code(lines: &[&str], types: &Types, out: &mut String) -> Result<Vec<S
         } else if let Some(name) = label(code).filter(|name| is_text && !name.starts_with('.')) {
             function = Some((name.to_owned(), Vec::new()));
         }
-        push(out, line);
+        push(out, widened(&code_of(line)).as_deref().unwrap_or(line));
     }
     match function {
         Some((name, _)) => Err(format!("{name} does not end")),
@@ -353,6 +353,14 @@ mod tests {
             "w1 = w7",
         ];
         assert_eq!(rewritten(&lines, false).unwrap(), expected);
+    }
+
+    #[test]
+    fn moves_of_32_bits_are_written_as_the_assembler_reads_them() {
+        assert_eq!(widened("r7 = w0").as_deref(), Some("\tw7 = w0"));
+        for code in ["r7 = r0", "w7 = w0", "r7 = 4", "goto LBB0_1"] {
+            assert_eq!(widened(code), None, "{code}");
+        }
     }
 
     #[test]
