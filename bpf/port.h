@@ -151,6 +151,12 @@ SAME_OFFSET(port_image, text_bytes, 1008);
 SAME_OFFSET(port_image, classes, 1016);
 SAME_OFFSET(port_image, slots, 1024);
 
+/* Of the core, what processes read. */
+SAME_OFFSET(pace_sched, global_ps, 72);
+SAME_OFFSET(pace_sched, offset_ps, 80);
+SAME_OFFSET(pace_class, clock, 8);
+SAME_OFFSET(pace_class, rate_bps, 24);
+
 #define PORT_TABLE	((struct port_table *)ARENA_START)
 
 static inline __attribute__((always_inline)) struct port *port_of(u32 number)

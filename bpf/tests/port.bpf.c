@@ -37,10 +37,7 @@ struct {
 	MAP_NUMBER(max_entries, 1);
 } psp_arena SEC(".maps");
 
-SAME_OFFSET(pace_sched, global_ps, 72);
-SAME_OFFSET(pace_sched, offset_ps, 80);
 SAME_OFFSET(pace_class, active, 5);
-SAME_OFFSET(pace_class, clock, 8);
 
 ARENA_CODE u64 call_now_ns(u64 call)
 {

@@ -184,8 +184,8 @@ fn load(device: &str, queues: u32, words: &[&str]) {
     let second = Qdisc::load(&places, ROOM).err().unwrap();
     assert!(matches!(second, Error::Mapped), "{second}");
     let registered = qdisc.register().unwrap_or_else(|error| panic!("{error}"));
-    fs::write("/tmp/loaded", "").unwrap();
-    wait_for("/tmp/put");
+    fs::write(format!("/tmp/loaded.{device}"), "").unwrap();
+    wait_for(&format!("/tmp/put.{device}"));
     drop(registered);
 }
 

@@ -93,6 +93,9 @@ impl Ports {
         let global_ps = self.memory.u64(parts.image + at::SCHED_GLOBAL_PS);
         let offset_ps = self.memory.u64(parts.image + at::SCHED_OFFSET_PS);
         let class = self.layout.class(parts, slot);
+        if self.memory.u64(class + at::CLASS_RATE_BPS) == 0 {
+            return 0;
+        }
         let clock_ps = self.memory.u64(class + at::CLASS_CLOCK_PS);
         // Clocks wrap: what is less than half round is ahead.
         let ahead_ps = clock_ps.wrapping_sub(global_ps.wrapping_sub(offset_ps));

@@ -11,6 +11,9 @@ pub enum Error {
         "this program was built without clang, and so without backend bpf (make build installs it)"
     )]
     NotBuilt,
+    /// The kernel has no qdiscs of BPF.
+    #[error("this kernel takes no qdisc of BPF, expected Linux 6.16 or newer with NET_SCH_BPF")]
+    NoQdiscs,
     /// There are programs of another version.
     #[error("the running programs have version {found}, expected {expected}: take them away first")]
     Version {

@@ -73,8 +73,9 @@ pub(crate) mod at {
     pub(crate) const CLASS_MINOR: u64 = 256;
     pub(crate) const CLASS_LIMIT: u64 = 260;
     pub(crate) const CLASS_DEADLINE_NS: u64 = 264;
-    /// Of the core's class: its type, and its clock in ps.
+    /// Of the core's class: its clock in ps, and its rate; 0: it has none.
     pub(crate) const CLASS_CLOCK_PS: u64 = 8;
+    pub(crate) const CLASS_RATE_BPS: u64 = 24;
 
     pub(crate) const IMAGE_READY: u64 = 976;
     pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 984;

@@ -26,6 +26,9 @@ const ARENA: &str = "psp_arena";
 const OPS: &str = "psp_ops";
 /// A program of each set.
 const PROGRAM: &str = "psp_enqueue";
+/// The types of the running kernel, and the one that it has if it takes qdiscs of BPF.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+const QDISC_OPS: &str = "bpf_struct_ops_Qdisc_ops";
 /// How long another process may have the kind registered: it does so while it puts its qdiscs.
 const REGISTERED_MAX: Duration = Duration::from_secs(2);
 const REGISTER_AGAIN: Duration = Duration::from_millis(20);
@@ -48,7 +51,13 @@ pub(crate) fn load(places: &[Place], layout: Layout) -> Result<(Ports, Matches),
     let open = builder.open_memory(OBJECT);
     let mut open = open.map_err(|error| refused("programs", &error))?;
     prepare(&mut open, layout)?;
-    let object = open.load().map_err(|error| refused("programs", &error))?;
+    let object = open.load().map_err(|error| {
+        if knows_qdiscs() {
+            refused("programs", &error)
+        } else {
+            Error::NoQdiscs
+        }
+    })?;
     let matches = Matches {
         rules: handle(&object, RULES)?,
         addresses: handle(&object, ADDRESSES)?,
@@ -66,6 +75,14 @@ pub(crate) fn load(places: &[Place], layout: Layout) -> Result<(Ports, Matches),
     let ports = Ports { memory, layout };
     ports.begin(places, maps);
     Ok((ports, matches))
+}
+
+/// Returns whether the kernel takes qdiscs of BPF, as far as its types say.
+fn knows_qdiscs() -> bool {
+    let types = std::fs::read(TYPES).unwrap_or_default();
+    types
+        .windows(QDISC_OPS.len())
+        .any(|bytes| bytes == QDISC_OPS.as_bytes())
 }
 
 fn handle(object: &Object, name: &str) -> Result<MapHandle, Error> {
@@ -158,11 +175,13 @@ fn is_at(memory: &Memory, place: Place) -> bool {
     }
     let first = memory.u64(START + at::TABLE_PORT);
     let port_bytes = u64::from(memory.u32(START + at::TABLE_PORT_BYTES));
-    (0..u64::from(memory.u32(START + at::TABLE_PORTS))).any(|port| {
-        let base = first.saturating_add(port * port_bytes);
-        base % 8 == 0
-            && memory.holds(base, PORT_START_BYTES)
-            && memory.u32(base + at::PORT_IN_USE) != 0
+    let ports = 0..u64::from(memory.u32(START + at::TABLE_PORTS));
+    let starts = ports.map(|port| first.saturating_add(port * port_bytes));
+    let is_port = |base: &u64| {
+        port_bytes >= PORT_START_BYTES && base % 8 == 0 && memory.holds(*base, PORT_START_BYTES)
+    };
+    starts.take_while(is_port).any(|base| {
+        memory.u32(base + at::PORT_IN_USE) != 0
             && memory.u64(base + at::PORT_NETNS) == place.netns
             && memory.u32(base + at::PORT_IFINDEX) == place.ifindex
             && memory.u32(base + at::PORT_PARENT) == place.parent

@@ -17,19 +17,18 @@ bpfq() {
 	sed -n 's/^\(test qdisc_bpf_lab::in_guest ... \)\{0,1\}BPFQ //p' /tmp/bpfq.out
 }
 
-# load WORDS...: begins to load programs, which are registered until /tmp/put is there.
+# load DEV WORDS...: begins to load programs, which are registered until /tmp/put.DEV is there.
 load() {
-	rm -f /tmp/loaded /tmp/put
-	BPFQ="load $*" $BPFQ_PROGRAM >/tmp/load.out 2>&1 &
+	BPFQ="load $*" $BPFQ_PROGRAM >"/tmp/load.$1" 2>&1 &
 	loader=$!
 }
 
 loaded() {
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ -e /tmp/loaded ] && return 0
+		[ -e "/tmp/loaded.$1" ] && return 0
 		nap 200
 	done
-	cat /tmp/load.out
+	cat "/tmp/load.$1"
 	return 1
 }
 
@@ -75,7 +74,7 @@ done
 refuse "before it is loaded, nobody knows it" "kind is unknown" \
 	tc qdisc add dev c1a root handle 7073: psp_bpf
 load c1a 0 rates=70000003,9000000 text=one
-check "the kernel takes programs and classes" loaded
+check "the kernel takes programs and classes" loaded c1a
 check "nothing runs there yet" same false "$(bpfq find c1a)"
 check "the qdisc stands at the device" tc qdisc add dev c1a root handle 7073: psp_bpf
 refuse "a device without a port has none" "No such file" \
@@ -112,18 +111,20 @@ check "a second time" bpfq configure 2 c1a 0 rates=90000000,90000000 text=four
 check "took nothing" same 1 "$(images)"
 send 5 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002
 check "but the last one, at a packet" same 2 "$(images)"
-send 4000 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002 &
+send 2500 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002 &
 sender=$!
 check "50 times under traffic" bpfq configure 50 c1a 0 rates=90000000,90000000 text=five
 check "packets went on meanwhile" kill -0 $sender
 check "many were taken" at_least 25 "$(images)"
 wait $sender
 check "no packet was lost" same "0 0" "$(count full 8002) $(count removed 8002)"
+check "a class goes" bpfq configure 1 c1a 0 first=32770 rates=90000000,90000000 text=six
+before=$(images)
 refuse "more classes than slots" "room for 8" \
 	bpfq configure 1 c1a 0 first=100 rates=1000000,1000000,1000000,1000000,1000000,1000000,1000000
-check "what was in force is" same 2 "$(bpfq show c1a 0 | grep -c "^class 800")"
-check "a class goes" bpfq configure 1 c1a 0 first=32770 rates=90000000,90000000 text=six
+check "what was asked for before still is" same six "$(bpfq show c1a 0 | sed -n 's/.*text //p')"
 send 5 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002
+check "and is taken" same $((before + 1)) "$(images)"
 
 # Matches: a cgroup, then a port, then the address.
 mkdir -p /tmp/cgroup
@@ -154,6 +155,21 @@ last="$(sent 8001) $(sent 8002) $(sent 8003)"
 check "the cgroup's class has sent" sh -c "[ '${after#* }' = '${last#* }' ] &&
 	[ '$after' != '$last' ]"
 
+# The cgroup's class id, where no match claims a packet.
+mkdir -p /tmp/net_cls
+if mount -t cgroup -o net_cls none /tmp/net_cls; then
+	mkdir /tmp/net_cls/two
+	echo $((0x70738002)) >/tmp/net_cls/two/net_cls.classid
+	bpfq configure 1 c1a 0 rates=90000000,90000000
+	before=$(sent 8002)
+	(
+		sh -c 'echo $PPID' >/tmp/net_cls/two/cgroup.procs
+		send 20 --flow to=10.0.0.2:5001,payload=1458
+	)
+	drained c1a
+	check "the class of net_cls has sent" at_least $((before + 100)) "$(sent 8002)"
+fi
+
 # Packets that wait for too long, and such as are too long.
 check "a deadline" bpfq configure 1 c1a 0 rates=9000000,9000000 deadline_ns=20000000
 before=$(sent 8001)
@@ -171,18 +187,23 @@ check "long packets are dropped and counted" at_least 50 "$(count long 8001)"
 
 # A second device with programs of its own, and two queues below mq of a third.
 load c2a 0 rates=31000000
-check "a second set" loaded
+check "a second set" loaded c2a
 check "at a second device" tc qdisc add dev c2a root handle 7073: psp_bpf
-touch /tmp/put
-wait $loader
-refuse "nobody knows it then" "kind is unknown" tc qdisc add dev c1b root handle 7073: psp_bpf
+refuse "another set is not registered beside it" "has registered qdisc psp_bpf" \
+	bpfq load c3a 2 rates=31000000
+second=$loader
 load c3a 2 rates=31000000
-check "a third set" loaded
+nap 500
+check "one waits for the other" sh -c "! [ -e /tmp/loaded.c3a ]"
+touch /tmp/put.c2a
+wait $second
+check "a third set" loaded c3a
 tc qdisc add dev c3a root handle 7073: mq
 check "at a queue" tc qdisc add dev c3a parent 7073:1 handle 1: psp_bpf
 check "at the other" tc qdisc add dev c3a parent 7073:2 handle 2: psp_bpf
-touch /tmp/put
+touch /tmp/put.c3a
 wait $loader
+refuse "nobody knows it then" "kind is unknown" tc qdisc add dev c1b root handle 7073: psp_bpf
 check "three sets run" same 3 "$(bpfq programs)"
 check "one queue is configured" bpfq configure 1 c3a 2 rates=50000000 text=queue
 send 300 --flow to=10.0.1.2:5001,payload=1458,class=7073:8001
