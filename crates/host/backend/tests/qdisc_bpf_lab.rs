@@ -21,7 +21,7 @@ use tcpsp::{Flower, Match, Prefix, Protocol};
 use testkit::guest::{check_times, frames, starts, test_program};
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
-const MODULES: &[&str] = &["wire"];
+const MODULES: &[&str] = &["wire", "pktgen"];
 /// The rates of the two classes, before and after a change, and the frames sent to them.
 const RATES_BPS: [[u64; 2]; 2] = [[70_000_003, 9_000_000], [20_000_000, 9_000_000]];
 /// The rate on the other device.
@@ -81,6 +81,7 @@ impl Wanted {
                 "longest" => wanted.longest = number(value),
                 "deadline_ns" => wanted.deadline_ns = Some(number(value)),
                 "cgroup" => wanted.rules = rules(value),
+                "vlan" => wanted.rules = vlan_rules(number(value)),
                 "text" => wanted.text = value.to_owned(),
                 _ => panic!("{word}"),
             }
@@ -151,6 +152,31 @@ fn wait_for(file: &str) {
         sleep(Duration::from_millis(1));
     }
     panic!("nobody makes {file}");
+}
+
+/// IPv6 packets of a VLAN to an address belong to the first class, others of that VLAN to the second,
+/// and all others to that address to the third.
+fn vlan_rules(vlan: u16) -> Vec<RuleWords> {
+    let tagged = Flower {
+        vlan: Some(vlan),
+        ..Flower::default()
+    };
+    let address = Flower {
+        destination: Prefix::parse("fd00::2"),
+        ..Flower::default()
+    };
+    let both = Flower {
+        destination: Prefix::parse("fd00::2"),
+        destination_ports: tcpsp::Ports::parse("5001"),
+        ..tagged.clone()
+    };
+    let rules = (0..).zip([both, tagged, address]);
+    let words = rules.map(|(order, flower)| {
+        let minor = FIRST_MINOR + order as u16;
+        let words = rule_words(order, minor, &Match::Flower(flower), &|_| None);
+        words.unwrap().unwrap()
+    });
+    words.collect()
 }
 
 /// Returns where a device's qdiscs are: at the root, or at transmit queues below mq.

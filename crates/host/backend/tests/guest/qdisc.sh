@@ -170,6 +170,29 @@ if mount -t cgroup -o net_cls none /tmp/net_cls; then
 	check "the class of net_cls has sent" at_least $((before + 100)) "$(sent 8002)"
 fi
 
+# Tags in the frame, and IPv6 behind them.
+set -- "$(sent 8001)" "$(sent 8002)"
+check "matches of a VLAN" bpfq configure 1 c1a 0 rates=90000000,90000000,90000000 vlan=5
+[ -d $PKTGEN ] || modprobe pktgen
+# generate SETTING...: sends frames of pktgen's to port 5001 through the qdisc.
+generate() {
+	echo "rem_device_all" >$PKTGEN/kpktgend_0
+	echo "add_device c1a" >$PKTGEN/kpktgend_0
+	for setting in "count 20" "pkt_size 1400" "frags 3" "xmit_mode queue_xmit" \
+		"dst_mac 02:00:00:00:00:02" "udp_dst_min 5001" "udp_dst_max 5001" "$@"; do
+		echo "$setting" >$PKTGEN/c1a
+	done
+	echo start >$PKTGEN/pgctrl
+	drained c1a
+	echo "$(sent 8001) $(sent 8002) $(sent 8003)"
+}
+first=$(generate "dst6 fd00::2" "src6 fd00::1" "vlan_id 5")
+check "frames of IPv6 in a VLAN" same "$(($1 + 20)) $2 0" "$first"
+second=$(generate "dst 10.0.0.2" "vlan_id 5")
+third=$(generate "dst6 fd00::2" "src6 fd00::1")
+check "frames of IPv4 in a VLAN" same "$(($1 + 20)) $(($2 + 20)) 0" "$second"
+check "frames of IPv6" same "$(($1 + 20)) $(($2 + 20)) 20" "$third"
+
 # Packets that wait for too long, and such as are too long.
 check "a deadline" bpfq configure 1 c1a 0 rates=9000000,9000000 deadline_ns=20000000
 before=$(sent 8001)
