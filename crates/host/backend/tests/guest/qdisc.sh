@@ -49,7 +49,13 @@ send() {
 
 # count PATTERN CLASS: prints the number before a word of what c1a's class has done.
 count() { bpfq show c1a 0 | sed -n "s/^class $2:.* \([0-9]*\) $1.*/\1/p"; }
-sent() { bpfq show c1a 0 | sed -n "s/^class $1: sent \([0-9]*\) .*/\1/p"; }
+# sent CLASS...: prints how many packets each has sent.
+sent() {
+	bpfq show c1a 0 >/tmp/show
+	for class in "$@"; do
+		sed -n "s/^class $class: sent \([0-9]*\) .*/\1/p" /tmp/show
+	done | paste -s -d ' '
+}
 images() { bpfq show c1a 0 | sed -n 's/^port: \([0-9]*\) .*/\1/p'; }
 
 none_left() {
@@ -107,17 +113,18 @@ check "packets of no class are counted" sh -c \
 
 # An idle device takes nothing, and can be configured again.
 check "an idle device" bpfq configure 1 c1a 0 rates=1000000,2000000,3000000 text=three
-check "a second time" bpfq configure 2 c1a 0 rates=90000000,90000000 text=four
+check "a second time" bpfq configure 2 c1a 0 rates=30000000,30000000 text=four
 check "took nothing" same 1 "$(images)"
 send 5 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002
 check "but the last one, at a packet" same 2 "$(images)"
 send 2500 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002 &
 sender=$!
-check "50 times under traffic" bpfq configure 50 c1a 0 rates=90000000,90000000 text=five
+check "50 times under traffic" bpfq configure 50 c1a 0 rates=30000000,30000000 text=five
 check "packets went on meanwhile" kill -0 $sender
 check "many were taken" at_least 25 "$(images)"
 wait $sender
-check "no packet was lost" same "0 0" "$(count full 8002) $(count removed 8002)"
+check "no packet was lost" at_least 1 \
+	"$(bpfq show c1a 0 | grep -c 'class 8002:.* 0 full 0 removed 0 late 0 long')"
 check "a class goes" bpfq configure 1 c1a 0 first=32770 rates=90000000,90000000 text=six
 before=$(images)
 refuse "more classes than slots" "room for 8" \
@@ -135,15 +142,15 @@ check "matches" bpfq configure 1 c1a 0 rates=90000000,90000000,90000000 "cgroup=
 send 5 --flow to=10.0.0.2:5001,payload=1458,class=7073:8002
 drained c1a
 check "a class that comes again begins at 0" same 0 "$(sent 8001)"
-before="$(sent 8001) $(sent 8002) $(sent 8003)"
+before="$(sent 8001 8002 8003)"
 send 20 --flow to=10.0.0.2:5001,payload=1458
 drained c1a
-between="$(sent 8001) $(sent 8002) $(sent 8003)"
+between="$(sent 8001 8002 8003)"
 check "the port's class has sent" sh -c "[ '${before% * *}' = '${between% * *}' ] &&
 	[ '${before##* }' = '${between##* }' ] && [ '$before' != '$between' ]"
 send 20 --flow to=10.0.0.2:5002,payload=1458
 drained c1a
-after="$(sent 8001) $(sent 8002) $(sent 8003)"
+after="$(sent 8001 8002 8003)"
 check "the address's class has sent" sh -c "[ '${after% *}' = '${between% *}' ] &&
 	[ '$after' != '$between' ]"
 (
@@ -151,7 +158,7 @@ check "the address's class has sent" sh -c "[ '${after% *}' = '${between% *}' ] 
 	send 20 --flow to=10.0.0.2:5001,payload=1458
 )
 drained c1a
-last="$(sent 8001) $(sent 8002) $(sent 8003)"
+last="$(sent 8001 8002 8003)"
 check "the cgroup's class has sent" sh -c "[ '${after#* }' = '${last#* }' ] &&
 	[ '$after' != '$last' ]"
 
@@ -171,7 +178,8 @@ if mount -t cgroup -o net_cls none /tmp/net_cls; then
 fi
 
 # Tags in the frame, and IPv6 behind them.
-set -- "$(sent 8001)" "$(sent 8002)"
+# shellcheck disable=SC2046
+set -- $(sent 8001 8002)
 check "matches of a VLAN" bpfq configure 1 c1a 0 rates=90000000,90000000,90000000 vlan=5
 [ -d $PKTGEN ] || modprobe pktgen
 # generate SETTING...: sends frames of pktgen's to port 5001 through the qdisc.
@@ -184,7 +192,7 @@ generate() {
 	done
 	echo start >$PKTGEN/pgctrl
 	drained c1a
-	echo "$(sent 8001) $(sent 8002) $(sent 8003)"
+	echo "$(sent 8001 8002 8003)"
 }
 first=$(generate "dst6 fd00::2" "src6 fd00::1" "vlan_id 5")
 check "frames of IPv6 in a VLAN" same "$(($1 + 20)) $2 0" "$first"
