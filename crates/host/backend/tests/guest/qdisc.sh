@@ -123,6 +123,7 @@ check "50 times under traffic" bpfq configure 50 c1a 0 rates=30000000,30000000 t
 check "packets went on meanwhile" kill -0 $sender
 check "many were taken" at_least 25 "$(images)"
 wait $sender
+drained c1a
 check "no packet was lost" at_least 1 \
 	"$(bpfq show c1a 0 | grep -c 'class 8002:.* 0 full 0 removed 0 late 0 long')"
 check "a class goes" bpfq configure 1 c1a 0 first=32770 rates=90000000,90000000 text=six
