@@ -209,7 +209,12 @@ fn load(device: &str, queues: u32, words: &[&str]) {
     }
     let second = Qdisc::load(&places, ROOM).err().unwrap();
     assert!(matches!(second, Error::Mapped), "{second}");
-    let registered = qdisc.register().unwrap_or_else(|error| panic!("{error}"));
+    let mut registered = qdisc.register();
+    if let Err(error @ Error::Registered(_)) = &registered {
+        fs::write(format!("/tmp/taken.{device}"), error.to_string()).unwrap();
+        registered = qdisc.register();
+    }
+    let registered = registered.unwrap_or_else(|error| panic!("{error}"));
     fs::write(format!("/tmp/loaded.{device}"), "").unwrap();
     wait_for(&format!("/tmp/put.{device}"));
     drop(registered);
