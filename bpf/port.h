@@ -294,10 +294,10 @@ ARENA_CODE void port_take_image(u32 number, u32 wanted, u64 now_ns)
 		if (p->slot[slot].packets)
 			pace_activate(&image->sched, &class->pace, now_ns);
 	}
-	p->current = wanted & 1;
 	/* Its classes are as they were: nobody may take it again as it is. */
 	old->ready = 0;
 	p->images_taken++;
+	p->current = wanted & 1;
 }
 
 /* Returns the slot of a class by its minor number, or PORT_NO_SLOT. */

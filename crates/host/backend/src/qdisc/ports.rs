@@ -175,15 +175,15 @@ impl Ports {
     }
 
     /// Returns the image that may be written: withdraws the one that was asked for and not taken,
-    /// and waits until no program goes on that may have seen the wish.
+    /// and waits until no program goes on that may have seen the wish or uses what it left.
     pub fn free_image(&self, port: u32) -> Free {
         let wish = self.wish(port);
         if wish != self.current(port) {
             self.set_wish(port, STAYS);
-            self.memory.publish();
-            if membarrier(MembarrierCommand::Global).is_err() {
-                sleep(GRACE);
-            }
+        }
+        self.memory.publish();
+        if membarrier(MembarrierCommand::Global).is_err() {
+            sleep(GRACE);
         }
         Free {
             number: self.current(port) ^ 1,
