@@ -40,7 +40,7 @@ help:
 	@echo "make clean              removes what was built"
 
 setup:
-	@tools/setup.sh ar cargo cc clang-19 dpkg-deb git make setpriv
+	@tools/setup.sh ar cargo cc clang-19 dpkg-deb git libelf make pkg-config setpriv
 
 build: setup
 	cargo build --release --locked --package pspacer
@@ -54,13 +54,12 @@ demo:
 	@$(BUILT)/demo/pspacer lab run experiments/demo --out out/demo
 
 test test-all: setup
-	@tools/setup.sh libelf nm perl pkg-config sparse tc xz
+	@tools/setup.sh nm perl sparse tc xz
 	@tools/setup.sh aarch64-linux-gnu-gcc i686-linux-gnu-gcc qemu-aarch64 qemu-i386 qemu-s390x s390x-linux-gnu-gcc
 	@tools/test.sh $(@:test-%=%)
 
 # Checks an edit: compiles and tests what was changed, and boots no guest.
 check: setup
-	@tools/setup.sh libelf pkg-config
 	@tools/test.sh check
 
 fresh:
@@ -91,7 +90,7 @@ fuzz: setup
 
 # Builds the debug kernel if the cache has none; CONTRIBUTING.md says how long it takes.
 test-debug: setup
-	@tools/setup.sh bc bison flex libelf perl xz
+	@tools/setup.sh bc bison flex perl xz
 	cargo test --locked --package vmlab lab_debug:: -- --ignored --nocapture --test-threads 1
 
 # Goes on where it was interrupted: what is fresh is left out. CONTRIBUTING.md says how long it takes.

@@ -35,7 +35,7 @@ mkdir -p "$blobs"
 
 "$top/tools/archive.sh" "$suite" >"$work/debian.sources"
 # The image names no archive: whoever adds packages to it adds their own.
-mmdebstrap --quiet --variant=minbase --include=ca-certificates,iproute2 \
+mmdebstrap --quiet --variant=minbase --include=ca-certificates,iproute2,libelf1 \
 	--customize-hook="mkdir -p \"\$1/packages\"" \
 	--customize-hook="copy-in $pspacer $plugin /packages" \
 	--customize-hook='chroot "$1" sh -c "dpkg -i /packages/*.deb"' \
