@@ -24,7 +24,7 @@ enum {
 };
 
 /* The numbers that the loader knows, too: crates/host/backend/src/edt/layout.rs. */
-#define EDT_VERSION	2
+#define EDT_VERSION	3
 #define HALVES		2
 
 /* The class of no class. */
@@ -67,6 +67,7 @@ struct edt_state {
 	u64 dropped_frames;
 	u64 dropped_bytes;
 	u64 later_frames;	/* sent at a time that their own socket has stamped */
+	u64 marked_frames;	/* CE-marked; counted without the lock */
 };
 
 /* Classes that there is room for.  The loader sets it, and the sizes of maps by it. */
@@ -256,6 +257,9 @@ int set_departure(struct __sk_buff *skb)
 	bpf_spin_unlock(&state->lock);
 	if (departure == EDT_TOO_LATE)
 		return TC_ACT_SHOT;
+	/* The kernel marks ECN-capable packets alone. */
+	if (departure - now_ns > class->mark_ns && bpf_skb_ecn_set_ce(skb))
+		__sync_fetch_and_add(&state->marked_frames, burst.frames);
 	if (skb->tstamp <= departure)
 		skb->tstamp = departure;
 	if ((skb->priority & PRIORITY_BITS) == PRIORITY_CONTROL)

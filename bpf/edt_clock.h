@@ -26,6 +26,7 @@
 struct edt_class {
 	u64 rate_bps;		/* above 0 */
 	u64 horizon_ns;		/* frames that would wait for longer are dropped */
+	u64 mark_ns;		/* those that would wait for longer are CE-marked */
 	u64 minor;		/* minor number of its id; 0: no class */
 };
 

@@ -55,6 +55,7 @@ static long (*bpf_redirect_map)(void *map, u64 key, u64 flags) = (void *)51;
 static u64 (*bpf_skb_ancestor_cgroup_id)(void *skb, int level) = (void *)83;
 static long (*bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)93;
 static long (*bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
+static long (*bpf_skb_ecn_set_ce)(void *skb) = (void *)97;
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value,
 				   u64 flags) = (void *)107;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;

@@ -190,10 +190,18 @@ impl File {
             writeln!(text, "byte_queue_limit_min = \"{limit}\"").unwrap();
         }
         let udp = |port: u16| format!("{{ to_port = {port}, protocol = \"udp\" }}");
+        // Sockets' buffers hold more than departure times keep by default.
+        let waits = if self.backend == Backend::Edt {
+            "\ndeadline = \"2s\""
+        } else {
+            ""
+        };
         let mut class = |name: String, lines: &str, matches: &[String]| {
             let matches = matches.join(", ");
-            let named =
-                format!("[[device.class]]\nname = \"{name}\"\n{lines}\nmatch = [{matches}]\n");
+            let waits = if lines.contains("rate = ") { waits } else { "" };
+            let named = format!(
+                "[[device.class]]\nname = \"{name}\"\n{lines}{waits}\nmatch = [{matches}]\n"
+            );
             text.push_str(&named);
         };
         for at in &self.order {

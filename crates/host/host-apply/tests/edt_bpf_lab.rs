@@ -21,6 +21,7 @@ use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &["wire", "sch_fq", "sch_ingress", "cls_bpf"];
 
+/// A socket's buffer holds a third of a second of the slow class, which shall wait for all of it.
 const FIRST: &str = r#"
 [[device]]
 name = "c1a"
@@ -28,10 +29,12 @@ backend = "edt"
 [[device.class]]
 name = "fast"
 rate = "70000003bit"
+deadline = "2s"
 match = [{ to = "10.0.0.0/24", to_port = 5001, protocol = "udp" }]
 [[device.class]]
 name = "slow"
 rate = "9mbit"
+deadline = "2s"
 match = [{ to = "10.0.0.2" }]
 "#;
 /// The rates of the two ports, and the frames sent to them, in bytes.
@@ -63,7 +66,8 @@ fn in_guest() {
                 let stats = &class.psp.stats;
                 let (rate, frames) = (stats.rate_bps, stats.sent_frames);
                 let (bytes, late) = (class.counters.sent_bytes, stats.drop_late);
-                format!("{rate} {frames} {bytes} {late}\n")
+                let marked = class.counters.overlimits;
+                format!("{rate} {frames} {bytes} {late} {marked}\n")
             });
             lines.collect()
         }

@@ -12,4 +12,5 @@ mod backends_lab;
 mod changes_lab;
 mod commands;
 mod edt_bpf_lab;
+mod edt_latency_lab;
 mod guest;

@@ -5,6 +5,7 @@ use tcpsp::{ClassOptions, Match, Mode, QdiscOptions, SplitGso, TypeOptions};
 use units::display;
 
 use crate::backend::Backend;
+use crate::bursts::burst_note;
 use crate::error::Refusal;
 use crate::file::{Class, Device, MOST_RULES};
 
@@ -40,6 +41,7 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
         )));
     }
     let by = By(backend);
+    device.classes.iter().try_for_each(|class| by.mark(class))?;
     if backend == Backend::Module {
         return Ok(());
     }
@@ -69,6 +71,15 @@ pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
                     .to_owned(),
             );
         }
+    }
+    if backend != Backend::Module {
+        let paced = device.classes.iter().filter_map(|class| {
+            let TypeOptions::Paced { rate_bps, .. } = class.options.by_type else {
+                return None;
+            };
+            Some((class.name.as_str(), rate_bps))
+        });
+        notes.extend(burst_note(&device.name, paced));
     }
     notes
 }
@@ -138,10 +149,21 @@ impl By {
         }
     }
 
+    fn mark(&self, class: &Class) -> Result<(), Refusal> {
+        match class.options.mark_ns {
+            Some(mark) if self.0 != Backend::Edt => {
+                let value = format!("class {}: `mark` is \"{mark}\"", class.name);
+                self.refuse(value, "none", Some("it marks no packets"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn class(&self, class: &Class) -> Result<(), Refusal> {
         let ClassOptions {
             by_type,
             deadline_ns,
+            ..
         } = &class.options;
         let name = &class.name;
         let refuse = |value: String, expected: &str, why: Option<&str>| {

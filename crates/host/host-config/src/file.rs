@@ -2,7 +2,7 @@
 //! A host's file: devices, their classes, and which frames go to which class. It is read and
 //! checked completely before anything is changed (docs/use/host-file.md).
 
-use tcpsp::{Budget, ClassOptions, Dynamic, Launch, Match, QdiscOptions, TypeOptions};
+use tcpsp::{Budget, ClassOptions, Dynamic, Launch, Mark, Match, QdiscOptions, TypeOptions};
 use tcpsp::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
 use toml_reader::{Document, Error, Item, Key, Section, Taken, key};
 use units::parse;
@@ -68,6 +68,7 @@ pub(crate) const CLASS_KEYS: &[Key] = &[
     key("ceil", RATE),
     key("share", "a share of the line such as \"20%\" or \"2.5%\""),
     key("deadline", TIME),
+    key("mark", "a time such as \"20ms\", or \"off\""),
     key("quantum", "a size from \"256b\" to \"1mb\""),
     key("reserve", "bytes a period such as \"15kb\""),
     key("floor", RATE),
@@ -130,6 +131,7 @@ const KEYS_OF_TYPES: &[(&str, &[ClassType], &str)] = &[
     ("txtime_deadline", &[ClassType::Paced], PACED),
     ("txtime_late", &[ClassType::Paced], PACED),
     ("launches", &[ClassType::Paced], PACED),
+    ("mark", &[ClassType::Paced], PACED),
 ];
 const PACED: &str = "it only with type \"paced\"";
 const DYNAMIC: &str = "it only with type \"dynamic\"";
@@ -382,9 +384,17 @@ fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, E
         options: ClassOptions {
             by_type,
             deadline_ns: deadline_ns.filter(|deadline| *deadline > 0),
+            mark_ns: section.parsed("mark", mark)?,
         },
         launches: Launches::read(section)?,
     })
+}
+
+fn mark(text: &str) -> Option<Mark> {
+    match text {
+        "off" => Some(Mark::Off),
+        _ => parse::time_ns(text).map(Mark::After),
+    }
 }
 
 /// A share of the line, in bit/s.

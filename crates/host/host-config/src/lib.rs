@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod bursts;
 mod capability;
 mod collisions;
 mod error;

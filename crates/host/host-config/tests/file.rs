@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host's file: what it says, and what is refused with place, value and what was expected.
 
-use host_config::{Host, Queues, Target, TargetRoot};
-use tcpsp::{Budget, Family, Launch, LaunchClock, Match, Mode, Protocol, TypeOptions};
+use host_config::{Backend, Host, Queues, Target, TargetRoot, check_backend};
+use tcpsp::{Budget, Family, Launch, LaunchClock, Mark, Match, Mode, Protocol, TypeOptions};
 
 const GOOD: &str = r#"
 [[device]]
@@ -151,6 +151,16 @@ fn what_is_wrong_is_named() {
             "deadline = \"20ms\"",
             "quantum = \"1kb\"",
             "f:13: `quantum` is \"1kb\", expected it only with type \"normal\"",
+        ),
+        (
+            "deadline = \"20ms\"",
+            "mark = \"soon\"",
+            "f:13: `mark` is \"soon\", expected a time such as \"20ms\", or \"off\"",
+        ),
+        (
+            "share = \"1.5%\"",
+            "share = \"1.5%\"\nmark = \"20ms\"",
+            "f:20: `mark` is \"20ms\", expected it only with type \"paced\"",
         ),
         (
             "192.0.2.0/24",
@@ -370,4 +380,30 @@ fn launch_times() {
         let said = Host::read("f", &LAUNCH.replacen(from, to, 1)).unwrap_err();
         assert!(said.to_string().starts_with(words), "{to}: {said}");
     }
+}
+
+#[test]
+fn marks_are_read_and_the_module_refuses_them() {
+    let read = |mark: &str| {
+        let text = GOOD.replace("deadline = \"20ms\"", mark);
+        Host::read("f", &text).unwrap().devices.remove(0)
+    };
+    for (text, mark, shown) in [
+        ("mark = \"5ms\"", Mark::After(5_000_000), "5 ms"),
+        ("mark = \"off\"", Mark::Off, "off"),
+    ] {
+        let device = read(text);
+        assert_eq!(device.classes[0].options.mark_ns, Some(mark));
+        let refused = check_backend(&device, Backend::Module, true)
+            .unwrap_err()
+            .to_string();
+        let expected = format!(
+            "class backup: `mark` is \"{shown}\", expected none by backend \"module\": it marks \
+             no packets"
+        );
+        assert_eq!(refused, expected);
+    }
+    let device = read("");
+    assert_eq!(device.classes[0].options.mark_ns, None);
+    assert_eq!(check_backend(&device, Backend::Module, true), Ok(()));
 }

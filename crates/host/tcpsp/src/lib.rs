@@ -12,6 +12,7 @@ mod change;
 mod choices;
 mod filter;
 mod handle;
+mod mark;
 mod message;
 mod options;
 mod plain;
@@ -26,6 +27,7 @@ pub use choices::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso, Why
 pub use filter::{Family, Filter, Flower, Match, Ports, Prefix, Protocol};
 pub use handle::Handle;
 pub use linux_io::rtnetlink::Error;
+pub use mark::Mark;
 pub use options::{Budget, ClassOptions, Dynamic, Launch, QdiscOptions, TypeOptions};
 pub use plain::{PlainFilter, PlainQdisc};
 pub use sender::Sender;

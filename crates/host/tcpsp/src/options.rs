@@ -7,6 +7,7 @@ use units::ethernet;
 
 use crate::attribute::{self, Attribute, Attributes};
 use crate::choices::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
+use crate::mark::Mark;
 use crate::uapi::*;
 
 /// Default period: paper 004's.
@@ -158,6 +159,9 @@ pub struct ClassOptions {
     pub by_type: TypeOptions,
     /// Frames that have waited for longer are dropped; `None`: never.
     pub deadline_ns: Option<u64>,
+    /// When its packets are CE-marked, if it says so. Only departure times do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark_ns: Option<Mark>,
 }
 
 /// A type of class, with its options.
@@ -287,6 +291,7 @@ impl ClassOptions {
         Self {
             by_type,
             deadline_ns: None,
+            mark_ns: None,
         }
     }
 
@@ -337,6 +342,7 @@ impl ClassOptions {
         Self {
             by_type,
             deadline_ns: some(TCA_PSP_CLASS_DEADLINE),
+            mark_ns: Mark::read(&found),
         }
     }
 
@@ -348,6 +354,7 @@ impl ClassOptions {
             Attribute::u8(TCA_PSP_CLASS_TYPE, number),
             Attribute::u64(TCA_PSP_CLASS_DEADLINE, self.deadline_ns.unwrap_or(0)),
         ];
+        all.extend(self.mark_ns.map(Mark::write));
         match &self.by_type {
             TypeOptions::Normal { quantum_bytes } => {
                 all.push(Attribute::u32(
@@ -508,6 +515,7 @@ mod tests {
         (by_type, some()).prop_map(|(by_type, deadline_ns)| ClassOptions {
             by_type,
             deadline_ns,
+            mark_ns: None,
         })
     }
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use host_config::{Facts, FilterState, Psp, Rule};
-use tcpsp::{ClassOptions, Layer, Match, TypeOptions};
+use tcpsp::{ClassOptions, Layer, Mark, Match, TypeOptions};
 
-/// How long a packet may wait if its class says nothing.
-const HORIZON_NS: u64 = 2_000_000_000;
+use super::waiting;
+
 /// Ethernet's header, and its shortest frame without FCS.
 const LINK_BYTES: u32 = 14;
 const MIN_BYTES: u32 = 60;
@@ -19,6 +19,8 @@ pub(crate) struct PacedClass {
     pub rate_bps: u64,
     /// Packets that would wait for longer are dropped when they come.
     pub horizon_ns: u64,
+    /// ECN-capable packets that would wait for longer are CE-marked; `u64::MAX`: none.
+    pub mark_ns: u64,
 }
 
 /// What the program is told.
@@ -100,11 +102,53 @@ fn layer_word(layer: Layer) -> u32 {
 
 /// Returns a class with a rate, or `None` if it has none.
 fn paced_class(options: &ClassOptions) -> Option<PacedClass> {
-    match options.by_type {
-        TypeOptions::Paced { rate_bps, .. } => Some(PacedClass {
-            rate_bps,
-            horizon_ns: options.deadline_ns.unwrap_or(HORIZON_NS),
-        }),
-        _ => None,
+    let TypeOptions::Paced { rate_bps, .. } = options.by_type else {
+        return None;
+    };
+    let horizon_ns = options.deadline_ns;
+    let horizon_ns = horizon_ns.unwrap_or_else(|| waiting::horizon_ns(rate_bps));
+    Some(PacedClass {
+        rate_bps,
+        horizon_ns,
+        mark_ns: match options.mark_ns {
+            Some(Mark::Off) => u64::MAX,
+            Some(Mark::After(mark_ns)) => mark_ns,
+            None => waiting::mark_ns(rate_bps, horizon_ns),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_says_how_long_packets_wait_or_the_defaults_do() {
+        const MS: u64 = 1_000_000;
+        for (rate_bps, deadline_ns, mark_ns, expected) in [
+            (100_000_000, None, None, (50 * MS, 20 * MS)),
+            (1_000_000, None, None, (121_120_000, 48_448_000)),
+            (100_000_000, Some(10 * MS), None, (10 * MS, 5 * MS)),
+            (100_000_000, Some(2000 * MS), None, (2000 * MS, 20 * MS)),
+            (
+                100_000_000,
+                None,
+                Some(Mark::After(5 * MS)),
+                (50 * MS, 5 * MS),
+            ),
+            (100_000_000, None, Some(Mark::Off), (50 * MS, u64::MAX)),
+        ] {
+            let class = ClassOptions {
+                deadline_ns,
+                mark_ns,
+                ..ClassOptions::new(TypeOptions::Paced {
+                    rate_bps,
+                    ceil_bps: None,
+                    launch: None,
+                })
+            };
+            let paced = paced_class(&class).map(|class| (class.horizon_ns, class.mark_ns));
+            assert_eq!(paced, Some(expected));
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::match_words::{MatchTables, words_of};
 
 /// Version of the maps' formats.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// The slot of no class, and that of a class without a rate. All others are classes'.
 const NO_SLOT: u32 = u32::MAX;
 pub(crate) const NORMAL_SLOT: u32 = u32::MAX - 1;
@@ -20,11 +20,13 @@ pub(crate) type ConfigWords = [u32; 11];
 pub(crate) const BASE: usize = 2;
 /// Index of the length of the text.
 pub(crate) const TEXT: usize = 10;
-/// `struct edt_class`: rate in bit/s, horizon in ns, minor number.
-pub(crate) type ClassWords = [u64; 3];
+/// `struct edt_class`: rate in bit/s, horizon and mark in ns, minor number.
+pub(crate) type ClassWords = [u64; 4];
+/// Index of the minor number.
+pub(crate) const MINOR: usize = 3;
 /// `struct edt_state`: lock; the clock's ns, fraction and rate; frames, bytes, dropped frames,
-/// dropped bytes, later frames.
-pub(crate) type StateWords = [u64; 9];
+/// dropped bytes, later frames, marked frames.
+pub(crate) type StateWords = [u64; 10];
 
 /// What is written into a half of the maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,7 +148,12 @@ impl Tables {
 }
 
 fn class_words(minor: u16, class: &PacedClass) -> ClassWords {
-    [class.rate_bps, class.horizon_ns, minor.into()]
+    [
+        class.rate_bps,
+        class.horizon_ns,
+        class.mark_ns,
+        minor.into(),
+    ]
 }
 
 #[cfg(test)]
@@ -160,6 +167,7 @@ mod tests {
             let class = PacedClass {
                 rate_bps: *rate_bps,
                 horizon_ns: 5,
+                mark_ns: 4,
             };
             (*minor, class)
         });
@@ -189,7 +197,7 @@ mod tests {
             second.minors,
             [(0x8002, 2), (0x8003, 1), (0x8005, NORMAL_SLOT)].into()
         );
-        assert_eq!(second.classes[&1], [6_000, 5, 0x8003]);
+        assert_eq!(second.classes[&1], [6_000, 5, 4, 0x8003]);
         assert_eq!(second.config[4], NORMAL_SLOT);
         assert_eq!(first.config[4], NO_SLOT);
     }

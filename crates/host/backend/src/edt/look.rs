@@ -48,6 +48,7 @@ pub(crate) fn look(tc: &mut Tc, link: &Link, made: Made) -> Result<Seen, Error> 
                 sent_bytes: class.bytes,
                 sent_packets: class.frames,
                 drops: u32::try_from(class.dropped_frames).unwrap_or(u32::MAX),
+                overlimits: u32::try_from(class.marked_frames).unwrap_or(u32::MAX),
                 ..Counters::default()
             },
             stats: ClassStats {

@@ -10,7 +10,8 @@ use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, MapInfo};
 
 use super::layout::{
-    BASE, BLOCK, ClassWords, ConfigWords, NORMAL_SLOT, Room, StateWords, TEXT, Tables, VERSION,
+    BASE, BLOCK, ClassWords, ConfigWords, MINOR, NORMAL_SLOT, Room, StateWords, TEXT, Tables,
+    VERSION,
 };
 use crate::error::{Error, refused};
 use crate::match_words::{AddressWords, AnswerWords, RuleWords};
@@ -166,7 +167,7 @@ impl Maps {
     /// Lets classes begin with the clocks that they have in the maps of another program.
     pub fn take_clocks(&mut self, tables: &Tables, of: &Self, had: &Tables) -> Result<(), Error> {
         for (slot, class) in &tables.classes {
-            if had.classes.get(slot).map(|class| class[2]) == Some(class[2]) {
+            if had.classes.get(slot).map(|class| class[MINOR]) == Some(class[MINOR]) {
                 let set = self.states.set(*slot, of.state(*slot)?, 0);
                 set.map_err(map_error("edt_states"))?;
             }
@@ -189,9 +190,9 @@ impl Maps {
             removed.map_err(map_error("match_addresses"))?;
         }
         for (slot, class) in &tables.classes {
-            let minor_had = had.classes.get(slot).map(|class| class[2]);
-            if minor_had != Some(class[2]) {
-                let state = self.states.set(*slot, [0; 9], 0);
+            let minor_had = had.classes.get(slot).map(|class| class[MINOR]);
+            if minor_had != Some(class[MINOR]) {
+                let state = self.states.set(*slot, [0; 10], 0);
                 state.map_err(map_error("edt_states"))?;
             }
             let set = self.classes.set(half * self.room.slots + slot, class, 0);

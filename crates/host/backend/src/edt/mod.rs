@@ -13,6 +13,7 @@ mod look;
 mod maps;
 mod program;
 mod running;
+mod waiting;
 
 pub use device::remove;
 pub(crate) use device::{change, put};

@@ -68,6 +68,8 @@ pub(crate) struct ClassCounters {
     pub dropped_bytes: u64,
     /// Frames that leave at a later time, which their own sockets stamped.
     pub later_frames: u64,
+    /// Frames that were CE-marked because they would wait for long.
+    pub marked_frames: u64,
     /// When the next packet may leave, on the monotonic clock.
     pub clock_ns: u64,
 }
@@ -140,6 +142,7 @@ impl Running {
                 dropped_frames,
                 dropped_bytes,
                 later_frames,
+                marked_frames,
             ] = state;
             Ok(ClassCounters {
                 minor,
@@ -149,6 +152,7 @@ impl Running {
                 dropped_frames,
                 dropped_bytes,
                 later_frames,
+                marked_frames,
                 clock_ns,
             })
         });

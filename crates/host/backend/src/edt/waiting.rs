@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How long packets of a class may wait if the class does not say: docs/decisions/host.md.
+
+/// The longest wait that a class may have: fq drops packets of 10 s and more.
+const HORIZON_NS_MAX: u64 = 9_000_000_000;
+/// The longest wait. Cubic keeps 0.7 of its window after a loss, so the queue of one flow does not
+/// run empty up to a round trip of 115 ms.
+const HORIZON_NS: u64 = 50_000_000;
+/// Frames that may wait at any rate: TCP's first window.
+const HORIZON_FRAMES: u64 = 10;
+/// The wait from which packets are marked, and the frames that may wait without marks at any rate.
+const MARK_NS: u64 = 20_000_000;
+const MARK_FRAMES: u64 = 4;
+/// Bytes of a full frame.
+const FRAME_BYTES: u64 = 1514;
+
+/// Returns how long frames last at a rate, in ns.
+fn frames_ns(frames: u64, rate_bps: u64) -> u64 {
+    frames * FRAME_BYTES * 8_000_000_000 / rate_bps.max(1)
+}
+
+/// Returns the longest wait of a packet.
+pub(crate) fn horizon_ns(rate_bps: u64) -> u64 {
+    frames_ns(HORIZON_FRAMES, rate_bps).clamp(HORIZON_NS, HORIZON_NS_MAX)
+}
+
+/// Returns the wait from which a packet is CE-marked, of a class whose packets wait for at most
+/// `horizon_ns`.
+pub(crate) fn mark_ns(rate_bps: u64, horizon_ns: u64) -> u64 {
+    let mark_ns = frames_ns(MARK_FRAMES, rate_bps).max(MARK_NS);
+    mark_ns.min(horizon_ns / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_classes_may_wait_for_some_frames() {
+        for (rate_bps, horizon, mark) in [
+            (100_000_000, 50_000_000, 20_000_000),
+            (2_500_000, 50_000_000, 20_000_000),
+            (1_000_000, 121_120_000, 48_448_000),
+            (1_000, HORIZON_NS_MAX, HORIZON_NS_MAX / 2),
+        ] {
+            assert_eq!(horizon_ns(rate_bps), horizon);
+            assert_eq!(mark_ns(rate_bps, horizon), mark);
+        }
+        assert_eq!(mark_ns(100_000_000, 10_000_000), 5_000_000);
+    }
+}
