@@ -95,9 +95,7 @@ fn line_bps(psp: &Psp, facts: &Facts) -> u64 {
 
 fn period(options: &QdiscOptions, line_rate_bps: u64) -> Period {
     let period = match options.budget {
-        Budget::Percent(percent) => {
-            Period::percent(line_rate_bps, options.period_ns, percent.into())
-        }
+        Budget::Percent(percent) => Period::percent(line_rate_bps, options.period_ns, percent),
         Budget::Bytes(budget_bytes) => Period {
             length_ns: options.period_ns,
             budget_bytes,
