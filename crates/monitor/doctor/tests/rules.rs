@@ -568,3 +568,18 @@ fn latenesses_and_a_trial() {
         None
     );
 }
+
+#[test]
+fn a_device_that_is_paced_without_the_module_is_paced() {
+    for (kind, major, is_paced) in [
+        ("psp_bpf", 0x7073, true),
+        ("fq", 0x7073, true),
+        ("fq", 0x8001, false),
+    ] {
+        let mut facts = fine();
+        device(&mut facts).psp.clear();
+        device(&mut facts).qdiscs = vec![qdisc(kind, Handle::new(major, 0), Handle::ROOT)];
+        let has_rule = findings(&facts).iter().any(|found| found.id == "no-psp");
+        assert_eq!(has_rule, !is_paced, "{kind}");
+    }
+}

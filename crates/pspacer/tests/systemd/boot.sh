@@ -4,7 +4,7 @@
 # root and a process namespace of its own, and prints what inside.sh finds there. The kernel,
 # its devices and its network are the guest's: the cable's end c1a is what the unit paces.
 #
-#   /systemd      this test's files: the command, its libraries, root.tar
+#   /systemd      this test's files: the command, its libraries, root.tar, inside.sh, maybe c1a.toml
 #   /root.new     systemd's root; /guest in it is the guest's own
 
 . /systemd/lib.sh
@@ -21,7 +21,7 @@ mount --bind / $new/guest
 mount --rbind /sys $new/sys
 mount --rbind /dev $new/dev
 cp /bin/busybox $new/usr/bin/busybox
-for applet in cat chroot dmesg grep kill mkdir rm sed seq sleep tail tee tr; do
+for applet in cat chroot dmesg grep head kill mkdir rm sed seq sleep tail tee tr; do
 	[ -e $new/usr/bin/$applet ] || ln -s busybox $new/usr/bin/$applet
 done
 
@@ -52,6 +52,9 @@ cat >$new/etc/pspacer/c1a.toml <<-'END'
 	name = "rest"
 	type = "normal"
 END
+
+# The test may have another file for it.
+[ ! -e /systemd/c1a.toml ] || cp /systemd/c1a.toml $new/etc/pspacer/
 
 mkdir -p $new/etc/default
 cat >$new/etc/default/pspacer-agent <<-'END'

@@ -5,7 +5,7 @@ use tcpsp::{Handle, Mode, SplitGso, Why};
 use units::queue_limit::{HELD_OFF_US, needed_bytes};
 use units::terse;
 
-use crate::facts::{Device, Facts};
+use crate::facts::{Device, Facts, Qdisc};
 use crate::finding::Severity;
 use crate::rules::found::{Found, found};
 
@@ -66,9 +66,19 @@ pub fn down(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
+/// Whether a qdisc is one that `pspacer apply` puts where the module is not: the qdisc of BPF, or an
+/// fq with an id of ours.
+fn paces_without_module(qdisc: &Qdisc) -> bool {
+    const BPF: &str = "psp_bpf";
+    const FIRST_MAJOR: u16 = 0x7073;
+    const LAST_MAJOR: u16 = 0x8000;
+    let is_ours = (FIRST_MAJOR..LAST_MAJOR).contains(&qdisc.handle.major());
+    qdisc.kind == BPF || qdisc.kind == "fq" && is_ours
+}
+
 /// It has psp.
 pub fn not_paced(_: &Facts, device: &Device) -> Option<Found> {
-    if !device.psp.is_empty() {
+    if !device.psp.is_empty() || device.qdiscs.iter().any(paces_without_module) {
         return None;
     }
     let root = device.qdiscs.iter().find(|q| q.parent == Handle::ROOT);
