@@ -7,7 +7,7 @@
  * pace_init() and pace_class_add() leave them.  A port has room for two.  To change
  * the configuration the process writes the image that is not in use and says so;
  * the qdisc takes it at the next packet that comes or goes, under the lock that it
- * holds then (port_take_image()).  A class is known by its slot, which it keeps
+ * holds then (port_image.h).  A class is known by its slot, which it keeps
  * from image to image, so packets that wait go on waiting.
  *
  * crates/host/backend/src/qdisc/layout.rs says the same layout.
@@ -18,7 +18,7 @@
 #include "arena.h"
 #include "core.h"
 
-#define PORT_VERSION		2u
+#define PORT_VERSION		3u
 #define PORT_NO_SLOT		(~0u)
 /* In place of the number of an image that is wanted: the one in use stays. */
 #define PORT_STAYS		2u
@@ -26,6 +26,8 @@
 /* Major number of the ids of classes: minor.rs of crates/host/host-config. */
 #define PORT_MAJOR		0x7073u
 #define PORT_VLAN_BYTES		4u
+/* TC_PSP_LATE_BUCKETS of uapi/sch_psp.h */
+#define PORT_LATE_BUCKETS	24u
 
 /* What the qdisc counts of a class, and what waits.  It outlives images. */
 struct port_slot {
@@ -40,6 +42,9 @@ struct port_slot {
 	u64 dropped_removed;	/* that waited when their class went */
 	u64 dropped_late;	/* that waited for longer than the class's deadline */
 	u64 dropped_long;	/* longer than the device takes */
+	u64 borrowed_frames;	/* sent above the class's rate, below its ceil */
+	u64 throttled;		/* times its next packet had to wait for its clock */
+	u64 late_frames[PORT_LATE_BUCKETS];	/* struct tc_psp_class_stats */
 };
 
 /* A class in an image. */
@@ -48,7 +53,8 @@ struct port_class {
 	u32 minor;		/* 0: no class has this slot */
 	u32 limit;		/* packets */
 	u64 deadline_ns;	/* packets that waited for longer are dropped; 0: none */
-	u64 unused[6];
+	struct pace_reservation reservation;	/* of type rt or nrt */
+	u64 unused;
 };
 
 struct port_image {
@@ -85,6 +91,7 @@ struct port {
 	u64 until_ns;		/* the last answer WAIT */
 	struct port_image *image[2];
 	struct port_slot *slot;
+	s64 late_ps;		/* of the last answer SEND: struct pace_decision */
 };
 
 /*
@@ -112,9 +119,9 @@ struct port_table {
 _Static_assert(sizeof(struct pace_sched) == 976, "sched");
 _Static_assert(sizeof(struct pace_class) == 256, "class");
 _Static_assert(sizeof(struct port_table) == 48, "table");
-_Static_assert(sizeof(struct port) == 88, "port");
-_Static_assert(sizeof(struct port_slot) == 80, "slot");
-_Static_assert(sizeof(struct port_class) == 320, "port's class");
+_Static_assert(sizeof(struct port) == 96, "port");
+_Static_assert(sizeof(struct port_slot) == 288, "slot");
+_Static_assert(sizeof(struct port_class) == 384, "port's class");
 _Static_assert(sizeof(struct port_image) == 1032, "image");
 SAME_OFFSET(port_table, port, 8);
 SAME_OFFSET(port_table, port_bytes, 16);
@@ -140,9 +147,13 @@ SAME_OFFSET(port_slot, dropped_full, 48);
 SAME_OFFSET(port_slot, dropped_removed, 56);
 SAME_OFFSET(port_slot, dropped_late, 64);
 SAME_OFFSET(port_slot, dropped_long, 72);
+SAME_OFFSET(port_slot, borrowed_frames, 80);
+SAME_OFFSET(port_slot, throttled, 88);
+SAME_OFFSET(port_slot, late_frames, 96);
 SAME_OFFSET(port_class, minor, 256);
 SAME_OFFSET(port_class, limit, 260);
 SAME_OFFSET(port_class, deadline_ns, 264);
+SAME_OFFSET(port_class, reservation, 272);
 SAME_OFFSET(port_image, ready, 976);
 SAME_OFFSET(port_image, default_slot, 984);
 SAME_OFFSET(port_image, rules, 988);
@@ -152,6 +163,13 @@ SAME_OFFSET(port_image, classes, 1016);
 SAME_OFFSET(port_image, slots, 1024);
 
 /* Of the core, what processes read. */
+_Static_assert(sizeof(struct pace_reservation) == 104, "reservation");
+_Static_assert(sizeof(struct pace_stats) == 168, "stats");
+SAME_OFFSET(pace_sched, stats, 808);
+SAME_OFFSET(pace_config, budget_bytes, 56);
+SAME_OFFSET(pace_reservation, over, 64);
+SAME_OFFSET(pace_reservation, catchup_bytes, 96);
+SAME_OFFSET(pace_class, type, 4);
 SAME_OFFSET(pace_sched, global_ps, 72);
 SAME_OFFSET(pace_sched, offset_ps, 80);
 SAME_OFFSET(pace_class, clock, 8);
@@ -234,72 +252,6 @@ ARENA_CODE u32 port_next_waiting(u32 number, u32 from)
 	return PORT_NO_SLOT;
 }
 
-/*
- * Returns the number of the image that is to be taken, or PORT_STAYS.  A process may
- * withdraw it at any time, so the caller keeps the number until it is taken.
- */
-ARENA_CODE u32 port_newer_image(u32 number)
-{
-	const struct port *p = port_of(number);
-	u32 wanted = port_wish(p);
-
-	if (wanted == PORT_STAYS || wanted == (p->current & 1) || !p->image[wanted]->ready)
-		return PORT_STAYS;
-	return wanted;
-}
-
-/* Is there no class for what waits in a slot, in the image that comes? */
-ARENA_CODE u32 port_is_removed(u32 number, u32 wanted, u32 slot)
-{
-	const struct port *p = port_of(number);
-
-	return !p->image[wanted & 1]->classes[slot].minor;
-}
-
-/* A class goes on where it was: as far ahead of its clock. */
-static void port_carry_clock(const struct pace_sched *to, struct pace_class *class,
-			     const struct pace_sched *from, const struct pace_class *old)
-{
-	u64 now = pace_schedule_clock(from), debt;
-
-	if (class->type != PACE_TYPE_PACED || old->type != PACE_TYPE_PACED)
-		return;
-	debt = pace_clock_ahead(old->clock.ps, now) ? old->clock.ps - now : 0;
-	pace_clock_set(&class->clock, pace_schedule_clock(to) + debt);
-	pace_eligible_update(class);
-}
-
-/*
- * Takes the newer image; what waits in slots without a class was dropped before.
- * O(slots).
- */
-ARENA_CODE void port_take_image(u32 number, u32 wanted, u64 now_ns)
-{
-	struct port *p = port_of(number);
-	struct port_image *old = port_image_of(p);
-	struct port_image *image = p->image[wanted & 1];
-	u32 slots = PORT_TABLE->slots, slot;
-
-	pace_advance_clock(&old->sched, now_ns);
-	pace_advance_clock(&image->sched, now_ns);
-	for (slot = 0; slot < slots; slot++) {
-		struct port_class *class = &image->classes[slot];
-		const struct port_class *was = &old->classes[slot];
-
-		if (!class->minor)
-			continue;
-		if (was->minor == class->minor)
-			port_carry_clock(&image->sched, &class->pace,
-					 &old->sched, &was->pace);
-		if (p->slot[slot].packets)
-			pace_activate(&image->sched, &class->pace, now_ns);
-	}
-	/* Its classes are as they were: nobody may take it again as it is. */
-	old->ready = 0;
-	p->images_taken++;
-	p->current = wanted & 1;
-}
-
 /* Returns the slot of a class by its minor number, or PORT_NO_SLOT. */
 ARENA_CODE u32 port_slot_of(u32 number, u32 minor)
 {
@@ -366,11 +318,29 @@ ARENA_CODE u32 port_enqueued(u32 number, u32 slot, u32 bytes)
 	return ++s->packets == 1;
 }
 
-ARENA_CODE void port_activate(u32 number, u32 slot, u64 now_ns)
+/* Has the core to know of each packet that comes? */
+ARENA_CODE u32 port_reports_arrivals(u32 number, u32 slot)
+{
+	return port_image_of(port_of(number))->classes[slot].pace.type == PACE_TYPE_RT;
+}
+
+/* Before port_activate(). */
+ARENA_CODE void port_arrived(u32 number, u32 slot, u32 wire_bytes, u64 now_ns)
 {
 	struct port_image *image = port_image_of(port_of(number));
 
-	pace_activate(&image->sched, &image->classes[slot].pace, now_ns);
+	pace_arrived(&image->sched, &image->classes[slot].pace, wire_bytes, now_ns);
+}
+
+ARENA_CODE void port_activate(u32 number, u32 slot, u64 now_ns)
+{
+	struct port *p = port_of(number);
+	struct port_image *image = port_image_of(p);
+	struct pace_class *class = &image->classes[slot].pace;
+
+	pace_activate(&image->sched, class, now_ns);
+	if (pace_is_throttled(&image->sched, class))
+		p->slot[slot].throttled++;
 }
 
 /* Notes that packets of a class were dropped from its queue. */
@@ -408,7 +378,8 @@ ARENA_CODE u32 port_longest_frame(u32 number)
  * Notes that a packet was dropped when its class was served.  No clock advances: the
  * next packet takes its place.
  */
-ARENA_CODE void port_dropped_due(u32 number, u32 slot, u32 bytes, u32 verdict, u64 now_ns)
+ARENA_CODE void port_dropped_due(u32 number, u32 slot, u64 bytes_and_wire, u32 verdict,
+				 u64 now_ns)
 {
 	struct port *p = port_of(number);
 	struct port_image *image = port_image_of(p);
@@ -418,8 +389,11 @@ ARENA_CODE void port_dropped_due(u32 number, u32 slot, u32 bytes, u32 verdict, u
 		s->dropped_late++;
 	else
 		s->dropped_long++;
-	s->bytes -= bytes;
-	if (!--s->packets)
+	s->bytes -= bytes_and_wire >> 32;
+	if (--s->packets)
+		pace_dropped(&image->sched, &image->classes[slot].pace, (u32)bytes_and_wire,
+			     now_ns);
+	else
 		pace_deactivate(&image->sched, &image->classes[slot].pace, now_ns);
 }
 
@@ -445,6 +419,7 @@ ARENA_CODE u32 port_next(u32 number, u64 now_ns)
 	struct port_image *image = port_image_of(p);
 	struct pace_decision d = pace_next(&image->sched, now_ns);
 
+	p->late_ps = d.late_ps;
 	if (d.verdict == PACE_SEND && d.cls)
 		return (u32)(((u64)d.cls - (u64)image->classes) / sizeof(struct port_class));
 	p->until_ns = d.until_ns;
@@ -464,6 +439,22 @@ ARENA_CODE u32 port_wire_rule(u32 number)
 	return cfg->min_frame_bytes << 16 | cfg->overhead_bytes;
 }
 
+/* Counts frames of a paced class by how late they left. */
+static void port_count_late(const struct pace_sched *s, struct port_slot *slot, s64 late_ps,
+			    u32 frames)
+{
+	u64 late_bytes = 0;
+	u32 bucket = 0;
+
+	if (late_ps > 0)
+		late_bytes = pace_mul_div((u64)late_ps, s->cfg.line_rate_bps, PACE_BYTE_PS);
+	if (late_bytes)
+		bucket = pace_highest_bit(late_bytes) + 1;
+	if (bucket >= PORT_LATE_BUCKETS)
+		bucket = PORT_LATE_BUCKETS - 1;
+	slot->late_frames[bucket] += frames;
+}
+
 /*
  * Notes that a packet left: `frames` of them in len_bytes, wire_bytes on the
  * wire, and `queued_bytes` less wait.
@@ -476,6 +467,7 @@ ARENA_CODE void port_sent(u32 number, u32 slot, u64 len_and_wire, u64 frames_and
 	struct port_slot *s = &p->slot[slot];
 	u32 len_bytes = len_and_wire >> 32, wire_bytes = (u32)len_and_wire;
 	u32 frames = frames_and_queued >> 32;
+	u64 borrowed_frames = image->sched.stats.borrowed_frames;
 
 	s->packets--;
 	s->bytes -= (u32)frames_and_queued;
@@ -485,6 +477,11 @@ ARENA_CODE void port_sent(u32 number, u32 slot, u64 len_and_wire, u64 frames_and
 	s->sent_wire_bytes += wire_bytes;
 	pace_sent_burst(&image->sched, &image->classes[slot].pace, len_bytes, wire_bytes,
 			frames, s->packets != 0, now_ns);
+	if (s->packets && pace_is_throttled(&image->sched, &image->classes[slot].pace))
+		s->throttled++;
+	s->borrowed_frames += image->sched.stats.borrowed_frames - borrowed_frames;
+	if (image->classes[slot].pace.type == PACE_TYPE_PACED)
+		port_count_late(&image->sched, s, p->late_ps, frames);
 }
 
 #endif

@@ -16,7 +16,7 @@
  * lists' locks are there because the verifier asks for them.
  */
 #include "arena.h"
-#include "port.h"
+#include "port_image.h"
 #include "qdisc_skb.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -222,10 +222,11 @@ int psp_enqueue(u64 *arguments)
 	struct sk_buff *skb = (struct sk_buff *)arguments[0];
 	struct Qdisc *sch = (struct Qdisc *)arguments[1];
 	struct bpf_sk_buff_ptr *to_free = (struct bpf_sk_buff_ptr *)arguments[2];
-	u32 port = port_number(sch), slot, bytes;
+	u32 port = port_number(sch), slot, bytes, arrived_bytes = 0;
 	u64 now_ns = bpf_ktime_get_ns();
 	struct waiting *waiting;
 	struct list *list;
+	struct burst b;
 
 	USE_ARENA();
 	take_image(sch, port);
@@ -241,6 +242,10 @@ int psp_enqueue(u64 *arguments)
 		goto drop;
 	}
 	bytes = control_block(skb)->pkt_len;
+	if (port_reports_arrivals(port, slot)) {
+		measure_packet(skb, &b, port_wire_rule(port));
+		arrived_bytes = b.wire_bytes;
+	}
 	waiting->came_ns = now_ns;
 	skb = bpf_kptr_xchg(&waiting->skb, skb);
 	if (skb)
@@ -250,6 +255,8 @@ int psp_enqueue(u64 *arguments)
 	bpf_spin_unlock(&list->lock);
 	sch->q.qlen++;
 	sch->qstats.backlog += bytes;
+	if (arrived_bytes)
+		port_arrived(port, slot, arrived_bytes, now_ns);
 	if (port_enqueued(port, slot, bytes))
 		port_activate(port, slot, now_ns);
 	return NET_XMIT_SUCCESS;
@@ -323,7 +330,7 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 		}
 		bpf_kfree_skb(skb);
 		sch->qstats.drops++;
-		port_dropped_due(port, slot, bytes, verdict, now_ns);
+		port_dropped_due(port, slot, (u64)bytes << 32 | b.wire_bytes, verdict, now_ns);
 	}
 	return NULL;
 }

@@ -4,7 +4,7 @@
  * answers with those of the same core outside BPF (crates/host/backend).
  */
 #include "../arena.h"
-#include "../port.h"
+#include "../port_image.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

@@ -130,6 +130,16 @@ pub(crate) fn storage_bytes(capacity: u32) -> usize {
     unsafe { pace_storage_bytes(capacity) }
 }
 
+pub(crate) fn stats_of_words(words: [u64; size_of::<RawStats>() / 8]) -> RawStats {
+    // SAFETY: both are words of 8 bytes, and any number is one of its counters.
+    unsafe { std::mem::transmute(words) }
+}
+
+pub(crate) fn reservation_of_words(words: [u64; size_of::<RawReservation>() / 8]) -> RawReservation {
+    // SAFETY: as above; what is no word of 8 bytes takes any bits, too.
+    unsafe { std::mem::transmute(words) }
+}
+
 /// # Safety
 /// As of [`crate::placed::Placed::new`].
 pub(crate) unsafe fn init(

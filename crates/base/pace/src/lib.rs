@@ -28,7 +28,7 @@ pub mod placed;
 
 pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period};
 use ffi::Port;
-use layout::{ERR_FULL, GAP, SEND, WAIT};
+use layout::{ERR_FULL, GAP, RawReservation, RawStats, SEND, WAIT};
 
 /// The largest frame: `PACE_FRAME_MAX`.
 pub const FRAME_MAX_BYTES: u32 = 1 << 18;
@@ -138,6 +138,34 @@ pub struct Stats {
     pub rt_excess: u64,
 }
 
+impl From<RawStats> for Stats {
+    fn from(raw: RawStats) -> Self {
+        Self {
+            sent_frames: raw.sent_frames,
+            sent_wire_bytes: raw.sent_wire_bytes,
+            gap_frames: raw.gap_frames,
+            gap_wire_bytes: raw.gap_wire_bytes,
+            early_max_ps: raw.early_max_ps,
+            late_max_ps: raw.late_max_ps,
+            rebases: raw.rebases,
+            rebased_ps: raw.rebased_ps,
+            borrowed_frames: raw.borrowed_frames,
+            guard_band_held: raw.guard_band_held,
+            waits: raw.waits,
+            wait_late_max_ns: raw.wait_late_max_ns,
+            lead_ns: raw.lead_ns,
+            periods: raw.periods,
+            periods_spent: raw.periods_spent,
+            rt_over: raw.rt_over,
+            rt_deferred: raw.rt_deferred,
+            rt_overrun: raw.rt_overrun,
+            rt_catchup_bytes: raw.rt_catchup_bytes,
+            nrt_deferred: raw.nrt_deferred,
+            rt_excess: raw.rt_excess,
+        }
+    }
+}
+
 /// Counters of an rt or nrt class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReservationStats {
@@ -153,6 +181,18 @@ pub struct ReservationStats {
     pub catchup_bytes: u64,
     /// Periods in which more frames of an rt class waited than its credit pays for.
     pub excess: u64,
+}
+
+impl From<RawReservation> for ReservationStats {
+    fn from(raw: RawReservation) -> Self {
+        Self {
+            over: raw.over,
+            deferred: raw.deferred,
+            overrun: raw.overrun,
+            catchup_bytes: raw.catchup_bytes,
+            excess: raw.excess,
+        }
+    }
 }
 
 /// The exact value of a class clock: `ps - 1 + frac / rate_bps` if `frac` is not 0, else `ps`.
@@ -329,14 +369,8 @@ impl Scheduler {
     /// [`Error::UnknownClass`].
     pub fn reservation_stats(&self, class: ClassId) -> Result<ReservationStats, Error> {
         let slot = self.slot(class)?;
-        let raw = self.port.reservation(slot).ok_or(Error::UnknownClass)?;
-        Ok(ReservationStats {
-            over: raw.over,
-            deferred: raw.deferred,
-            overrun: raw.overrun,
-            catchup_bytes: raw.catchup_bytes,
-            excess: raw.excess,
-        })
+        let raw = self.port.reservation(slot);
+        raw.map(ReservationStats::from).ok_or(Error::UnknownClass)
     }
 
     /// Adds a backlogged class to the schedule. No effect if it is active. O(log n).
@@ -477,30 +511,7 @@ impl Scheduler {
 
     /// Returns the counters.
     pub fn stats(&self) -> Stats {
-        let raw = self.port.stats();
-        Stats {
-            sent_frames: raw.sent_frames,
-            sent_wire_bytes: raw.sent_wire_bytes,
-            gap_frames: raw.gap_frames,
-            gap_wire_bytes: raw.gap_wire_bytes,
-            early_max_ps: raw.early_max_ps,
-            late_max_ps: raw.late_max_ps,
-            rebases: raw.rebases,
-            rebased_ps: raw.rebased_ps,
-            borrowed_frames: raw.borrowed_frames,
-            guard_band_held: raw.guard_band_held,
-            waits: raw.waits,
-            wait_late_max_ns: raw.wait_late_max_ns,
-            lead_ns: raw.lead_ns,
-            periods: raw.periods,
-            periods_spent: raw.periods_spent,
-            rt_over: raw.rt_over,
-            rt_deferred: raw.rt_deferred,
-            rt_overrun: raw.rt_overrun,
-            rt_catchup_bytes: raw.rt_catchup_bytes,
-            nrt_deferred: raw.nrt_deferred,
-            rt_excess: raw.rt_excess,
-        }
+        self.port.stats().into()
     }
 
     /// Returns the port's clock in picoseconds, which wraps at 2^64. It does not advance while

@@ -5,7 +5,13 @@
 
 use crate::config::{ClassConfig, Config, Error};
 use crate::ffi;
-use crate::layout::{RawClass, TYPE_RT};
+use crate::layout::{RawClass, RawReservation, RawStats, TYPE_RT};
+use crate::{ReservationStats, Stats};
+
+/// Words of 8 bytes of `struct pace_reservation`.
+pub const RESERVATION_WORDS: usize = size_of::<RawReservation>() / 8;
+/// Words of 8 bytes of `struct pace_stats`.
+pub const STATS_WORDS: usize = size_of::<RawStats>() / 8;
 
 /// Size of `struct pace_sched` in bytes.
 #[must_use]
@@ -23,6 +29,18 @@ pub fn class_bytes() -> usize {
 #[must_use]
 pub fn storage_bytes(capacity: u32) -> usize {
     ffi::storage_bytes(capacity)
+}
+
+/// Reads the counters of a `struct pace_stats`.
+#[must_use]
+pub fn stats(words: [u64; STATS_WORDS]) -> Stats {
+    ffi::stats_of_words(words).into()
+}
+
+/// Reads the counters of a `struct pace_reservation`.
+#[must_use]
+pub fn reservation_stats(words: [u64; RESERVATION_WORDS]) -> ReservationStats {
+    ffi::reservation_of_words(words).into()
 }
 
 /// A port that was laid out and has not been handed over.
@@ -58,16 +76,20 @@ impl Placed {
     /// Adds a class.
     ///
     /// # Safety
-    /// `class` has [`class_bytes`], zeroed, aligned to 8, used by nobody else, and outlives the
-    /// port.
+    /// `class` has [`class_bytes`], `reservation` [`RESERVATION_WORDS`]; both are zeroed, aligned to
+    /// 8, used by nobody else, and outlive the port.
     ///
     /// # Errors
-    /// As of [`crate::Scheduler::add_class`]; an rt or nrt class is [`Error::Period`], as it would
-    /// need memory beside its own.
-    pub unsafe fn add_class(&mut self, class: *mut u64, config: &ClassConfig) -> Result<(), Error> {
-        let raw = config.raw();
+    /// As of [`crate::Scheduler::add_class`].
+    pub unsafe fn add_class(
+        &mut self,
+        class: *mut u64,
+        reservation: *mut u64,
+        config: &ClassConfig,
+    ) -> Result<(), Error> {
+        let mut raw = config.raw();
         if raw.class_type >= TYPE_RT {
-            return Err(Error::Period);
+            raw.reservation = reservation.cast();
         }
         // SAFETY: the caller's; the scheduler was initialised.
         let error = unsafe { ffi::class_add(self.sched, class.cast::<RawClass>(), &raw) };

@@ -6,7 +6,7 @@ use pace::placed;
 /// Where the arena begins, for BPF and for processes. Below 4 GiB a pointer is the same for both.
 pub(crate) const START: u64 = 0x4000_0000;
 /// The layout's version.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// No slot.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// In place of the number of an image that is wanted: the one in use stays.
@@ -19,13 +19,13 @@ pub(crate) const PAGE: u64 = 4096;
 /// `struct port_table`.
 pub(crate) const TABLE_BYTES: u64 = 48;
 /// `struct port`.
-pub(crate) const PORT_BYTES: u64 = 88;
+pub(crate) const PORT_BYTES: u64 = 96;
 /// What of a port is in any version: up to `in_use`.
 pub(crate) const PORT_START_BYTES: u64 = 20;
 /// `struct port_slot`.
-pub(crate) const SLOT_BYTES: u64 = 80;
+pub(crate) const SLOT_BYTES: u64 = 288;
 /// `struct port_class`, of which the core's class is the first part.
-const CLASS_BYTES: u64 = 320;
+const CLASS_BYTES: u64 = 384;
 /// `struct port_image`, of which the core's scheduler is the first part.
 const IMAGE_BYTES: u64 = 1032;
 /// `struct pace_sched` and `struct pace_class`.
@@ -33,6 +33,8 @@ const IMAGE_BYTES: u64 = 1032;
 pub(crate) const SCHED_BYTES: u64 = 976;
 #[cfg(test)]
 pub(crate) const CORE_CLASS_BYTES: u64 = 256;
+#[cfg(test)]
+const RESERVATION_BYTES: u64 = 104;
 
 /// Offsets of members.
 pub(crate) mod at {
@@ -69,11 +71,16 @@ pub(crate) mod at {
     pub(crate) const SLOT_DROPPED_REMOVED: u64 = 56;
     pub(crate) const SLOT_DROPPED_LATE: u64 = 64;
     pub(crate) const SLOT_DROPPED_LONG: u64 = 72;
+    pub(crate) const SLOT_BORROWED_FRAMES: u64 = 80;
+    pub(crate) const SLOT_THROTTLED: u64 = 88;
+    pub(crate) const SLOT_LATE_FRAMES: u64 = 96;
 
     pub(crate) const CLASS_MINOR: u64 = 256;
     pub(crate) const CLASS_LIMIT: u64 = 260;
     pub(crate) const CLASS_DEADLINE_NS: u64 = 264;
-    /// Of the core's class: its clock in ps, and its rate; 0: it has none.
+    pub(crate) const CLASS_RESERVATION: u64 = 272;
+    /// Of the core's class: its type, its clock in ps, and its rate; 0: it has none.
+    pub(crate) const CLASS_TYPE: u64 = 4;
     pub(crate) const CLASS_CLOCK_PS: u64 = 8;
     pub(crate) const CLASS_RATE_BPS: u64 = 24;
 
@@ -90,6 +97,10 @@ pub(crate) mod at {
     /// Of the core's scheduler: its clock in ps, and how far classes' clocks are behind it.
     pub(crate) const SCHED_GLOBAL_PS: u64 = 72;
     pub(crate) const SCHED_OFFSET_PS: u64 = 80;
+    /// Of its configuration, and its counters.
+    pub(crate) const SCHED_LINE_RATE_BPS: u64 = 0;
+    pub(crate) const SCHED_BUDGET_BYTES: u64 = 56;
+    pub(crate) const SCHED_STATS: u64 = 808;
 }
 
 /// What each port has room for.
@@ -210,6 +221,8 @@ mod tests {
     fn the_core_is_as_large_as_the_programs_assert() {
         assert_eq!(placed::sched_bytes() as u64, SCHED_BYTES);
         assert_eq!(placed::class_bytes() as u64, CORE_CLASS_BYTES);
+        assert_eq!(placed::RESERVATION_WORDS as u64 * 8, RESERVATION_BYTES);
+        assert_eq!(at::SCHED_STATS + placed::STATS_WORDS as u64 * 8, SCHED_BYTES);
     }
 
     #[test]

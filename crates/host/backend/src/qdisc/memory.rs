@@ -131,6 +131,11 @@ impl Memory {
         fence(Ordering::SeqCst);
     }
 
+    /// Returns numbers that follow each other.
+    pub fn words<const N: usize>(&self, address: u64) -> [u64; N] {
+        std::array::from_fn(|number| self.u64(address + 8 * number as u64))
+    }
+
     /// Writes bytes where nobody reads.
     pub fn set_bytes(&self, address: u64, bytes: &[u8]) {
         for (at, eight) in (address..).step_by(8).zip(bytes.chunks(8)) {
@@ -194,13 +199,19 @@ pub(crate) struct Core<'a> {
 }
 
 impl Core<'_> {
-    /// Adds the class whose memory, zeroed, is at `address`.
+    /// Adds the class whose memory is at `address`, and that of its reservation; both are zeroed.
     ///
     /// # Errors
     /// What the core refuses.
-    pub fn add_class(&mut self, address: u64, config: &ClassConfig) -> Result<(), pace::Error> {
+    pub fn add_class(
+        &mut self,
+        address: u64,
+        reservation: u64,
+        config: &ClassConfig,
+    ) -> Result<(), pace::Error> {
+        let (class, reservation) = (self.memory.at(address), self.memory.at(reservation));
         // SAFETY: as of Memory::place.
-        unsafe { self.placed.add_class(self.memory.at(address), config) }
+        unsafe { self.placed.add_class(class, reservation, config) }
     }
 }
 

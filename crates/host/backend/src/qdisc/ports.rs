@@ -261,7 +261,9 @@ impl Ports {
         let mut default = NO_SLOT;
         for (slot, class) in slots.iter().copied().zip(image.classes) {
             let address = layout.class(parts, slot);
-            core.add_class(address, &class.config).map_err(fault)?;
+            let reservation = address + at::CLASS_RESERVATION;
+            core.add_class(address, reservation, &class.config)
+                .map_err(fault)?;
             memory.set_u32(address + at::CLASS_MINOR, u32::from(class.minor));
             memory.set_u32(address + at::CLASS_LIMIT, class.limit);
             let deadline_ns = class.deadline_ns.unwrap_or(0);
@@ -301,10 +303,9 @@ pub(crate) fn check(config: &Config, classes: &[PortClass]) -> Result<(), Error>
     let fault = |error: pace::Error| refused("configuration", &error);
     let mut core = Scheduler::new(config, 0).map_err(fault)?;
     for class in classes {
-        if let ClassConfig::Rt { .. } | ClassConfig::Nrt { .. } = class.config {
-            return Err(refused("configuration", &pace::Error::Period));
-        }
-        core.add_class(&class.config).map_err(fault)?;
+        let part = || format!("class {:x}", class.minor);
+        let added = core.add_class(&class.config);
+        added.map_err(|error| refused(&part(), &error))?;
     }
     Ok(())
 }
