@@ -135,7 +135,9 @@ pub(crate) fn stats_of_words(words: [u64; size_of::<RawStats>() / 8]) -> RawStat
     unsafe { std::mem::transmute(words) }
 }
 
-pub(crate) fn reservation_of_words(words: [u64; size_of::<RawReservation>() / 8]) -> RawReservation {
+pub(crate) fn reservation_of_words(
+    words: [u64; size_of::<RawReservation>() / 8],
+) -> RawReservation {
     // SAFETY: as above; what is no word of 8 bytes takes any bits, too.
     unsafe { std::mem::transmute(words) }
 }

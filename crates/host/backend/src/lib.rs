@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What paces a device: the module, [`qdisc`], the core as a qdisc of BPF, or [`edt`], departure
 //! times that `fq` keeps. [`port`] and [`ports`] return what stands on devices, whatever it is made
-//! of, and [`Maker`] makes the changes of a plan where they are not the module's.
+//! of, [`check`] says what is refused of what shall stand there, and [`Maker`] makes the changes of a plan where they are not the module's.
 
 pub mod edt;
 mod error;
@@ -15,4 +15,4 @@ mod tables;
 pub use error::{Error, NoInterface};
 pub use maker::Maker;
 pub use match_words::{RuleWords, cgroup_words, rule_words};
-pub use tables::{port, ports};
+pub use tables::{check, port, ports};

@@ -73,6 +73,16 @@ pub fn port(tc: &mut Tc, facts: &Facts, link: &Link) -> Result<Port, Error> {
     Ok(port)
 }
 
+/// Checks what shall stand on a device, without a kernel.
+///
+/// # Errors
+/// What would be refused once some of it has changed.
+pub fn check(port: &Port, facts: &Facts) -> Result<(), Error> {
+    let psps = port.psps().into_iter();
+    let mut of_bpf = psps.filter(|psp| psp.made == Made::Bpf);
+    of_bpf.try_for_each(|psp| qdisc::check(psp, facts))
+}
+
 /// Returns the psp of this network namespace with their statistics, by device and handle. Those of
 /// the module can be read without privilege.
 ///

@@ -17,7 +17,8 @@ const LOOK: Duration = Duration::from_millis(5);
 const NOT_PERMITTED: i32 = 1;
 const BUSY: i32 = 16;
 
-/// Tries a plan on the model, so that nothing is changed if the kernel would refuse a part.
+/// Tries a plan on the model, so that nothing is changed if the kernel or the core would refuse a
+/// part.
 ///
 /// # Errors
 /// The part.
@@ -28,7 +29,11 @@ pub fn check(observed: &Observed, plan: &Plan) -> Result<()> {
             .apply(change)
             .map_err(|refusal| anyhow!("{}: {refusal}", plan.device))?;
     }
-    Ok(())
+    if plan.changes.is_empty() {
+        return Ok(());
+    }
+    let checked = backend::check(&model, &observed.facts);
+    checked.map_err(|error| anyhow!("{}: {error}", plan.device))
 }
 
 /// Makes the changes, each after `say` was given its line. Classes that go have `drain` to send

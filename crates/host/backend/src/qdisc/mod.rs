@@ -10,9 +10,11 @@
 //!
 //! Whoever configures sees to it that nobody else does so at the same time.
 
+mod check;
 mod counters;
 mod error;
 mod layout;
+mod look;
 mod matches;
 mod memory;
 mod ports;
@@ -20,12 +22,14 @@ mod program;
 mod session;
 mod settings;
 
-pub use counters::{PortCounters, SlotCounters};
+pub(crate) use check::check;
+pub use counters::{LATE_BUCKETS, PortCounters, SlotCounters};
 pub use error::Error;
 pub use layout::Room;
+pub(crate) use look::look;
 pub use ports::{Place, PortClass};
 pub use program::{KIND, is_built, programs};
-pub(crate) use session::{Session, look};
+pub(crate) use session::Session;
 
 use layout::Layout;
 use matches::Matches;

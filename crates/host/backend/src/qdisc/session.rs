@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts a psp of BPF on a device, changes it and looks at it.
+//! Puts a psp of BPF on a device and changes it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use host_config::{Facts, Made, Psp, minor};
+use host_config::{Facts, Psp, minor};
 use nix::time::{ClockId, clock_gettime};
-use tcpsp::ClassStats;
-use tcpsp::{Counters, Handle, Mode, PlainQdisc, Qdisc as Row, QdiscStats, Tc, TypeOptions};
+use tcpsp::{Handle, PlainQdisc, Tc};
 
-use super::settings::{LINE_UNKNOWN_BPS, settings};
+use super::settings::settings;
 use super::{Error as QdiscError, KIND, Place, Qdisc, Registered, Room};
 use crate::error::Error;
-use crate::seen::{ClassSeen, Seen};
 
 /// Classes that a root, and a transmit queue, has room for in any case.
 const SLOTS_MIN: usize = 1024;
 const SLOTS_MIN_OF_QUEUE: usize = 64;
 const RULES_MIN: usize = 128;
 const ADDRESSES_MIN: usize = 128;
+/// Readings of two clocks beside each other.
+const READINGS: usize = 16;
 /// The number of a network namespace: that of the file.
 const NETNS: &str = "/proc/thread-self/ns/net";
 
@@ -32,7 +31,7 @@ pub(crate) struct Session {
     registered: Option<Registered>,
 }
 
-fn place(index: u32, parent: Handle) -> Result<Place, Error> {
+pub(super) fn place(index: u32, parent: Handle) -> Result<Place, Error> {
     let netns = fs::metadata(NETNS).map_err(Error::Links)?.ino();
     Ok(Place {
         netns,
@@ -55,8 +54,23 @@ fn places(facts: &Facts, place: Place, psp: &Psp) -> Vec<Place> {
 
 /// Returns the monotonic clock.
 fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(std::time::Duration::from);
+    clock_ns(ClockId::CLOCK_MONOTONIC)
+}
+
+fn clock_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock).map(std::time::Duration::from);
     now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Returns how far CLOCK_TAI is ahead of the monotonic clock, as the quickest of several readings
+/// says: it is read between two of the other clock.
+fn tai_ahead_ns() -> u64 {
+    let readings = (0..READINGS).map(|_| {
+        let (before, tai, after) = (now_ns(), clock_ns(ClockId::CLOCK_TAI), now_ns());
+        let took_ns = after.saturating_sub(before);
+        (took_ns, tai.saturating_sub(before + took_ns / 2))
+    });
+    readings.min().map_or(0, |(_, ahead_ns)| ahead_ns)
 }
 
 /// Returns the room that a psp needs, and as much again for what it becomes.
@@ -123,7 +137,8 @@ impl Session {
         };
         let text = psp.text().into_bytes();
         let port = open.port_of(place).unwrap_or(0);
-        open.configure(port, &settings(psp, facts, &text)?, now_ns())?;
+        let wanted = settings(psp, facts, &text, tai_ahead_ns())?;
+        open.configure(port, &wanted, now_ns())?;
         if self.registered.is_none() {
             self.registered = Some(open.register()?);
         }
@@ -147,7 +162,8 @@ impl Session {
             Ok(Some(open)) => {
                 let text = psp.text().into_bytes();
                 let port = open.port_of(place).unwrap_or(0);
-                match open.configure(port, &settings(psp, facts, &text)?, now_ns()) {
+                let wanted = settings(psp, facts, &text, tai_ahead_ns())?;
+                match open.configure(port, &wanted, now_ns()) {
                     Err(QdiscError::Full { .. }) => {}
                     result => return Ok(result?),
                 }
@@ -175,86 +191,4 @@ impl Session {
         let class = counters.iter().find(|(other, _)| *other == minor);
         Ok(class.map_or(0, |(_, slot)| slot.packets))
     }
-}
-
-/// Looks at a psp that stands at a device.
-///
-/// # Errors
-/// The kernel's.
-pub(crate) fn look(index: u32, row: &Row) -> Result<Seen, Error> {
-    let place = place(index, row.parent)?;
-    let gone = || Error::Text("there are no programs".to_owned());
-    let open = match Qdisc::find(place) {
-        Ok(open) => open.ok_or_else(gone)?,
-        // What another version does is not known here: it makes room as a whole.
-        Err(QdiscError::Version { .. }) => {
-            return Ok(Seen {
-                psp: Psp::empty(Made::Bpf, row.handle, row.parent),
-                stats: QdiscStats::default(),
-                classes: BTreeMap::new(),
-            });
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let port = open.port_of(place).ok_or_else(gone)?;
-    let text = open.text(port);
-    let text = std::str::from_utf8(&text).map_err(|error| Error::Text(error.to_string()))?;
-    let psp = Psp::of_text(text, Made::Bpf, row.handle, row.parent).map_err(Error::Text)?;
-    let all = open.port_counters(port);
-    let mut stats = QdiscStats {
-        mode: Mode::Timer.number(),
-        line_rate_bps: psp.line_bps.unwrap_or(LINE_UNKNOWN_BPS),
-        line_known: psp.line_bps.is_some().into(),
-        max_frame_bytes: psp.max_frame_bytes,
-        unclassified_frames: all.dropped_unclassified,
-        ..QdiscStats::default()
-    };
-    let mut classes = BTreeMap::new();
-    for (minor, slot) in open.counters(port) {
-        let Some(class) = psp.classes.get(&minor) else {
-            continue;
-        };
-        let (rate_bps, ceil_bps) = match class.options.by_type {
-            TypeOptions::Paced {
-                rate_bps, ceil_bps, ..
-            } => (rate_bps, ceil_bps.unwrap_or(0)),
-            _ => (0, 0),
-        };
-        let class = ClassStats {
-            active: u64::from(slot.packets > 0),
-            rate_bps,
-            ceil_bps,
-            sent_frames: slot.sent_frames,
-            sent_wire_bytes: slot.sent_wire_bytes,
-            drop_child: slot.dropped_full,
-            drop_long: slot.dropped_long,
-            drop_late: slot.dropped_late,
-            ..ClassStats::default()
-        };
-        stats.sent_frames += class.sent_frames;
-        stats.sent_wire_bytes += class.sent_wire_bytes;
-        stats.drop_child += class.drop_child;
-        stats.drop_long += class.drop_long;
-        stats.drop_late += class.drop_late;
-        let drops = slot.dropped_full + slot.dropped_long + slot.dropped_late;
-        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        let counters = Counters {
-            sent_bytes: slot.sent_bytes,
-            sent_packets: slot.sent_frames,
-            drops: number(drops + slot.dropped_removed),
-            waiting_packets: slot.packets,
-            waiting_bytes: number(slot.bytes),
-            ..Counters::default()
-        };
-        let seen = ClassSeen {
-            counters,
-            stats: class,
-        };
-        classes.insert(minor, seen);
-    }
-    Ok(Seen {
-        psp,
-        stats,
-        classes,
-    })
 }

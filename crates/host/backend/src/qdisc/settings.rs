@@ -19,7 +19,8 @@ const BURST_BYTES_MAX: u32 = 65_536 + 65_536 / 8;
 const LINK_BYTES: u32 = 14;
 const MIN_BYTES: u32 = 60;
 
-/// Returns what a qdisc shall do for a psp. O(classes + filters).
+/// Returns what a qdisc shall do for a psp, where CLOCK_TAI is so far ahead of the monotonic clock.
+/// O(classes + filters).
 ///
 /// # Errors
 /// That a filter names a device that is not there.
@@ -27,6 +28,7 @@ pub(crate) fn settings<'a>(
     psp: &Psp,
     facts: &Facts,
     text: &'a [u8],
+    tai_ahead_ns: u64,
 ) -> Result<PortConfig<'a>, Error> {
     let (link_bytes, min_bytes) = if facts.is_ethernet {
         (LINK_BYTES, MIN_BYTES)
@@ -55,7 +57,7 @@ pub(crate) fn settings<'a>(
         },
         mode: Mode::Timer,
         guard_band: options.guard,
-        period: Some(period(options, line_rate_bps)),
+        period: Some(period(options, line_rate_bps, tai_ahead_ns)),
     };
     let classes = psp.classes.iter().map(|(minor, class)| PortClass {
         minor: *minor,
@@ -93,18 +95,21 @@ fn line_bps(psp: &Psp, facts: &Facts) -> u64 {
     line_bps.unwrap_or(LINE_UNKNOWN_BPS)
 }
 
-fn period(options: &QdiscOptions, line_rate_bps: u64) -> Period {
-    let period = match options.budget {
-        Budget::Percent(percent) => Period::percent(line_rate_bps, options.period_ns, percent),
-        Budget::Bytes(budget_bytes) => Period {
-            length_ns: options.period_ns,
-            budget_bytes,
-            align_ns: None,
-        },
+fn period(options: &QdiscOptions, line_rate_bps: u64, tai_ahead_ns: u64) -> Period {
+    let length_ns = options.period_ns;
+    let budget_bytes = match options.budget {
+        Budget::Percent(percent) => {
+            Period::percent(line_rate_bps, length_ns, percent).budget_bytes
+        }
+        Budget::Bytes(budget_bytes) => budget_bytes,
     };
+    // The first instant after 0 of the monotonic clock at which a period begins, or one later.
+    let past_ns = tai_ahead_ns % length_ns.max(1);
+    let align_ns = options.align_ns.map(|ns| ns + length_ns - past_ns);
     Period {
-        align_ns: None,
-        ..period
+        length_ns,
+        budget_bytes,
+        align_ns,
     }
 }
 
