@@ -9,9 +9,10 @@
 char LICENSE[] SEC("license") = "GPL";
 
 enum call_kind {
-	CALL_ENQUEUED,		/* slot, bytes */
+	CALL_ENQUEUED,		/* slot, bytes, wire bytes */
 	CALL_NEXT,
 	CALL_SENT,		/* slot, length and wire, frames and queued */
+	CALL_DROPPED,		/* slot, bytes and wire */
 	CALL_TAKE_IMAGE,
 };
 
@@ -78,6 +79,8 @@ INLINE void run_call(u64 call)
 
 	switch (kind >> 32) {
 	case CALL_ENQUEUED:
+		if (port_reports_arrivals(0, slot))
+			port_arrived(0, slot, (u32)call_second(call), now_ns);
 		if (port_enqueued(0, slot, (u32)call_first(call)))
 			port_activate(0, slot, now_ns);
 		break;
@@ -87,6 +90,9 @@ INLINE void run_call(u64 call)
 		break;
 	case CALL_SENT:
 		port_sent(0, slot, call_first(call), call_second(call), now_ns);
+		break;
+	case CALL_DROPPED:
+		port_dropped_due(0, slot, call_first(call), PORT_LATE, now_ns);
 		break;
 	case CALL_TAKE_IMAGE:
 		answer = port_newer_image(0);

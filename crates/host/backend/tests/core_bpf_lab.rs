@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The core as BPF against the same core outside it: on random traffic with a seed both give the
-//! same answers, and their clocks are the same to the byte. The calls are a list that one program
-//! runs (bpf/tests/port.bpf.c), so that no packet's time is left to chance.
+//! The core as BPF and the core in the kernel against the same core in user space: on random traffic
+//! with a seed all three give the same answers, and their clocks and counters are the same to the
+//! byte. The calls are a list that one program runs (bpf/tests/port.bpf.c), and a module (lab/core),
+//! so that no packet's time is left to chance.
 //!
 //! It reads and writes the arena as the crate does, by the same files.
 
@@ -28,181 +29,38 @@ use std::ffi::OsStr;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use self::layout::{Layout, PAGE, Room, START};
+use self::layout::{Layout, PAGE, Room, SLOT_BYTES, START, STAYS, at};
 use self::memory::Memory;
 use self::ports::{Image, MapIds, Place, PortClass, Ports};
 use libbpf_rs::{ObjectBuilder, ProgramInput};
-use pace::{Burst, ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
+use pace::placed::{reservation_stats, stats};
+use pace::{ClassConfig, Config, Mode};
 use scenario::Kernel;
 use testkit::guest::test_program;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
+use crate::core_calls::{
+    ANSWER, CALL_BYTES, CLASSES_MAX, ClassState, FIRST_NS, Kind, Outcome, Scenario, answer,
+};
+use crate::core_module;
+
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/port.bpf.o"));
 
-const SLOTS: u32 = 40;
-const FIRST_NS: u64 = 1_000_000_000;
-const CALLS: usize = 4_000;
-/// `struct call`, and its members.
-const CALL_BYTES: u64 = 48;
-/// What port_next() returns.
-const IDLE: u64 = u32::MAX as u64;
-const WAIT: u64 = IDLE - 1;
+/// Seeds that are compared, and those of `make test-all`.
+const SEEDS: u64 = 100;
+const SEEDS_ALL: u64 = 1_000;
+/// Calls of a scenario.
+const CALLS_MIN: usize = 50;
+const CALLS_MAX: usize = 550;
 /// Members of `struct pace_sched` and `struct pace_class`.
 const OFFSET: u64 = 80;
-const ACTIVE: u64 = 4;
+const TYPE_AND_ACTIVE: u64 = 4;
 const CLOCK: u64 = 8;
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Enqueued,
-    Next,
-    Sent,
-    TakeImage,
-}
-
-#[derive(Clone, Copy)]
-struct Call {
-    now_ns: u64,
-    kind: Kind,
-    slot: u32,
-    first: u64,
-    second: u64,
-    /// What is expected of [`Kind::Next`].
-    answer: u64,
-    until_ns: u64,
-}
-
-/// Numbers that look random and come from a seed (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
-    }
-}
-
-/// What the port is configured as.
+/// What a port is configured as.
 struct PortConfig {
     config: Config,
     classes: Vec<PortClass>,
-}
-
-fn config(random: &mut Random) -> PortConfig {
-    let line_rate_bps = [1_000_000_000, 999_999_937, 10_000_000_000][random.below(3) as usize];
-    let order = [Order::Next, Order::Clock, Order::Rate][random.below(3) as usize];
-    let config = Config {
-        mode: Mode::Timer,
-        order,
-        max_burst_bytes: 65_536,
-        ..Config::ethernet(line_rate_bps, 1514)
-    };
-    let classes = 1 + random.below(u64::from(SLOTS));
-    let classes = (0..classes).map(|slot| {
-        let rate_bps = 1_000_000 + random.below(line_rate_bps / 8);
-        PortClass {
-            minor: 0x8001 + slot as u16,
-            limit: 1000,
-            deadline_ns: None,
-            config: match random.below(4) {
-                0 => ClassConfig::Normal {
-                    quantum_bytes: None,
-                },
-                1 => ClassConfig::Borrowing {
-                    rate_bps,
-                    ceil_bps: rate_bps + random.below(line_rate_bps - rate_bps),
-                },
-                _ => ClassConfig::Paced { rate_bps },
-            },
-        }
-    });
-    PortConfig {
-        config,
-        classes: classes.collect(),
-    }
-}
-
-/// Runs random traffic through the core outside BPF and returns it with the calls.
-fn traffic(wanted: &PortConfig, random: &mut Random) -> (Scheduler, Vec<ClassId>, Vec<Call>) {
-    let mut core = Scheduler::new(&wanted.config, FIRST_NS).unwrap();
-    let classes = wanted.classes.iter();
-    let ids: Vec<ClassId> = classes
-        .map(|class| core.add_class(&class.config).unwrap())
-        .collect();
-    let mut queues: Vec<Vec<Burst>> = vec![Vec::new(); ids.len()];
-    let mut calls = Vec::new();
-    let mut now_ns = FIRST_NS;
-    while calls.len() < CALLS {
-        if random.below(3) == 0 {
-            let slot = random.below(ids.len() as u64) as usize;
-            let frames = [1, 1, 1 + random.below(40) as u32][random.below(3) as usize];
-            let len = 60 + random.below(1455) as u32;
-            let burst = Burst {
-                len_bytes: len * frames,
-                wire_bytes: (len + 24) * frames,
-                frames,
-            };
-            calls.push(Call {
-                now_ns,
-                kind: Kind::Enqueued,
-                slot: slot as u32,
-                first: u64::from(burst.len_bytes),
-                second: 0,
-                answer: 0,
-                until_ns: 0,
-            });
-            if queues[slot].is_empty() {
-                core.activate(ids[slot], now_ns).unwrap();
-            }
-            queues[slot].push(burst);
-            continue;
-        }
-        let decision = core.next(now_ns);
-        let (answer, until_ns) = match decision {
-            Decision::Send(class) => (u64::from(class.index()), 0),
-            Decision::Wait { until_ns } => (WAIT, until_ns),
-            Decision::Idle => (IDLE, 0),
-            Decision::Gap { .. } => panic!("a gap in mode timer"),
-        };
-        calls.push(Call {
-            now_ns,
-            kind: Kind::Next,
-            slot: 0,
-            first: 0,
-            second: 0,
-            answer,
-            until_ns,
-        });
-        match decision {
-            Decision::Send(class) => {
-                let queue = &mut queues[class.index() as usize];
-                let burst = queue.remove(0);
-                calls.push(Call {
-                    now_ns,
-                    kind: Kind::Sent,
-                    slot: class.index(),
-                    first: (u64::from(burst.len_bytes) << 32) | u64::from(burst.wire_bytes),
-                    second: (u64::from(burst.frames) << 32) | u64::from(burst.len_bytes),
-                    answer: 0,
-                    until_ns: 0,
-                });
-                let more = !queue.is_empty();
-                core.sent_burst(class, burst, more, now_ns).unwrap();
-            }
-            // Mostly a little late, sometimes too early, and once in a while hours late.
-            Decision::Wait { until_ns } => {
-                now_ns = match random.below(100) {
-                    0 => until_ns + random.below(10_000_000_000_000),
-                    1..20 => now_ns + random.below(until_ns.saturating_sub(now_ns).max(1)),
-                    _ => until_ns + random.below(20_000),
-                }
-            }
-            _ => now_ns += random.below(1_000_000),
-        }
-    }
-    (core, ids, calls)
 }
 
 fn room(slots: u32) -> Room {
@@ -314,7 +172,7 @@ fn time_image(slots: u32, waiting: bool) {
     let parts = layout.image(0, ports.in_force(0).unwrap());
     let is_active = |slot: &u32| {
         let class = layout.class(parts, *slot);
-        (ports.memory.u32(class + ACTIVE) >> 8) & 1 == 1
+        (ports.memory.u32(class + TYPE_AND_ACTIVE) >> 8) & 1 == 1
     };
     let active = (0..slots).filter(is_active).count();
     assert_eq!(active as u64, calls);
@@ -324,75 +182,132 @@ fn time_image(slots: u32, waiting: bool) {
     );
 }
 
-/// Runs in the guest: compares.
-fn compare(seed: u64) {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let wanted = config(&mut random);
-    let (core, ids, calls) = traffic(&wanted, &mut random);
-
-    let layout = Layout {
-        ports: 1,
-        room: room(SLOTS),
-    };
-    let calls_at = START + layout.pages() * PAGE;
-    let pages = layout.pages() + (calls.len() as u64 * CALL_BYTES).div_ceil(PAGE);
-    let mut ports = load(layout, pages);
-    ask(&ports, &wanted, FIRST_NS);
-    let memory = &ports.memory;
-    for (at, call) in (calls_at..).step_by(CALL_BYTES as usize).zip(&calls) {
-        memory.set_u64(at, call.now_ns);
-        memory.set_u32(at + 8, call.kind as u32);
-        memory.set_u32(at + 12, call.slot);
-        memory.set_u64(at + 16, call.first);
-        memory.set_u64(at + 24, call.second);
-    }
-    let mut context = [calls_at.to_ne_bytes(), (calls.len() as u64).to_ne_bytes()].concat();
-    assert_eq!(run(&mut ports, "begin", &mut context), 0);
-    assert_eq!(run(&mut ports, "run", &mut context), 0);
-    let memory = &ports.memory;
-
-    for (number, call) in calls.iter().enumerate() {
-        let at = calls_at + number as u64 * CALL_BYTES;
-        if !matches!(call.kind, Kind::Next) {
-            continue;
-        }
-        let what = format!("seed {seed}, call {number} at {} ns", call.now_ns);
-        assert_eq!(memory.u64(at + 32), call.answer, "{what}");
-        if call.answer == WAIT {
-            assert_eq!(memory.u64(at + 40), call.until_ns, "{what}");
-        }
-    }
-    // The first image that is asked for is the second of the two.
-    let parts = layout.image(0, 1);
-    let offset = memory.u64(parts.image + OFFSET);
-    for (slot, id) in (0..).zip(&ids) {
-        let class = layout.class(parts, slot);
-        let clock = core.class_clock(*id).unwrap();
-        let what = format!("seed {seed}, class {slot}");
-        let ps = memory.u64(class + CLOCK).wrapping_add(offset);
-        assert_eq!(ps, clock.ps, "{what}");
-        assert_eq!(memory.u64(class + CLOCK + 8), clock.frac, "{what}");
-        let is_active = (memory.u32(class + ACTIVE) >> 8) & 1 == 1;
-        assert_eq!(is_active, core.is_active(*id).unwrap(), "{what}");
-    }
-    let sends = calls.iter().filter(|call| matches!(call.kind, Kind::Sent));
-    println!(
-        "seed {seed}: {:?}, {} classes, {} calls, {} sent",
-        wanted.config.order,
-        ids.len(),
-        calls.len(),
-        sends.count()
-    );
+/// Ports of one program, on which scenarios run one after the other.
+struct Bpf {
+    ports: Ports,
+    calls_at: u64,
 }
 
-const SEEDS: u64 = 12;
+impl Bpf {
+    fn new() -> Self {
+        let layout = Layout {
+            ports: 1,
+            room: room(CLASSES_MAX),
+        };
+        let calls_at = START + layout.pages() * PAGE;
+        let pages = layout.pages() + (CALLS_MAX as u64 * CALL_BYTES).div_ceil(PAGE);
+        let ports = load(layout, pages);
+        Self { ports, calls_at }
+    }
+
+    /// Lays the port out anew. Nothing but the core looks at the rest of an image.
+    fn begin(&mut self, scenario: &Scenario) {
+        let Ports { memory, layout } = &self.ports;
+        let (port, parts) = (layout.port(0), layout.image(0, 0));
+        memory.zero(parts.image, parts.slots - parts.image);
+        memory.zero(parts.storage, layout.image(0, 1).image - parts.storage);
+        memory.zero(layout.slot(0, 0), SLOT_BYTES * u64::from(CLASSES_MAX));
+        let placed = memory.place(parts, CLASSES_MAX, &scenario.config, FIRST_NS);
+        let mut core = placed.unwrap();
+        for (slot, class) in (0..).zip(&scenario.classes) {
+            let address = layout.class(parts, slot);
+            let reservation = address + at::CLASS_RESERVATION;
+            core.add_class(address, reservation, class).unwrap();
+        }
+        memory.set_u64(parts.image + at::IMAGE_CLASSES, parts.classes);
+        memory.set_u64(parts.image + at::IMAGE_READY, 1);
+        memory.set_u32(port + at::PORT_WANTED, STAYS);
+        memory.set_u32(port + at::PORT_IN_USE, 0);
+        assert_eq!(run(&mut self.ports, "begin", &mut [0; 16]), 0);
+    }
+
+    fn run(&mut self, scenario: &Scenario) -> Outcome {
+        self.begin(scenario);
+        let calls = &scenario.calls;
+        let places = || (self.calls_at..).step_by(CALL_BYTES as usize);
+        for (at, call) in places().zip(calls) {
+            for (at, word) in (at..).step_by(8).zip(call.words()) {
+                self.ports.memory.set_u64(at, word);
+            }
+        }
+        let context = [self.calls_at, calls.len() as u64].map(u64::to_ne_bytes);
+        let mut context = context.concat();
+        assert_eq!(run(&mut self.ports, "run", &mut context), 0);
+        let memory = &self.ports.memory;
+        let asked = places().zip(calls);
+        let asked = asked.filter(|(_, call)| call.kind == Kind::Next);
+        let answers =
+            asked.map(|(at, _)| answer(memory.u64(at + ANSWER), memory.u64(at + ANSWER + 8)));
+        let parts = self.ports.layout.image(0, 0);
+        let classes = (0..scenario.classes.len()).map(|slot| self.class(slot as u32));
+        Outcome {
+            answers: answers.collect(),
+            stats: stats(memory.words(parts.image + at::SCHED_STATS)),
+            classes: classes.collect(),
+        }
+    }
+
+    fn class(&self, slot: u32) -> ClassState {
+        let Ports { memory, layout } = &self.ports;
+        let parts = layout.image(0, 0);
+        let class = layout.class(parts, slot);
+        let offset_ps = memory.u64(parts.image + OFFSET);
+        ClassState {
+            ps: memory.u64(class + CLOCK).wrapping_add(offset_ps),
+            frac: memory.u64(class + CLOCK + 8),
+            is_active: (memory.u32(class + TYPE_AND_ACTIVE) >> 8) & 1 == 1,
+            reservation: reservation_stats(memory.words(class + at::CLASS_RESERVATION)),
+        }
+    }
+}
+
+/// Runs in the guest: compares both sides with user space, by so many seeds.
+fn compare(seeds: u64) {
+    let mut bpf = Bpf::new();
+    let mut sent = 0;
+    let mut periods = 0;
+    for seed in 1..=seeds {
+        let scenario = Scenario::new(
+            seed,
+            CALLS_MIN + (seed as usize * 7) % (CALLS_MAX - CALLS_MIN),
+        );
+        for (side, outcome) in [
+            ("BPF", bpf.run(&scenario)),
+            ("kernel", core_module::run(&scenario)),
+        ] {
+            if let Some(difference) = scenario.expected.difference(&outcome) {
+                panic!("seed {seed}, user space and {side}: {difference}");
+            }
+        }
+        sent += scenario.expected.stats.sent_frames;
+        periods += scenario.expected.stats.periods;
+    }
+    println!("{seeds} seeds compared: {sent} frames sent, {periods} periods");
+}
+
+/// One bit a second more of one class, on one side, is found.
+fn differences_are_found() {
+    let mut bpf = Bpf::new();
+    let mut scenario = (1..)
+        .map(|seed| Scenario::new(seed, CALLS_MAX))
+        .find_map(|mut scenario| {
+            *scenario.first_rate()? += 1;
+            Some(scenario)
+        });
+    let scenario = scenario.as_mut().unwrap();
+    for outcome in [bpf.run(scenario), core_module::run(scenario)] {
+        assert!(scenario.expected.difference(&outcome).is_some());
+    }
+}
 
 #[test]
 #[ignore = "runs in the guest"]
 fn in_guest() {
-    for seed in 1..=SEEDS {
-        compare(seed);
-    }
+    let seeds = std::env::var("SEEDS").unwrap().parse().unwrap();
+    let began = Instant::now();
+    compare(seeds);
+    println!("in {:?}", began.elapsed());
+    differences_are_found();
     for slots in [1_000, 8_000, 32_000] {
         time_image(slots, false);
         time_image(slots, true);
@@ -400,7 +315,12 @@ fn in_guest() {
 }
 
 #[test]
-fn bpf_decides_as_the_core() {
+fn all_sides_decide_the_same() {
+    let seeds = if testkit::everything() {
+        SEEDS_ALL
+    } else {
+        SEEDS
+    };
     let folder = tempfile::tempdir().unwrap();
     let (files, command) = test_program(folder.path(), "core_bpf_lab::in_guest");
     let files: Vec<_> = files
@@ -409,9 +329,9 @@ fn bpf_decides_as_the_core() {
         .collect();
     let spec = ScriptSpec {
         kernel: Kernel::V7,
-        modules: &[],
+        modules: &["pace_calls"],
         files: &files,
-        command: &command,
+        command: &format!("SEEDS={seeds} {command}"),
         seed: 1,
         timeout: Duration::from_secs(600),
         out_dir: folder.path(),
@@ -422,6 +342,6 @@ fn bpf_decides_as_the_core() {
     });
     println!("{}", ran.output);
     assert_eq!(ran.status, 0, "{}", ran.output);
-    let compared = ran.output.lines().filter(|line| line.contains(" sent"));
-    assert_eq!(compared.count() as u64, SEEDS, "{}", ran.output);
+    let compared = format!("{seeds} seeds compared");
+    assert!(ran.output.contains(&compared), "{}", ran.output);
 }

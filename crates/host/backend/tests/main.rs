@@ -10,5 +10,7 @@
 
 mod clock;
 mod core_bpf_lab;
+mod core_calls;
 mod core_for_bpf;
+mod core_module;
 mod qdisc_bpf_lab;

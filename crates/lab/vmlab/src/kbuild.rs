@@ -41,6 +41,12 @@ pub(crate) const SCH_PSP: OwnModule = OwnModule {
     folder: "kernel",
     sources: &["kernel", "core", "uapi"],
 };
+/// The core alone, which runs calls of a test.
+pub(crate) const PACE_CALLS: OwnModule = OwnModule {
+    name: "pace_calls",
+    folder: "lab/core",
+    sources: &["lab/core", "core"],
+};
 
 /// A compiled module before it was stripped.
 const DEBUG: &str = "module.debug";

@@ -9,7 +9,7 @@ use scenario::Kernel;
 
 use crate::command::{output, start};
 use crate::error::Error;
-use crate::kbuild::{Headers, SCH_PSP, WIRE};
+use crate::kbuild::{Headers, PACE_CALLS, SCH_PSP, WIRE};
 use crate::kernels::KernelFiles;
 use crate::packages::{self, CHECKPATCH};
 use crate::progress::{Event, Progress};
@@ -24,6 +24,7 @@ const FOLDERS: &[&str] = &[
     "core/deps/mul_div.h",
     "kernel",
     "uapi",
+    "lab/core",
     "lab/wire",
 ];
 /// checkpatch's checks that do not apply outside of the kernel's tree.
@@ -43,7 +44,7 @@ impl Lab {
             release: &files.release,
             root: &root,
         };
-        for own in [&WIRE, &SCH_PSP] {
+        for own in [&WIRE, &SCH_PSP, &PACE_CALLS] {
             progress.event(&Event::Build {
                 what: "the modules under sparse",
             });

@@ -11,7 +11,7 @@ use crate::debug_kernel;
 use crate::error::Error;
 use crate::guest_store::{Answers, Store};
 use crate::image::{self, Image};
-use crate::kbuild::{self, Headers, SCH_PSP, WIRE};
+use crate::kbuild::{self, Headers, PACE_CALLS, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module, unsigned};
 use crate::packages::{self, APPARMOR, CHECKPATCH, DPDK, ETCD, GUEST, PROMETHEUS, QEMU, SYSTEMD};
 use crate::progress::Progress;
@@ -121,7 +121,7 @@ impl Lab {
         candidates: &[String],
         progress: &dyn Progress,
     ) -> Result<Vec<Module>, Error> {
-        let own = [&WIRE, &SCH_PSP];
+        let own = [&WIRE, &SCH_PSP, &PACE_CALLS];
         let is_own = |name: &str| own.iter().any(|module| module.name == name);
         let mut names = wanted.to_vec();
         names.extend(

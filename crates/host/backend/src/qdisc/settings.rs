@@ -98,9 +98,7 @@ fn line_bps(psp: &Psp, facts: &Facts) -> u64 {
 fn period(options: &QdiscOptions, line_rate_bps: u64, tai_ahead_ns: u64) -> Period {
     let length_ns = options.period_ns;
     let budget_bytes = match options.budget {
-        Budget::Percent(percent) => {
-            Period::percent(line_rate_bps, length_ns, percent).budget_bytes
-        }
+        Budget::Percent(percent) => Period::percent(line_rate_bps, length_ns, percent).budget_bytes,
         Budget::Bytes(budget_bytes) => budget_bytes,
     };
     // The first instant after 0 of the monotonic clock at which a period begins, or one later.
