@@ -13,6 +13,7 @@ enum call_kind {
 	CALL_NEXT,
 	CALL_SENT,		/* slot, length and wire, frames and queued */
 	CALL_DROPPED,		/* slot, bytes and wire */
+	CALL_MUL_DIV,		/* first x second / now_ns */
 	CALL_TAKE_IMAGE,
 };
 
@@ -22,7 +23,7 @@ struct call {
 	u32 slot;
 	u64 first;
 	u64 second;
-	u64 answer;		/* NEXT: what port_next() returns */
+	u64 answer;		/* NEXT: what port_next() returns; MUL_DIV: the quotient */
 	u64 until_ns;		/* NEXT: as of PORT_WAIT */
 };
 
@@ -71,6 +72,13 @@ ARENA_CODE void call_answer(u64 call, u64 answer, u64 until_ns)
 	c->until_ns = until_ns;
 }
 
+ARENA_CODE void call_mul_div(u64 call)
+{
+	struct call *c = (struct call *)call;
+
+	c->answer = pace_mul_div(c->first, c->second, c->now_ns);
+}
+
 /* Not in .text: the core's calls are as deep as BPF allows. */
 INLINE void run_call(u64 call)
 {
@@ -93,6 +101,9 @@ INLINE void run_call(u64 call)
 		break;
 	case CALL_DROPPED:
 		port_dropped_due(0, slot, call_first(call), PORT_LATE, now_ns);
+		break;
+	case CALL_MUL_DIV:
+		call_mul_div(call);
 		break;
 	case CALL_TAKE_IMAGE:
 		answer = port_newer_image(0);

@@ -52,6 +52,7 @@ enum call_kind {
 	CALL_NEXT,
 	CALL_SENT,		/* slot, length and wire, frames */
 	CALL_DROPPED,		/* slot, length and wire */
+	CALL_MUL_DIV,		/* first x second / now_ns */
 };
 
 struct call {
@@ -152,6 +153,13 @@ static int make(struct run *run, struct call *call)
 
 	if (call->kind == CALL_NEXT) {
 		ask(run, call);
+		return 0;
+	}
+	if (call->kind == CALL_MUL_DIV) {
+		if (!call->now_ns || call->now_ns >> 48 ||
+		    mul_u64_u64_shr(call->first, call->second, 64) >= call->now_ns)
+			return -EINVAL;
+		call->answer = pace_mul_div(call->first, call->second, call->now_ns);
 		return 0;
 	}
 	if (call->slot >= run->classes)

@@ -52,6 +52,8 @@ const SEEDS_ALL: u64 = 1_000;
 /// Calls of a scenario.
 const CALLS_MIN: usize = 50;
 const CALLS_MAX: usize = 550;
+/// Calls that may follow the last but one.
+const CALLS_MORE: usize = 3;
 /// Members of `struct pace_sched` and `struct pace_class`.
 const OFFSET: u64 = 80;
 const TYPE_AND_ACTIVE: u64 = 4;
@@ -195,7 +197,7 @@ impl Bpf {
             room: room(CLASSES_MAX),
         };
         let calls_at = START + layout.pages() * PAGE;
-        let pages = layout.pages() + (CALLS_MAX as u64 * CALL_BYTES).div_ceil(PAGE);
+        let pages = layout.pages() + ((CALLS_MAX + CALLS_MORE) as u64 * CALL_BYTES).div_ceil(PAGE);
         let ports = load(layout, pages);
         Self { ports, calls_at }
     }
@@ -235,7 +237,7 @@ impl Bpf {
         assert_eq!(run(&mut self.ports, "run", &mut context), 0);
         let memory = &self.ports.memory;
         let asked = places().zip(calls);
-        let asked = asked.filter(|(_, call)| call.kind == Kind::Next);
+        let asked = asked.filter(|(_, call)| call.asks());
         let answers =
             asked.map(|(at, _)| answer(memory.u64(at + ANSWER), memory.u64(at + ANSWER + 8)));
         let parts = self.ports.layout.image(0, 0);

@@ -25,6 +25,7 @@ pub enum Kind {
     Next,
     Sent,
     Dropped,
+    MulDiv,
     TakeImage,
 }
 
@@ -35,7 +36,7 @@ pub struct Call {
     pub slot: u32,
     pub first: u64,
     pub second: u64,
-    /// What is expected of [`Kind::Next`].
+    /// What is expected of [`Kind::Next`] and [`Kind::MulDiv`].
     pub answer: u64,
     pub until_ns: u64,
 }
@@ -51,6 +52,11 @@ impl Call {
             answer: 0,
             until_ns: 0,
         }
+    }
+
+    /// Returns whether it has an answer.
+    pub fn asks(&self) -> bool {
+        matches!(self.kind, Kind::Next | Kind::MulDiv)
     }
 
     /// Returns `struct call`.
@@ -69,8 +75,8 @@ pub struct ClassState {
     pub reservation: ReservationStats,
 }
 
-/// What one side makes of a scenario: its answers to [`Kind::Next`], each with the instant that is
-/// waited for, and what is left.
+/// What one side makes of a scenario: its answers, each with the instant that is waited for, and what
+/// is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub answers: Vec<(u64, u64)>,
@@ -262,8 +268,29 @@ impl Host {
         .unwrap();
     }
 
+    /// A product of two random lengths divided by a third: each side has it by other instructions.
+    fn divides(&mut self, random: &mut Random) {
+        let bits = |random: &mut Random, most: u64| {
+            let bits = 1 + random.below(most);
+            1 + random.below(1 << bits)
+        };
+        let divisor = bits(random, 30) * bits(random, 17);
+        let first = bits(random, 30) * bits(random, 31);
+        let second = bits(random, 30) * bits(random, 31);
+        let quotient = u128::from(first) * u128::from(second) / u128::from(divisor);
+        let Ok(answer) = u64::try_from(quotient) else {
+            return;
+        };
+        self.calls.push(Call {
+            first,
+            second,
+            answer,
+            ..Call::new(divisor, Kind::MulDiv)
+        });
+    }
+
     fn outcome(&self) -> Outcome {
-        let asked = self.calls.iter().filter(|call| call.kind == Kind::Next);
+        let asked = self.calls.iter().filter(|call| call.asks());
         let classes = self.ids.iter().map(|id| {
             let clock = self.core.class_clock(*id).unwrap();
             ClassState {
@@ -301,6 +328,9 @@ fn traffic(
     };
     let mut now_ns = FIRST_NS;
     while host.calls.len() < calls {
+        if random.below(20) == 0 {
+            host.divides(random);
+        }
         if random.below(3) == 0 {
             let slot = random.below(host.ids.len() as u64) as usize;
             let more = 1 + random.below(40) as u32;

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use pace::placed::{RESERVATION_WORDS, STATS_WORDS, reservation_stats, stats};
 use pace::{ClassConfig, Layer, Mode, Order};
 
-use crate::core_calls::{CALL_BYTES, ClassState, FIRST_NS, Kind, Outcome, Scenario, answer};
+use crate::core_calls::{CALL_BYTES, ClassState, FIRST_NS, Outcome, Scenario, answer};
 
 const FILE: &str = "/sys/kernel/debug/pace_calls";
 /// Words of `struct call`, and where its answer is; of `struct class_state`.
@@ -91,7 +91,7 @@ pub fn run(scenario: &Scenario) -> Outcome {
     let (calls, state) = words.split_at(list.len());
     let calls = &calls[list.len() - scenario.calls.len() * CALL_WORDS..];
     let calls = calls.chunks_exact(CALL_WORDS).zip(&scenario.calls);
-    let asked = calls.filter(|(_, call)| call.kind == Kind::Next);
+    let asked = calls.filter(|(_, call)| call.asks());
     let (all, classes) = state.split_at(STATS_WORDS);
     let classes = classes.chunks_exact(STATE_WORDS).map(|words| ClassState {
         ps: words[0],

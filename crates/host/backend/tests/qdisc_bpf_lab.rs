@@ -15,7 +15,7 @@ use std::time::Duration;
 use backend::qdisc::{Error, Place, PortClass, PortConfig, Qdisc, Room, programs};
 use backend::{RuleWords, cgroup_words, rule_words};
 use linux_io::links::links;
-use pace::{ClassConfig, Config as Port, Decision, Mode, Order, Scheduler};
+use pace::{ClassConfig, Config as Port, Decision, Mode, Order, Period, Scheduler};
 use scenario::Kernel;
 use tcpsp::{Flower, Match, Prefix, Protocol};
 use testkit::guest::{check_times, frames, starts, test_program};
@@ -31,6 +31,9 @@ const LINE_BPS: u64 = 1_000_000_000;
 /// The guest's timer, and the other class's frame on the wire (12 us).
 const LATE_NS: u64 = 60_000;
 
+const PERIOD_NS: u64 = 2_000_000;
+/// Between two frames of the class that has a reservation.
+const RT_GAP_NS: u64 = 3_000_000;
 const FIRST_MINOR: u16 = 0x8001;
 const ROOM: Room = Room {
     slots: 8,
@@ -43,6 +46,7 @@ fn port() -> Port {
     Port {
         mode: Mode::Timer,
         order: Order::Next,
+        period: Some(Period::percent(LINE_BPS, PERIOD_NS, 70)),
         max_burst_bytes: 65_536,
         ..Port::ethernet(LINE_BPS, 1514)
     }
@@ -54,6 +58,8 @@ struct Wanted {
     first: u16,
     longest: u32,
     deadline_ns: Option<u64>,
+    /// The first class has so many bytes of each period, the second the rest.
+    reserve_bytes: Option<u64>,
     rules: Vec<RuleWords>,
     text: String,
 }
@@ -70,6 +76,7 @@ impl Wanted {
             first: FIRST_MINOR,
             longest: 1514,
             deadline_ns: None,
+            reserve_bytes: None,
             rules: Vec::new(),
             text: String::new(),
         };
@@ -80,6 +87,7 @@ impl Wanted {
                 "first" => wanted.first = number(value),
                 "longest" => wanted.longest = number(value),
                 "deadline_ns" => wanted.deadline_ns = Some(number(value)),
+                "reserve" => wanted.reserve_bytes = Some(number(value)),
                 "cgroup" => wanted.rules = rules(value),
                 "vlan" => wanted.rules = vlan_rules(number(value)),
                 "text" => wanted.text = value.to_owned(),
@@ -90,14 +98,25 @@ impl Wanted {
     }
 
     fn config(&self) -> PortConfig<'_> {
-        let classes = (self.first..).zip(&self.rates_bps);
-        let classes = classes.map(|(minor, rate_bps)| PortClass {
+        let rates = self.rates_bps.iter();
+        let paced = rates.map(|rate_bps| ClassConfig::Paced {
+            rate_bps: *rate_bps,
+        });
+        let classes = match self.reserve_bytes {
+            None => paced.collect(),
+            Some(reserve_bytes) => vec![
+                ClassConfig::Rt { reserve_bytes },
+                ClassConfig::Normal {
+                    quantum_bytes: None,
+                },
+            ],
+        };
+        let classes = (self.first..).zip(classes);
+        let classes = classes.map(|(minor, config)| PortClass {
             minor,
             limit: 1000,
             deadline_ns: self.deadline_ns,
-            config: ClassConfig::Paced {
-                rate_bps: *rate_bps,
-            },
+            config,
         });
         PortConfig {
             config: Port {
@@ -246,6 +265,10 @@ fn show(device: &str, queues: u32) {
     }
     let count = qdisc.port_counters(port);
     println!(
+        "BPFQ periods: {} begun, {} overrun, {} deferred, {} over",
+        count.core.periods, count.core.rt_overrun, count.core.rt_deferred, count.core.rt_over
+    );
+    println!(
         "BPFQ port: {} images, {} of no class, {} lost, text {}",
         count.images_taken,
         count.dropped_unclassified,
@@ -357,4 +380,17 @@ fn packets_leave_when_the_core_says() {
     }
     let least = gaps.iter().min().unwrap();
     assert!(least + LATE_NS >= gap_ns(RATES_BPS[0][0]), "{least}");
+    // Each frame that has a reservation leaves in the period after the one in which it came.
+    let reserved = starts(&frames(folder.path(), "reserved"), 5001);
+    assert!(reserved.len() > 150, "{}", reserved.len());
+    let after = (0..).zip(&reserved);
+    let after: Vec<i64> = after
+        .map(|(number, start)| *start as i64 - number * RT_GAP_NS as i64)
+        .collect();
+    let spread = after.iter().max().unwrap() - after.iter().min().unwrap();
+    println!(
+        "reserved: {} frames, delays within {spread} ns",
+        reserved.len()
+    );
+    assert!(spread <= 2 * PERIOD_NS as i64, "{spread}");
 }
