@@ -380,7 +380,8 @@ fn packets_leave_when_the_core_says() {
     }
     let least = gaps.iter().min().unwrap();
     assert!(least + LATE_NS >= gap_ns(RATES_BPS[0][0]), "{least}");
-    // Each frame that has a reservation leaves in the period after the one in which it came.
+    // Each frame that has a reservation leaves at the start of the period after the one in which it
+    // came, beside packets that take all the rest.
     let reserved = starts(&frames(folder.path(), "reserved"), 5001);
     assert!(reserved.len() > 150, "{}", reserved.len());
     let after = (0..).zip(&reserved);
@@ -392,5 +393,5 @@ fn packets_leave_when_the_core_says() {
         "reserved: {} frames, delays within {spread} ns",
         reserved.len()
     );
-    assert!(spread <= 2 * PERIOD_NS as i64, "{spread}");
+    assert!(spread <= (PERIOD_NS + LATE_NS) as i64, "{spread}");
 }

@@ -124,3 +124,62 @@ fn drained(tc: &mut Tc, device: u32, id: Handle, most: Duration) -> Result<()> {
         sleep(LOOK);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail that way")]
+
+    use super::*;
+    use host_config::{Backend, Facts, Host, Port, Target, plan};
+
+    /// Plans a file of one device, 1 Gbit/s, which has nothing yet.
+    fn said_of(classes: &str) -> Result<()> {
+        let text = format!("[[device]]\nname = \"eth0\"\nbackend = \"bpf\"\n{classes}");
+        let host = Host::read("host.toml", &text)?;
+        let facts = Facts {
+            index: 2,
+            name: "eth0".to_owned(),
+            is_ethernet: true,
+            queues: 1,
+            speed_bps: Some(1_000_000_000),
+            max_frame_bytes: 1514,
+        };
+        let mut port = Port::new(&facts, &[], &[], &[]);
+        let target = Target::new(&host.devices[0], Backend::Bpf, &port);
+        port.made = target.made;
+        let plan = plan(&target, &port, false).map_err(|refusal| anyhow!("{refusal}"))?;
+        let observed = Observed {
+            facts,
+            dir: None,
+            port,
+            max_frame_bytes: 1518,
+        };
+        check(&observed, &plan)
+    }
+
+    #[test]
+    fn a_file_that_the_core_refuses_is_refused_before_anything_changes() {
+        let class = |rest: &str| format!("[[device.class]]\nname = \"one\"\n{rest}\n");
+        let rt = |bytes: u64| class(&format!("type = \"rt\"\nreserve = \"{bytes}b\""));
+        said_of(&class("rate = \"1gbit\"")).unwrap();
+        said_of(&rt(875_000)).unwrap();
+        for (classes, expected) in [
+            (rt(875_001), "eth0: budget: the classes reserve more"),
+            (
+                class("rate = \"1kbit\""),
+                "eth0: class 8001: the rate is so low",
+            ),
+            (
+                format!("budget = \"2mb\"\n{}", rt(1000)),
+                "eth0: configuration: budget 2000000: expected at most 1250000 (line x period)",
+            ),
+            (
+                format!("period = \"200us\"\n{}", rt(1000)),
+                "eth0: class 8001: there is no period, or it is outside",
+            ),
+        ] {
+            let said = said_of(&classes).unwrap_err().to_string();
+            assert!(said.starts_with(expected), "{said}");
+        }
+    }
+}

@@ -143,7 +143,7 @@ impl File {
 
     /// Makes a change, of one of `kinds`: (r)ate, (c)lass, (m)atch, (o)rder, (g)uard of the qdisc, (n)othing.
     fn change(&mut self, kinds: &str, random: &mut Random) {
-        let is_module = self.backend == Backend::Module;
+        let has_periods = self.backend != Backend::Edt;
         let has_ceil = self.backend != Backend::Edt;
         let mut pick = |end: usize| usize::try_from(random.below(end as u64)).unwrap();
         match kinds.as_bytes()[pick(kinds.len())] {
@@ -159,7 +159,7 @@ impl File {
                 *class = match (class.is_some(), pick(5)) {
                     (true, 0 | 1) => None,
                     (_, 2) => Some("type = \"normal\"".to_owned()),
-                    (_, 3) if is_module => Some(format!(
+                    (_, 3) if has_periods => Some(format!(
                         "type = \"rt\"\nreserve = \"{}b\"",
                         2000 + pick(900)
                     )),
