@@ -33,7 +33,19 @@ pub fn check(observed: &Observed, plan: &Plan) -> Result<()> {
         return Ok(());
     }
     let checked = backend::check(&model, &observed.facts);
-    checked.map_err(|error| anyhow!("{}: {error}", plan.device))
+    checked.map_err(|error| match named(&error, plan) {
+        Some(said) => anyhow!("{}: {said}", plan.device),
+        None => anyhow!("{}: {error}", plan.device),
+    })
+}
+
+/// Returns what is said of a class, by its name.
+fn named(error: &backend::Error, plan: &Plan) -> Option<String> {
+    let backend::Error::Qdisc(backend::qdisc::Error::Class { minor, why }) = error else {
+        return None;
+    };
+    let name = plan.names.get(minor)?;
+    Some(format!("class {name}: {why}"))
 }
 
 /// Makes the changes, each after `say` was given its line. Classes that go have `drain` to send
@@ -167,15 +179,15 @@ mod tests {
             (rt(875_001), "eth0: budget: the classes reserve more"),
             (
                 class("rate = \"1kbit\""),
-                "eth0: class 8001: the rate is so low",
+                "eth0: class one: the rate is so low",
             ),
             (
                 format!("budget = \"2mb\"\n{}", rt(1000)),
-                "eth0: configuration: budget 2000000: expected at most 1250000 (line x period)",
+                "eth0: configuration: budget 2097152: expected at most 1250000 (line x period)",
             ),
             (
                 format!("period = \"200us\"\n{}", rt(1000)),
-                "eth0: class 8001: there is no period, or it is outside",
+                "eth0: class one: there is no period, or it is outside",
             ),
         ] {
             let said = said_of(&classes).unwrap_err().to_string();

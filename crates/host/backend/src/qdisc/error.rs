@@ -38,6 +38,14 @@ pub enum Error {
     /// Another process has registered the kind of qdisc and does not end.
     #[error("another process has registered qdisc {0} for longer than 2 s")]
     Registered(&'static str),
+    /// The core refuses a class.
+    #[error("class :{minor:x}: {why}")]
+    Class {
+        /// Minor number of its id.
+        minor: u16,
+        /// Why.
+        why: pace::Error,
+    },
     /// Something was refused.
     #[error("{part}: {detail}")]
     Refused {

@@ -303,9 +303,9 @@ pub(crate) fn check(config: &Config, classes: &[PortClass]) -> Result<(), Error>
     let fault = |error: pace::Error| refused("configuration", &error);
     let mut core = Scheduler::new(config, 0).map_err(fault)?;
     for class in classes {
-        let part = || format!("class {:x}", class.minor);
+        let minor = class.minor;
         let added = core.add_class(&class.config);
-        added.map_err(|error| refused(&part(), &error))?;
+        added.map_err(|why| Error::Class { minor, why })?;
     }
     Ok(())
 }
