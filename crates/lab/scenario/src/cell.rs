@@ -8,7 +8,9 @@ use crate::cable::{also, bottleneck, cable, ends};
 use crate::closeup;
 use crate::expr::Env;
 use crate::flow_kind::FlowKind;
-use crate::model::{Bottleneck, Bound, Cell, Host, Noise, Subject, Sysctl, TcLine, Window};
+use crate::model::{
+    Backend, Bottleneck, Bound, Cell, Host, Noise, Subject, Sysctl, TcLine, Window,
+};
 use crate::reader::{Fill, Section};
 use crate::result::{FlowMetrics, TransferRow};
 use crate::tables::{
@@ -35,10 +37,25 @@ const CABLE: &[&str] = &[
 const BOTTLENECK: &[&str] = &[
     "cable", "from", "rate", "fifo", "burst", "refresh", "delay", "also", "when", "each",
 ];
-const TC: &[&str] = &["host", "at", "lines", "when", "each"];
+const TC: &[&str] = &["host", "at", "backend", "lines", "when", "each"];
 const SYSCTL: &[&str] = &["host", "set", "when", "each"];
 const WINDOW: &[&str] = &["name", "from", "to"];
 const BOUND: &[&str] = &["flow", "window", "metric", "min", "max", "when", "each"];
+/// Reads what makes the psp of a table's lines.
+fn backend(section: &Section<'_, '_>, at_ns: Option<u64>) -> Result<Backend, Error> {
+    let Some(item) = section.get("backend") else {
+        return Ok(Backend::Module);
+    };
+    let expected = "\"module\" or \"bpf\"";
+    let text = item.filled(section.env, expected)?;
+    match &*text {
+        "module" => Ok(Backend::Module),
+        "bpf" if at_ns.is_none() => Ok(Backend::Bpf),
+        "bpf" => Err(item.fault("\"bpf\" only without `at`")),
+        _ => Err(item.fault_of(&quote(&text), expected)),
+    }
+}
+
 impl<'a> Reading<'a> {
     /// Reads one cell; `top` is the top level with the cell's parameters.
     pub fn cell(&self, index: usize, top: &Section<'a, '_>) -> Result<Cell, Error> {
@@ -198,6 +215,7 @@ impl<'a> Reading<'a> {
                 let expected = "a time within the cell";
                 return Err(section.require("at", expected)?.fault(expected));
             }
+            let backend = backend(section, at_ns)?;
             let expected = "a list of strings, each the arguments of tc";
             let lines = section.require("lines", expected)?;
             for item in lines.expecting(expected).list()? {
@@ -210,6 +228,7 @@ impl<'a> Reading<'a> {
                     host,
                     at_ns,
                     args,
+                    backend,
                     place: item.place(),
                 });
             }

@@ -27,9 +27,9 @@ mod transfers;
 pub use expr::Env;
 pub use flow_kind::{FlowKind, Launch, Messages, OnOff, Pattern, Spread};
 pub use model::{
-    Bottleneck, BottleneckKind, Bound, Cable, Capture, Cell, Closeup, Device, Direction, End, Flow,
-    Freeze, Host, Impairment, ImpairmentKind, Kernel, KnownStop, Layer, Noise, Program, Scenario,
-    StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
+    Backend, Bottleneck, BottleneckKind, Bound, Cable, Capture, Cell, Closeup, Device, Direction,
+    End, Flow, Freeze, Host, Impairment, ImpairmentKind, Kernel, KnownStop, Layer, Noise, Program,
+    Scenario, StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
 };
 pub use parse::{Options, parse};
 pub use toml_reader::{Error, Place, Problem};

@@ -261,6 +261,16 @@ pub enum BottleneckKind {
     },
 }
 
+/// What makes a psp in the laboratory. To the simulator all are the same core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// The module, by tc(8).
+    #[default]
+    Module,
+    /// The qdisc of BPF, by `pspacer apply` of a host's file that says the same as the lines.
+    Bpf,
+}
+
 /// One line of arguments of tc(8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcLine {
@@ -270,6 +280,8 @@ pub struct TcLine {
     pub at_ns: Option<u64>,
     /// The arguments.
     pub args: Vec<String>,
+    /// What makes the psp that the line is about.
+    pub backend: Backend,
     /// Place of the line in the scenario.
     pub place: Place,
 }

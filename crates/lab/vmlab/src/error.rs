@@ -4,6 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use scenario::Place;
+
 use crate::console::Failure;
 
 /// An error of the laboratory. Its text is one sentence, with the path of the log if there is one.
@@ -90,6 +92,20 @@ pub enum Error {
         /// The fault of the case.
         detail: String,
     },
+    /// No host's file can say what a line of tc(8) says.
+    #[error("{place}: {detail}")]
+    HostFile {
+        /// Place of the line.
+        place: Place,
+        /// What it cannot say.
+        detail: String,
+    },
+    /// The command is not beside the program that runs.
+    #[error(
+        "a psp of BPF needs the command `pspacer` beside this program: build it, \
+         and run the scenario with it"
+    )]
+    NoCommand,
     /// The project's own sources were not found.
     #[error(
         "the sources of the kernel modules are not found: run inside the project's folder, \

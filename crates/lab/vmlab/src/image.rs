@@ -54,6 +54,11 @@ impl Image {
         self.add(path, PROGRAM, bytes);
     }
 
+    /// Removes a file.
+    pub fn remove(&mut self, path: &str) {
+        self.0.remove(path);
+    }
+
     /// Adds a symbolic link.
     pub fn link(&mut self, path: &str, to: &str) {
         self.add(path, LINK, to.as_bytes().to_vec());

@@ -15,6 +15,7 @@ mod debug_kernel;
 mod error;
 mod fuzz_run;
 mod guest_store;
+mod host_command;
 mod image;
 mod kbuild;
 mod kernels;

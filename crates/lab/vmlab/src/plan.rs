@@ -4,6 +4,7 @@
 //! The steps build every cell from nothing and take it down again, so that no cell sees what
 //! another has left. Names inside the archive begin with `cell-N/`.
 
+mod host_file;
 mod impair;
 mod network;
 
@@ -11,10 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use scenario::topology::{hardware_address, leaving};
-use scenario::{Cell, Direction, End, Flow, FlowKind, Pattern, Program, TcLine};
+use scenario::{Backend, Cell, Direction, End, Flow, FlowKind, Pattern, Program, TcLine};
 use units::ethernet::{HEADER_BYTES, IPV4_HEADER_BYTES, UDP_HEADER_BYTES};
 use units::time::{PS_PER_NS, duration_ps};
 
+use crate::error::Error;
+use crate::host_command::COMMAND;
 use crate::reports::tc_lists;
 
 /// Socket buffer of UDP flows that set none, in bytes. It is so large that a class has packets
@@ -41,7 +44,10 @@ pub(crate) struct Plan {
 }
 
 /// Returns the steps that set a cell up, run it, keep its records and take it down.
-pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
+///
+/// # Errors
+/// If no host's file can say what a line with `backend = "bpf"` says.
+pub(crate) fn plan(cell: &Cell, seed: u64) -> Result<Plan, Error> {
     let mut writer = Writer {
         cell,
         plan: Plan::default(),
@@ -49,6 +55,7 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     writer.step(format_args!("say cell {} begin", cell.index));
     writer.network();
     writer.tc_before();
+    writer.host_files()?;
     let mut timed = writer.impairments(seed);
     timed.extend(writer.idle());
     let senders = writer.senders();
@@ -66,7 +73,7 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Plan {
     writer.results();
     writer.take_down();
     writer.step(format_args!("say cell {} end", cell.index));
-    writer.plan
+    Ok(writer.plan)
 }
 
 /// An instant after t = 0, and the step that is due then. `None`: the step follows `zero` at once,
@@ -116,7 +123,7 @@ impl Writer<'_> {
             .cell
             .tc
             .iter()
-            .filter(|line| line.at_ns.is_none())
+            .filter(|line| line.at_ns.is_none() && line.backend == Backend::Module)
             .collect();
         let alike =
             |a: &&TcLine, b: &&TcLine| a.host == b.host && is_plain(&a.args) == is_plain(&b.args);
@@ -133,6 +140,25 @@ impl Writer<'_> {
                 self.run(format_args!("{command}"));
             }
         }
+    }
+
+    /// Applies the files of the hosts whose psp is of BPF.
+    fn host_files(&mut self) -> Result<(), Error> {
+        for host in 0..self.cell.hosts.len() {
+            let lines = self.cell.tc.iter().filter(|line| line.host == host);
+            let lines: Vec<&TcLine> = lines.filter(|l| l.backend == Backend::Bpf).collect();
+            if lines.is_empty() {
+                continue;
+            }
+            let text = host_file::of_lines(&lines)?;
+            let host = self.host(host).to_owned();
+            let path = self.file(&format!("host.{host}.toml"), &text);
+            self.run(format_args!(
+                "ip netns exec {host} {COMMAND} apply /{path} > /out/{}",
+                self.name(&format!("apply.{host}"))
+            ));
+        }
+        Ok(())
     }
 
     fn tc_timed(&self) -> Vec<Timed> {
@@ -506,7 +532,8 @@ fn quote(word: &str) -> String {
 /// everything in `tc` lines, and what flows use.
 pub(crate) fn module_candidates(cell: &Cell) -> Vec<String> {
     let mut names = Vec::new();
-    for word in cell.tc.iter().flat_map(|line| &line.args) {
+    let of_modules = cell.tc.iter().filter(|l| l.backend == Backend::Module);
+    for word in of_modules.flat_map(|line| &line.args) {
         let word = word.split('(').next().unwrap_or_default().replace('-', "_");
         for kind in ["sch", "cls", "act", "em"] {
             names.push(format!("{kind}_{word}"));
@@ -541,7 +568,7 @@ mod tests {
     /// before copying it there.
     #[test]
     fn the_plan_is_the_expected_one() {
-        let plan = plan(&cell(), 7);
+        let plan = plan(&cell(), 7).unwrap();
         let mut text = plan.steps;
         for (path, lines) in plan.files {
             text += &format!("== {path}\n{lines}");

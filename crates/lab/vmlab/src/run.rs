@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use scenario::{Cell, Kernel};
+use scenario::{Backend, Cell, Kernel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{At, Error};
-use crate::image::{Image, add_modules};
+use crate::host_command;
+use crate::image::{Image, MODULES, add_modules};
 use crate::kbuild::{Headers, SCH_PSP};
 use crate::plan::{module_candidates, plan};
 use crate::profile::{self, Debug};
@@ -165,6 +166,11 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
     })
 }
 
+fn uses_bpf(cells: &[Cell]) -> bool {
+    let mut lines = cells.iter().flat_map(|cell| &cell.tc);
+    lines.any(|line| line.backend == Backend::Bpf)
+}
+
 fn simulated_s(cell: &Cell) -> f64 {
     Duration::from_nanos(cell.duration_ns + cell.settle_ns).as_secs_f64()
 }
@@ -260,7 +266,7 @@ impl Runner<'_> {
                 is_folder,
             });
         }
-        let files = self.plan(cells).to_cpio();
+        let files = self.plan(cells)?.to_cpio();
         let origin = Origin::new(&self.lab.cache, &guest, self.base, files)?;
         let guest = Guest {
             initrd: &origin.initrd,
@@ -324,11 +330,26 @@ impl Runner<'_> {
     }
 
     /// Returns the second archive: the plan and its files.
-    fn plan(&self, cells: &[Cell]) -> Image {
+    fn plan(&self, cells: &[Cell]) -> Result<Image, Error> {
         let mut image = self.files.clone();
-        let mut steps = self.load.join("\n") + "\n";
+        let mut load = self.load.to_vec();
+        if uses_bpf(cells) {
+            let command = self.lab.command.as_deref().ok_or(Error::NoCommand)?;
+            host_command::add(&mut image, command)?;
+            // Other guests of the run may need it.
+            if !cells
+                .iter()
+                .flat_map(module_candidates)
+                .any(|name| name == SCH_PSP.name)
+            {
+                let path = format!("{MODULES}/{}.ko", SCH_PSP.name);
+                image.remove(&path);
+                load.retain(|step| !step.ends_with(&path));
+            }
+        }
+        let mut steps = load.join("\n") + "\n";
         for cell in cells {
-            let plan = plan(cell, self.spec.seed);
+            let plan = plan(cell, self.spec.seed)?;
             steps += &plan.steps;
             for (path, text) in plan.files {
                 image.file(&path, text.into_bytes());
@@ -342,7 +363,7 @@ impl Runner<'_> {
         };
         steps += &format!("keep {kept} {}\n", profile::SYMBOLS);
         image.file("plan", steps.into_bytes());
-        image
+        Ok(image)
     }
 
     fn cell_output(

@@ -40,6 +40,8 @@ pub struct Lab {
     pub signatures: bool,
     /// Whether guests that have run before run again.
     pub answers: Answers,
+    /// The command `pspacer`, which makes a psp of BPF in a guest.
+    pub command: Option<PathBuf>,
 }
 
 /// The parts that the guests of a run share.
@@ -55,7 +57,8 @@ pub(crate) struct Parts {
 }
 
 impl Lab {
-    /// Returns a laboratory with the default cache and the project's sources. Guests that have run
+    /// Returns a laboratory with the default cache, the project's sources, and the command beside
+    /// the program that runs: mostly the program itself. Guests that have run
     /// before are answered from the cache's store, unless `PSPACER_FRESH` is 1.
     ///
     /// # Errors
@@ -75,6 +78,10 @@ impl Lab {
             } else {
                 Answers::Stored
             },
+            command: env::current_exe()
+                .ok()
+                .map(|program| program.with_file_name("pspacer"))
+                .filter(|command| command.is_file()),
         })
     }
 

@@ -92,6 +92,7 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
         profile: false,
         signatures: false,
         answers: Answers::Stored,
+        command: None,
     };
     // apt reads this list instead of the machine's. Its only source exists, but has a name that
     // no archive has.

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writes lines of tc(8) about a psp as a host's file (docs/use/host-file.md), which makes the psp
+//! by another backend. Ids are the same: those that a file can give.
+
+use std::collections::BTreeMap;
+
+use scenario::TcLine;
+
+use crate::error::Error;
+
+/// What begins the id of a class and of the qdisc: the major number that `pspacer apply` gives.
+const MAJOR: &str = "7073:";
+/// Words of psp and of its classes whose values a file says in the same words.
+const OF_QDISC: &[&str] = &["line", "mode", "layer", "order", "period", "budget"];
+const OF_CLASS: &[&str] = &["rate", "ceil", "deadline", "quantum", "reserve"];
+/// Words of flower, and the keys of a match.
+const OF_MATCH: &[(&str, &str)] = &[
+    ("ip_proto", "protocol"),
+    ("src_ip", "from"),
+    ("dst_ip", "to"),
+    ("src_port", "from_port"),
+    ("dst_port", "to_port"),
+];
+
+#[derive(Default)]
+struct Device {
+    keys: Vec<String>,
+    /// By minor number.
+    classes: BTreeMap<String, Class>,
+}
+
+#[derive(Default)]
+struct Class {
+    keys: Vec<String>,
+    matches: Vec<String>,
+}
+
+/// Returns the lines of the file that says what all lines of a host say.
+///
+/// # Errors
+/// If a file cannot say it, or this function does not know how.
+pub(super) fn of_lines(lines: &[&TcLine]) -> Result<Vec<String>, Error> {
+    let mut devices: BTreeMap<&str, Device> = BTreeMap::new();
+    for line in lines {
+        let words: Vec<&str> = line.args.iter().map(String::as_str).collect();
+        add(&mut devices, &words).ok_or_else(|| Error::HostFile {
+            place: line.place.clone(),
+            detail: format!(
+                "`{}`: expected with `backend = \"bpf\"` a root psp {MAJOR}, its classes {MAJOR}8000 to \
+                 {MAJOR}fffe or filters of flower, in the order `OBJECT add dev DEVICE ...`",
+                line.args.join(" ")
+            ),
+        })?;
+    }
+    Ok(devices
+        .iter()
+        .flat_map(|(name, device)| device.lines(name))
+        .collect())
+}
+
+/// Adds a line. `None`: it is none of those that are known.
+fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, words: &[&'l str]) -> Option<()> {
+    let [object, "add", "dev", name, rest @ ..] = words else {
+        return None;
+    };
+    let device = devices.entry(name).or_default();
+    match (*object, rest) {
+        ("qdisc", ["root", "handle", MAJOR, "psp", options @ ..]) => {
+            for (key, value) in pairs(options)? {
+                device.keys.push(match key {
+                    "default" => format!("default = \"c{value}\""),
+                    key if OF_QDISC.contains(&key) => format!("{key} = \"{value}\""),
+                    _ => return None,
+                });
+            }
+        }
+        ("class", ["parent", MAJOR, "classid", id, "psp", options @ ..]) => {
+            let class = device.classes.entry(minor(id)?).or_default();
+            for (key, value) in pairs(options)? {
+                class.keys.push(match key {
+                    "mode" => format!("type = \"{value}\""),
+                    "rate" | "ceil" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+                        format!("{key} = \"{value}bit\"")
+                    }
+                    key if OF_CLASS.contains(&key) => format!("{key} = \"{value}\""),
+                    _ => return None,
+                });
+            }
+        }
+        (
+            "filter",
+            [
+                "parent",
+                MAJOR,
+                "protocol",
+                "ip",
+                "pref",
+                _,
+                "flower",
+                fields @ ..,
+                "classid",
+                id,
+            ],
+        ) => {
+            let mut keys = Vec::new();
+            for (key, value) in pairs(fields)? {
+                let (_, key) = OF_MATCH.iter().find(|(word, _)| *word == key)?;
+                keys.push(format!("{key} = \"{value}\""));
+            }
+            let class = device.classes.entry(minor(id)?).or_default();
+            class.matches.push(format!("{{ {} }}", keys.join(", ")));
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn pairs<'w>(words: &[&'w str]) -> Option<Vec<(&'w str, &'w str)>> {
+    let pairs = words.chunks(2).map(|pair| match pair {
+        [key, value] => Some((*key, *value)),
+        _ => None,
+    });
+    pairs.collect()
+}
+
+fn minor(id: &str) -> Option<String> {
+    id.strip_prefix(MAJOR).map(str::to_owned)
+}
+
+impl Device {
+    fn lines(&self, name: &str) -> Vec<String> {
+        let mut lines = vec![
+            "[[device]]".to_owned(),
+            format!("name = \"{name}\""),
+            "backend = \"bpf\"".to_owned(),
+        ];
+        lines.extend(self.keys.iter().cloned());
+        for (minor, class) in &self.classes {
+            lines.push("[[device.class]]".to_owned());
+            lines.push(format!("name = \"c{minor}\""));
+            lines.push(format!("minor = \"{minor}\""));
+            lines.extend(class.keys.iter().cloned());
+            if !class.matches.is_empty() {
+                lines.push(format!("match = [{}]", class.matches.join(", ")));
+            }
+        }
+        lines
+    }
+}
