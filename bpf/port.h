@@ -25,7 +25,6 @@
 #define PORT_MINORS		65536u
 /* Major number of the ids of classes: minor.rs of crates/host/host-config. */
 #define PORT_MAJOR		0x7073u
-#define PORT_VLAN_BYTES		4u
 /* TC_PSP_LATE_BUCKETS of uapi/sch_psp.h */
 #define PORT_LATE_BUCKETS	24u
 
@@ -358,20 +357,10 @@ ARENA_CODE void port_dropped(u32 number, u32 slot, u32 packets, u64 bytes)
 #define PORT_LATE	1	/* it waited for longer than its class's deadline */
 #define PORT_LONG	2	/* it is longer than the device takes, but for VLAN tags in it */
 
-ARENA_CODE u32 port_verdict(u32 number, u32 slot, u32 frame_bytes, u64 waited_ns)
+/* Has a packet waited for longer than its class, which has a deadline, allows? */
+ARENA_CODE u32 port_is_late(u32 number, u32 slot, u64 waited_ns)
 {
-	const struct port_image *image = port_image_of(port_of(number));
-	u64 deadline_ns = image->classes[slot].deadline_ns;
-
-	/* Every frame may be longer by one tag. */
-	if (frame_bytes > image->sched.cfg.max_frame_bytes + PORT_VLAN_BYTES)
-		return PORT_LONG;
-	return deadline_ns && waited_ns > deadline_ns ? PORT_LATE : PORT_SENDS;
-}
-
-ARENA_CODE u32 port_longest_frame(u32 number)
-{
-	return port_image_of(port_of(number))->sched.cfg.max_frame_bytes;
+	return waited_ns > port_image_of(port_of(number))->classes[slot].deadline_ns;
 }
 
 /*
@@ -431,12 +420,20 @@ ARENA_CODE u64 port_until_ns(u32 number)
 	return port_of(number)->until_ns;
 }
 
-/* What port_measure() needs of the configuration, in one number. */
-ARENA_CODE u32 port_wire_rule(u32 number)
-{
-	const struct pace_config *cfg = &port_image_of(port_of(number))->sched.cfg;
+/*
+ * What measures a packet and says whether it may leave, in one number: PORT_HAS_DEADLINE, the
+ * longest frame, the shortest, and the overhead.
+ */
+#define PORT_HAS_DEADLINE	(1ull << 63)
 
-	return cfg->min_frame_bytes << 16 | cfg->overhead_bytes;
+ARENA_CODE u64 port_frame_rule(u32 number, u32 slot)
+{
+	const struct port_image *image = port_image_of(port_of(number));
+	const struct pace_config *cfg = &image->sched.cfg;
+	u64 rule = image->classes[slot].deadline_ns ? PORT_HAS_DEADLINE : 0;
+
+	return rule | (u64)cfg->max_frame_bytes << 32 | cfg->min_frame_bytes << 16 |
+	       cfg->overhead_bytes;
 }
 
 /* Counts frames of a paced class by how late they left. */

@@ -268,18 +268,21 @@ drop:
 
 /* May a packet leave that waited for so long?  Returns PORT_SENDS, or why not. */
 INLINE u32 verdict_of(struct sk_buff *skb, const struct burst *b, u32 port, u32 slot,
-		      u64 waited_ns)
+		      u64 rule, u64 waited_ns)
 {
+	u32 longest_bytes = (rule & ~PORT_HAS_DEADLINE) >> 32;
 	/* Of a burst the kernel has checked the frames. */
 	u32 bytes = b->frames == 1 ? b->len_bytes : 0, tags;
-	u32 verdict = port_verdict(port, slot, bytes, waited_ns);
 
-	if (verdict != PORT_LONG)
-		return verdict;
-	tags = port_link_bytes(port) ? tags_of(skb) : 0;
-	if (!tags || bytes > port_longest_frame(port) + tags * VLAN_BYTES)
-		return PORT_LONG;
-	return port_verdict(port, slot, 0, waited_ns);
+	/* Every frame may be longer by one tag. */
+	if (bytes > longest_bytes + VLAN_BYTES) {
+		tags = port_link_bytes(port) ? tags_of(skb) : 0;
+		if (!tags || bytes > longest_bytes + tags * VLAN_BYTES)
+			return PORT_LONG;
+	}
+	if (rule & PORT_HAS_DEADLINE && port_is_late(port, slot, waited_ns))
+		return PORT_LATE;
+	return PORT_SENDS;
 }
 
 SEC("struct_ops/psp_dequeue")
@@ -288,7 +291,7 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 	struct Qdisc *sch = (struct Qdisc *)arguments[0];
 	u32 port = port_number(sch), slot = 0, misses = 0, bytes, verdict;
 	struct sk_buff *skb = NULL;
-	u64 now_ns, came_ns = 0;
+	u64 now_ns, came_ns = 0, rule;
 	struct list *list;
 	struct burst b;
 
@@ -317,11 +320,12 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 			port_emptied(port, slot, now_ns);
 			continue;
 		}
-		measure_packet(skb, &b, port_wire_rule(port));
+		rule = port_frame_rule(port, slot);
+		measure_packet(skb, &b, rule);
 		bytes = control_block(skb)->pkt_len;
 		sch->q.qlen--;
 		sch->qstats.backlog -= bytes;
-		verdict = verdict_of(skb, &b, port, slot, now_ns - came_ns);
+		verdict = verdict_of(skb, &b, port, slot, rule, now_ns - came_ns);
 		if (verdict == PORT_SENDS) {
 			port_sent(port, slot, (u64)b.len_bytes << 32 | b.wire_bytes,
 				  (u64)b.frames << 32 | bytes, now_ns);

@@ -24,6 +24,7 @@ struct bpf_dynptr {
 	u64 words[2];
 } __attribute__((aligned(8)));
 
+KFUNC void *bpf_rdonly_cast(const void *object, u32 type);
 KFUNC int bpf_dynptr_from_skb(struct sk_buff *skb, u64 flags, struct bpf_dynptr *to);
 
 INLINE long read_bytes(const void *source, u32 offset, void *to, u32 len)
@@ -119,26 +120,24 @@ INLINE bool is_jumbo(const struct sk_buff *skb)
 	return next == IP_HOP_BY_HOP;
 }
 
-/* Measures a packet; `rule` is port_wire_rule()'s. */
+/* Measures a packet; `rule` is the lower half of port_frame_rule()'s. */
 INLINE void measure_packet(const struct sk_buff *skb, struct burst *b, u32 rule)
 {
+	/* 1: the type of the running kernel. */
 	const struct skb_shared_info *info =
-		(const struct skb_shared_info *)(skb->head + skb->end);
+		bpf_rdonly_cast(skb->head + skb->end,
+				__builtin_btf_type_id(*(struct skb_shared_info *)0, 1));
 	struct gso gso = {};
-	u16 size = 0, segs = 0;
-	u32 type = 0;
 
-	bpf_probe_read_kernel(&size, sizeof(size), &info->gso_size);
-	gso.size = size;
-	if (size) {
-		bpf_probe_read_kernel(&segs, sizeof(segs), &info->gso_segs);
-		bpf_probe_read_kernel(&type, sizeof(type), &info->gso_type);
-		gso.header_bytes = burst_header(skb, type);
+	gso.size = info->gso_size;
+	if (gso.size) {
+		gso.header_bytes = burst_header(skb, info->gso_type);
 		gso.jumbo_bytes = is_jumbo(skb) ? JUMBO_BYTES : 0;
-		gso.segs = segs;
+		gso.segs = info->gso_segs;
 		gso.estimate_bytes = control_block(skb)->pkt_len;
 	}
-	measure(b, skb->len, skb->vlan_all ? VLAN_BYTES : 0, &gso, rule >> 16, rule & 0xffff);
+	measure(b, skb->len, skb->vlan_all ? VLAN_BYTES : 0, &gso, rule >> 16,
+		rule & 0xffff);
 }
 
 /* Counts the VLAN tags of a frame. */

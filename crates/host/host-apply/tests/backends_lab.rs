@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use host_apply::{Command, RestoreArgs, SaveArgs};
 use host_config::{ClassNames, Host};
+use libbpf_rs::query::ProgInfoIter;
 use scenario::Kernel;
 use tcpsp::Tc;
 use testkit::guest::test_program;
@@ -46,11 +47,25 @@ fn in_guest() {
             let programs = backend::edt::programs().unwrap() + backend::qdisc::programs();
             format!("{programs}\n")
         }
+        ["verified"] => verified(),
         _ => panic!("{words:?}"),
     };
     for line in said.lines().filter(|line| !line.contains(": note: ")) {
         println!("PSP {line}");
     }
+}
+
+/// Returns the name of each of our programs that the kernel has, and how many instructions the
+/// verifier went through to load it.
+fn verified() -> String {
+    let is_ours = |name: &str| name.starts_with("psp_") || name == "set_departure";
+    let programs = ProgInfoIter::default().map(|info| {
+        let name = info.name.to_string_lossy().into_owned();
+        (name, info.verified_insns)
+    });
+    let ours = programs.filter(|(name, _)| is_ours(name));
+    ours.map(|(name, count)| format!("{name} {count}\n"))
+        .collect()
 }
 
 /// Returns the name of each class of a device, and the frames that it has sent.

@@ -18,6 +18,13 @@ const END: &str = " -->";
 /// Folders of code: of the measurements, of the qdisc, of the laboratory, of the simulator.
 const MEASURES: &[&str] = &["crates/lab/metrics/src"];
 const KERNEL: &[&str] = &["core/include", "core/src", "core/deps", "kernel", "uapi"];
+/// Of the psp of BPF, and of the command that makes it.
+const BPF: &[&str] = &[
+    "bpf",
+    "crates/host/backend/src",
+    "crates/host/host-apply/src",
+    "crates/host/host-config/src",
+];
 const LABORATORY: &[&str] = &["lab", "crates/lab/vmlab/src"];
 const SIMULATOR: &[&str] = &[
     "core/include",
@@ -52,6 +59,9 @@ impl MadeOf {
         if engines.contains(&Engine::Vmlab) {
             add("kernel", KERNEL);
             add("laboratory", LABORATORY);
+            if uses_bpf(experiment)? {
+                add("bpf", BPF);
+            }
         }
         if engines.contains(&Engine::Netsim) {
             add("simulator", SIMULATOR);
@@ -111,6 +121,20 @@ impl MadeOf {
             .filter(|(name, digest)| other.0.get(*name) != Some(digest));
         names.map(|(name, _)| name.as_str()).collect()
     }
+}
+
+/// Returns whether a scenario of an experiment names what makes a psp.
+fn uses_bpf(experiment: &Path) -> Result<bool> {
+    let mut files = vec![];
+    collect(experiment, &mut files)?;
+    for file in files {
+        let text =
+            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        if text.lines().any(|line| line.starts_with("backend = ")) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the first 16 digits of the SHA-256 of all sources below some folders, with their paths in

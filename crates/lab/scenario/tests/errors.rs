@@ -295,6 +295,16 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "s.toml:23: `lines` is \"class add rate ${rate + 1}\", expected whole numbers to count with, and `rate` is \"10mbit\"",
     ),
     (
+        "host = \"tx\"\nwhen = { shaper",
+        "host = \"tx\"\nbackend = \"edt\"\nwhen = { shaper",
+        "s.toml:23: `backend` is \"edt\", expected \"module\" or \"bpf\"",
+    ),
+    (
+        "host = \"tx\"\nwhen = { shaper",
+        "host = \"tx\"\nat = \"1ms\"\nbackend = \"bpf\"\nwhen = { shaper",
+        "s.toml:24: `backend` is \"bpf\", expected \"bpf\" only without `at`",
+    ),
+    (
         "class add rate ${rate}",
         "class 'add",
         "s.toml:23: `lines` is \"class 'add\", expected arguments of tc, quotes closed",

@@ -39,6 +39,8 @@ const UDP_FRAME: u32 = HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
 pub(crate) struct Plan {
     /// The steps, one a line.
     pub steps: String,
+    /// Where the steps begin that take the cell down, in bytes.
+    pub take_down: usize,
     /// The files: path inside the guest, without the leading `/`, and text.
     pub files: BTreeMap<String, String>,
 }
@@ -71,6 +73,7 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Result<Plan, Error> {
     timed.sort_by_key(|(at_ns, _)| *at_ns);
     writer.timed(&timed);
     writer.results();
+    writer.plan.take_down = writer.plan.steps.len();
     writer.take_down();
     writer.step(format_args!("say cell {} end", cell.index));
     Ok(writer.plan)

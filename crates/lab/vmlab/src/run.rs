@@ -348,20 +348,24 @@ impl Runner<'_> {
             }
         }
         let mut steps = load.join("\n") + "\n";
-        for cell in cells {
+        let keep = |what| format!("keep {what} {}\n", profile::SYMBOLS);
+        for (number, cell) in (1..).zip(cells) {
             let plan = plan(cell, self.spec.seed)?;
-            steps += &plan.steps;
+            let (run, take_down) = plan.steps.split_at(plan.take_down);
+            steps += run;
+            // Programs of BPF have symbols as long as they are loaded.
+            if self.lab.profile && number == cells.len() {
+                steps += &keep("/proc/kallsyms");
+            }
+            steps += take_down;
             for (path, text) in plan.files {
                 image.file(&path, text.into_bytes());
             }
         }
         // The guest reads the plan first: one that is as long takes as many instructions.
-        let kept = if self.lab.profile {
-            "/proc/kallsyms"
-        } else {
-            "/proc/consoles"
-        };
-        steps += &format!("keep {kept} {}\n", profile::SYMBOLS);
+        if !self.lab.profile {
+            steps += &keep("/proc/consoles");
+        }
         image.file("plan", steps.into_bytes());
         Ok(image)
     }

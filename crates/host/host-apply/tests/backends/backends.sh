@@ -12,6 +12,8 @@
 
 cgroups=/sys/fs/cgroup
 service=$cgroups/system.slice/backup.service
+# The kernel's verifier gives up after a million.
+VERIFIED_MAX=500000
 
 # apply, save, restore, remove, show, programs, ...: runs the test program as a command.
 psp() {
@@ -78,6 +80,11 @@ before=$(tc qdisc show dev c1a)
 for backend; do
 	file "$backend" c1a root
 	check "$backend: the file is applied" psp apply /tmp/host.toml
+	psp verified >/tmp/verified
+	while read -r program count; do
+		check "$backend: the verifier is done with $program after $count instructions" \
+			at_most $VERIFIED_MAX "$count"
+	done </tmp/verified
 	check "$backend: a second time nothing changes" same "" "$(psp apply /tmp/host.toml)"
 	in_cgroup $service 5001
 	in_cgroup $cgroups/machine.slice/one.scope 5002

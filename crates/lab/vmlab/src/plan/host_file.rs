@@ -147,3 +147,65 @@ impl Device {
         lines
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(tc: &str) -> Result<String, String> {
+        let text = format!(
+            "name = \"s\"\ntitle = \"\"\nsource = \"\"\nduration = \"1s\"\nkernel = \"7\"\n\
+             [[host]]\nname = \"tx\"\n[[host]]\nname = \"rx\"\n\
+             [[cable]]\nname = \"wire\"\nends = [\"tx:eth0\", \"rx:eth0\"]\nrate = \"1gbit\"\n\
+             [[tc]]\nhost = \"tx\"\nbackend = \"bpf\"\nlines = [{tc}]\n\
+             [[flow]]\nname = \"f\"\ntype = \"udp\"\nfrom = \"tx\"\nto = \"rx\"\n\
+             [[window]]\nname = \"all\"\n"
+        );
+        let scenario = scenario::parse("s.toml", &text, &Default::default()).unwrap();
+        let lines: Vec<&TcLine> = scenario.cells[0].tc.iter().collect();
+        let lines = of_lines(&lines).map_err(|error| error.to_string())?;
+        Ok(lines.join("\n"))
+    }
+
+    #[test]
+    fn lines_become_a_hosts_file() {
+        let file = of(
+            r#""qdisc add dev eth0 root handle 7073: psp default 8001 mode timer",
+            "class add dev eth0 parent 7073: classid 7073:8001 psp mode normal",
+            "class add dev eth0 parent 7073: classid 7073:8002 psp rate 5000 ceil 1mbit",
+            "filter add dev eth0 parent 7073: protocol ip pref 1 flower ip_proto udp dst_port 5001 classid 7073:8002""#,
+        );
+        let expected = r#"[[device]]
+name = "eth0"
+backend = "bpf"
+default = "c8001"
+mode = "timer"
+[[device.class]]
+name = "c8001"
+minor = "8001"
+type = "normal"
+[[device.class]]
+name = "c8002"
+minor = "8002"
+rate = "5000bit"
+ceil = "1mbit"
+match = [{ protocol = "udp", to_port = "5001" }]"#;
+        assert_eq!(file.unwrap(), expected);
+    }
+
+    #[test]
+    fn what_a_file_cannot_say_is_refused_with_its_line() {
+        for line in [
+            "qdisc add dev eth0 root handle 1: psp",
+            "qdisc add dev eth0 root handle 7073: fq",
+            "qdisc add dev eth0 root handle 7073: psp tick 1ms",
+            "class add dev eth0 parent 7073: classid 1:1 psp rate 1mbit",
+            "class add dev eth0 parent 7073: classid 7073:8001 psp rate",
+            "qdisc add dev eth0 parent 7073:8001 pfifo limit 100",
+        ] {
+            let error = of(&format!("\"{line}\"")).unwrap_err();
+            assert!(error.starts_with("s.toml:"), "{error}");
+            assert!(error.contains(line), "{error}");
+        }
+    }
+}
