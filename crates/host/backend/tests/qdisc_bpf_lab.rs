@@ -220,7 +220,9 @@ fn places(device: &str, queues: u32) -> Vec<Place> {
 
 fn load(device: &str, queues: u32, words: &[&str]) {
     let places = places(device, queues);
+    let began_ns = now_ns();
     let mut qdisc = Qdisc::load(&places, ROOM).unwrap_or_else(|error| panic!("{error}"));
+    let took_us = (now_ns() - began_ns) / 1000;
     for (port, place) in (0..).zip(&places) {
         assert_eq!(qdisc.port_of(*place), Some(port));
         let configured = qdisc.configure(port, &Wanted::read(words).config(), now_ns());
@@ -234,7 +236,11 @@ fn load(device: &str, queues: u32, words: &[&str]) {
         registered = qdisc.register();
     }
     let registered = registered.unwrap_or_else(|error| panic!("{error}"));
-    fs::write(format!("/tmp/loaded.{device}"), "").unwrap();
+    fs::write(
+        format!("/tmp/loaded.{device}"),
+        format!("loaded in {took_us} us\n"),
+    )
+    .unwrap();
     wait_for(&format!("/tmp/put.{device}"));
     drop(registered);
 }

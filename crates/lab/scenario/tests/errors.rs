@@ -297,12 +297,12 @@ const REPLACED: &[(&str, &str, &str)] = &[
     (
         "host = \"tx\"\nwhen = { shaper",
         "host = \"tx\"\nbackend = \"edt\"\nwhen = { shaper",
-        "s.toml:23: `backend` is \"edt\", expected \"module\" or \"bpf\"",
+        "s.toml:22: `backend` is \"edt\", expected \"module\" or \"bpf\"",
     ),
     (
         "host = \"tx\"\nwhen = { shaper",
         "host = \"tx\"\nat = \"1ms\"\nbackend = \"bpf\"\nwhen = { shaper",
-        "s.toml:24: `backend` is \"bpf\", expected \"bpf\" only without `at`",
+        "s.toml:23: `backend` is \"bpf\", expected \"bpf\" only without `at`",
     ),
     (
         "class add rate ${rate}",

@@ -85,6 +85,7 @@ refuse "before it is loaded, nobody knows it" "kind is unknown" \
 	tc qdisc add dev c1a root handle 7073: psp_bpf
 load c1a 0 rates=70000003,9000000 text=one
 check "the kernel takes programs and classes" loaded c1a
+sed 's/^/# /' /tmp/loaded.c1a
 check "nothing runs there yet" same false "$(bpfq find c1a)"
 check "the qdisc stands at the device" tc qdisc add dev c1a root handle 7073: psp_bpf
 refuse "a device without a port has none" "No such file" \
