@@ -243,7 +243,7 @@ int psp_enqueue(u64 *arguments)
 	}
 	bytes = control_block(skb)->pkt_len;
 	if (port_reports_arrivals(port, slot)) {
-		measure_packet(skb, &b, port_wire_rule(port));
+		measure_packet(skb, &b, port_frame_rule(port, slot));
 		arrived_bytes = b.wire_bytes;
 	}
 	waiting->came_ns = now_ns;
