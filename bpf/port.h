@@ -331,12 +331,26 @@ ARENA_CODE void port_arrived(u32 number, u32 slot, u32 wire_bytes, u64 now_ns)
 	pace_arrived(&image->sched, &image->classes[slot].pace, wire_bytes, now_ns);
 }
 
+/*
+ * Tells the guard band how long a class's first packet is taken to be: one longest frame.
+ * The packet lies in a list of the kernel's, and an unknown one counts as the longest
+ * burst, which hardly ever ends before a paced frame is due.
+ */
+static void port_note_head(struct port_image *image, struct pace_class *class)
+{
+	const struct pace_config *cfg = &image->sched.cfg;
+
+	if (cfg->guard_band && (class->type == PACE_TYPE_NORMAL || class->type == PACE_TYPE_NRT))
+		pace_set_head(&image->sched, class, cfg->max_frame_bytes + cfg->overhead_bytes);
+}
+
 ARENA_CODE void port_activate(u32 number, u32 slot, u64 now_ns)
 {
 	struct port *p = port_of(number);
 	struct port_image *image = port_image_of(p);
 	struct pace_class *class = &image->classes[slot].pace;
 
+	port_note_head(image, class);
 	pace_activate(&image->sched, class, now_ns);
 	if (pace_is_throttled(&image->sched, class))
 		p->slot[slot].throttled++;
@@ -474,6 +488,8 @@ ARENA_CODE void port_sent(u32 number, u32 slot, u64 len_and_wire, u64 frames_and
 	s->sent_wire_bytes += wire_bytes;
 	pace_sent_burst(&image->sched, &image->classes[slot].pace, len_bytes, wire_bytes,
 			frames, s->packets != 0, now_ns);
+	if (s->packets)
+		port_note_head(image, &image->classes[slot].pace);
 	if (s->packets && pace_is_throttled(&image->sched, &image->classes[slot].pace))
 		s->throttled++;
 	s->borrowed_frames += image->sched.stats.borrowed_frames - borrowed_frames;

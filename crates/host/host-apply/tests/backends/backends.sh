@@ -116,6 +116,36 @@ for backend; do
 	# The next backend takes its place.
 done
 check "the last goes" psp remove c1a
+
+# A guard lets best effort through between paced frames that are due each 83 us.
+for backend; do
+	[ "$backend" = edt ] && continue
+	cat >/tmp/host.toml <<-END
+		[[device]]
+		name = "c1a"
+		backend = "$backend"
+		mode = "timer"
+		guard = true
+		default = "rest"
+		[[device.class]]
+		name = "paced"
+		rate = "100mbit"
+		match = [{ to_port = 5001, protocol = "udp" }]
+		[[device.class]]
+		name = "rest"
+		type = "normal"
+	END
+	check "$backend: a guard" psp apply /tmp/host.toml
+	now=$(sed -n 's/^now_ns //p' $WIRE/idle)
+	psp-send --stop-ns $((now + 60000000)) --sndbuf 400000 --flow to=10.0.0.2:5001,payload=1000 \
+		--flow to=10.0.0.2:5002,payload=1000,rate=8000000 >/dev/null &
+	sender=$!
+	nap 50
+	check "$backend: best effort leaves beside a paced class" at_least 10 "$(sent rest)"
+	wait $sender
+	drained c1a
+	check "$backend: it goes" psp remove c1a
+done
 check "what was before is back" same "$before" "$(tc qdisc show dev c1a)"
 check "no program is left" none_left
 
