@@ -70,13 +70,23 @@ impl Watch {
     }
 }
 
-/// Returns both ends of a connection.
+/// Returns both ends of a connection, and the port that listened. It is the lower one: of a
+/// connection that is older than itself, `watch` takes the end with the lower port for the
+/// server, and Linux chooses both ports at random.
 fn pair() -> (TcpStream, TcpStream, String) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let sender = TcpStream::connect(address).unwrap();
-    let (receiver, _) = listener.accept().unwrap();
-    (sender, receiver, address.port().to_string())
+    let connect = || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (receiver, _) = listener.accept().unwrap();
+        (sender, receiver)
+    };
+    let port = |end: &TcpStream| end.local_addr().unwrap().port();
+    let (sender, receiver) = std::iter::repeat_with(connect)
+        .take(1000)
+        .find(|(sender, receiver)| port(receiver) < port(sender))
+        .expect("a pair whose listening port is the lower one");
+    let listened = port(&receiver).to_string();
+    (sender, receiver, listened)
 }
 
 /// Sends a message and reads it, so that nothing waits.
@@ -211,9 +221,9 @@ fn a_sender_that_pauses_and_a_receiver_that_does_not_read() {
     assert!(verdict.contains("stopped"), "{verdict}");
     // The other end is this process's, too: the kernel says that it does not read.
     let connections = watched["connections"].as_array().unwrap();
-    let receiving = connections
-        .iter()
-        .find(|c| c["local"] == connection["server"]);
+    let listened = Value::from(receiver.local_addr().unwrap().to_string());
+    assert_eq!(connection["server"], listened, "{connection:#}");
+    let receiving = connections.iter().find(|c| c["local"] == listened);
     let stalls = receiving.unwrap()["stalls"].as_array().unwrap();
     let not_read = |stall: &&Value| {
         let explanation = stall["explanation"].as_str().unwrap_or_default();
