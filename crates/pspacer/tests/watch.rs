@@ -267,15 +267,24 @@ fn an_accepted_socket_is_its_processs_and_its_packets_are_saved() {
         std::process::id(),
         "{connection:#}"
     );
-    let file = watched["saved"][0]["file"].as_str().unwrap();
-    assert_eq!(
-        watched["packets"]["files"],
-        watched["saved"].as_array().unwrap().len()
-    );
-    let judged = common::pspacer(&["stalls", file, "--json"]);
-    let judged: Value = serde_json::from_slice(&judged.stdout).unwrap();
-    let stalls = &judged["connections"][0];
-    assert!(causes(stalls).contains(&"application"), "{stalls:#}");
+    let saved = watched["saved"].as_array().unwrap();
+    assert_eq!(watched["packets"]["files"], saved.len());
+    // A busy host adds short stalls, with files of their own.
+    let judged = saved.iter().map(|saved| {
+        let file = saved["file"].as_str().unwrap();
+        let judged = common::pspacer(&["stalls", file, "--json"]);
+        let mut judged: Value = serde_json::from_slice(&judged.stdout).unwrap();
+        judged["connections"][0].take()
+    });
+    let judged: Vec<Value> = judged.collect();
+    let has_pause = |connection: &Value| {
+        let stalls = connection["stalls"].as_array().unwrap();
+        let is_pause = |stall: &Value| {
+            stall["cause"] == "application" && stall["duration_s"].as_f64() > Some(0.6)
+        };
+        stalls.iter().any(is_pause)
+    };
+    assert!(judged.iter().any(has_pause), "{judged:#?}");
 }
 
 #[test]
