@@ -393,11 +393,13 @@ ARENA_CODE void port_dropped_due(u32 number, u32 slot, u64 bytes_and_wire, u32 v
 	else
 		s->dropped_long++;
 	s->bytes -= bytes_and_wire >> 32;
-	if (--s->packets)
+	if (--s->packets) {
 		pace_dropped(&image->sched, &image->classes[slot].pace, (u32)bytes_and_wire,
 			     now_ns);
-	else
+		port_note_head(image, &image->classes[slot].pace);
+	} else {
 		pace_deactivate(&image->sched, &image->classes[slot].pace, now_ns);
+	}
 }
 
 /* Takes a class out of the schedule, none of whose packets wait any more. */

@@ -147,6 +147,15 @@ static void ask(struct run *run, struct call *call)
 		call->answer = d.verdict == PACE_WAIT ? ANSWER_WAIT : ANSWER_IDLE;
 }
 
+/* As bpf/port.h: the guard band takes a first packet for one longest frame. */
+static void note_head(struct run *run, struct pace_class *c)
+{
+	const struct pace_config *cfg = &run->sched.cfg;
+
+	if (cfg->guard_band && (c->type == PACE_TYPE_NORMAL || c->type == PACE_TYPE_NRT))
+		pace_set_head(&run->sched, c, cfg->max_frame_bytes + cfg->overhead_bytes);
+}
+
 static int make(struct run *run, struct call *call)
 {
 	struct pace_class *c;
@@ -168,19 +177,25 @@ static int make(struct run *run, struct call *call)
 	switch (call->kind) {
 	case CALL_ENQUEUED:
 		pace_arrived(&run->sched, c, call->second, call->now_ns);
-		if (!run->waiting[call->slot]++)
+		if (!run->waiting[call->slot]++) {
+			note_head(run, c);
 			pace_activate(&run->sched, c, call->now_ns);
+		}
 		return 0;
 	case CALL_SENT:
 		run->waiting[call->slot]--;
 		pace_sent_burst(&run->sched, c, call->first >> 32, (u32)call->first,
 				call->second >> 32, run->waiting[call->slot], call->now_ns);
+		if (run->waiting[call->slot])
+			note_head(run, c);
 		return 0;
 	case CALL_DROPPED:
-		if (--run->waiting[call->slot])
+		if (--run->waiting[call->slot]) {
 			pace_dropped(&run->sched, c, (u32)call->first, call->now_ns);
-		else
+			note_head(run, c);
+		} else {
 			pace_deactivate(&run->sched, c, call->now_ns);
+		}
 		return 0;
 	}
 	return -EINVAL;

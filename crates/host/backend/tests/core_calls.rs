@@ -203,15 +203,30 @@ fn classes(config: &Config, random: &mut Random) -> Vec<ClassConfig> {
     classes.collect()
 }
 
+/// Returns what the guard band takes the first packet of a class for: a longest frame.
+fn head(config: &Config, class: &ClassConfig) -> Option<u32> {
+    let waits = matches!(class, ClassConfig::Normal { .. } | ClassConfig::Nrt { .. });
+    let wire_bytes = config.max_frame_bytes + config.overhead_bytes;
+    (config.guard_band && waits).then_some(wire_bytes)
+}
+
 /// The core of this process, with the packets that wait.
 struct Host {
     core: Scheduler,
     ids: Vec<ClassId>,
     queues: Vec<Vec<Burst>>,
+    /// What the guard band takes the first packet of a class for, as bpf/port.h says it.
+    heads: Vec<Option<u32>>,
     calls: Vec<Call>,
 }
 
 impl Host {
+    fn note_head(&mut self, id: ClassId) {
+        if let Some(wire_bytes) = self.heads[id.index() as usize] {
+            self.core.set_head(id, wire_bytes).unwrap();
+        }
+    }
+
     fn comes(&mut self, slot: usize, burst: Burst, now_ns: u64) {
         self.calls.push(Call {
             slot: slot as u32,
@@ -222,6 +237,7 @@ impl Host {
         let id = self.ids[slot];
         self.core.arrived(id, burst.wire_bytes, now_ns).unwrap();
         if self.queues[slot].is_empty() {
+            self.note_head(id);
             self.core.activate(id, now_ns).unwrap();
         }
         self.queues[slot].push(burst);
@@ -266,6 +282,9 @@ impl Host {
             (true, false) => core.deactivate(class, now_ns),
         }
         .unwrap();
+        if more {
+            self.note_head(class);
+        }
     }
 
     /// A product of two random lengths divided by a third: each side has it by other instructions.
@@ -323,6 +342,7 @@ fn traffic(
     let mut host = Host {
         core,
         queues: vec![Vec::new(); ids.len()],
+        heads: classes.iter().map(|class| head(config, class)).collect(),
         ids,
         calls: Vec::new(),
     };

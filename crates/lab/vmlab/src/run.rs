@@ -348,23 +348,29 @@ impl Runner<'_> {
             }
         }
         let mut steps = load.join("\n") + "\n";
-        let keep = |what| format!("keep {what} {}\n", profile::SYMBOLS);
+        // The guest reads the plan first: one that is as long takes as many instructions.
+        let kept = if self.lab.profile {
+            "/proc/kallsyms"
+        } else {
+            "/proc/consoles"
+        };
+        let keep = format!("keep {kept} {}\n", profile::SYMBOLS);
+        // Programs of BPF have symbols as long as they are loaded.
+        let keeps_early = self.lab.profile && uses_bpf(cells);
         for (number, cell) in (1..).zip(cells) {
             let plan = plan(cell, self.spec.seed)?;
             let (run, take_down) = plan.steps.split_at(plan.take_down);
             steps += run;
-            // Programs of BPF have symbols as long as they are loaded.
-            if self.lab.profile && number == cells.len() {
-                steps += &keep("/proc/kallsyms");
+            if keeps_early && number == cells.len() {
+                steps += &keep;
             }
             steps += take_down;
             for (path, text) in plan.files {
                 image.file(&path, text.into_bytes());
             }
         }
-        // The guest reads the plan first: one that is as long takes as many instructions.
-        if !self.lab.profile {
-            steps += &keep("/proc/consoles");
+        if !keeps_early {
+            steps += &keep;
         }
         image.file("plan", steps.into_bytes());
         Ok(image)
