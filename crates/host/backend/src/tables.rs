@@ -14,13 +14,11 @@ use crate::seen::Seen;
 
 /// Returns what a qdisc of the kernel's table is a part of, if it is of ours and not the module's.
 fn made_of(qdisc: &Qdisc) -> Option<Made> {
+    if !minor::is_at_its_place(qdisc.handle, qdisc.parent) {
+        return None;
+    }
     let queue = minor::queue_below_mq(qdisc.handle);
-    let is_place = match queue {
-        Some(queue) => qdisc.parent == minor::mq_class(queue),
-        None => qdisc.handle == minor::root() && qdisc.parent == Handle::ROOT,
-    };
     match (qdisc.kind.as_str(), queue) {
-        _ if !is_place => None,
         (kind, _) if kind == Made::Bpf.kind() => Some(Made::Bpf),
         (edt::FQ, None) => Some(Made::Edt),
         (edt::FQ, Some(_)) => Some(Made::EdtMq),

@@ -26,7 +26,6 @@ mod memory;
 mod ports;
 
 use std::ffi::OsStr;
-use std::fs;
 use std::time::{Duration, Instant};
 
 use self::layout::{Layout, PAGE, Room, SLOT_BYTES, START, STAYS, at};
@@ -37,7 +36,8 @@ use pace::placed::{reservation_stats, stats};
 use pace::{ClassConfig, Config, Mode};
 use scenario::Kernel;
 use testkit::guest::test_program;
-use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+use crate::guest::run_in_guest;
 
 use crate::core_calls::{
     ANSWER, CALL_BYTES, CLASSES_MAX, ClassState, FIRST_NS, Kind, Outcome, Scenario, answer,
@@ -325,25 +325,13 @@ fn all_sides_decide_the_same() {
     };
     let folder = tempfile::tempdir().unwrap();
     let (files, command) = test_program(folder.path(), "core_bpf_lab::in_guest");
-    let files: Vec<_> = files
-        .iter()
-        .map(|(from, to)| (from.as_path(), to.as_str()))
-        .collect();
-    let spec = ScriptSpec {
-        kernel: Kernel::V7,
-        modules: &["pace_calls"],
-        files: &files,
-        command: &format!("SEEDS={seeds} {command}"),
-        seed: 1,
-        timeout: Duration::from_secs(600),
-        out_dir: folder.path(),
-    };
-    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
-        let console = fs::read_to_string(folder.path().join("console.log"));
-        panic!("{error}\n{}", console.unwrap_or_default())
-    });
-    println!("{}", ran.output);
-    assert_eq!(ran.status, 0, "{}", ran.output);
+    let output = run_in_guest(
+        (Kernel::V7, &["pace_calls"]),
+        &files,
+        &format!("SEEDS={seeds} {command}"),
+        Duration::from_secs(600),
+        folder.path(),
+    );
     let compared = format!("{seeds} seeds compared");
-    assert!(ran.output.contains(&compared), "{}", ran.output);
+    assert!(output.contains(&compared), "{output}");
 }

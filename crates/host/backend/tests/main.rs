@@ -13,4 +13,6 @@ mod core_bpf_lab;
 mod core_calls;
 mod core_for_bpf;
 mod core_module;
+#[path = "../../host-apply/tests/guest.rs"]
+mod guest;
 mod qdisc_bpf_lab;

@@ -19,7 +19,8 @@ use pace::{ClassConfig, Config as Port, Decision, Mode, Order, Period, Scheduler
 use scenario::Kernel;
 use tcpsp::{Flower, Match, Prefix, Protocol};
 use testkit::guest::{check_times, frames, starts, test_program};
-use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &["wire", "pktgen"];
 /// The rates of the two classes, before and after a change, and the frames sent to them.
@@ -345,25 +346,13 @@ fn packets_leave_when_the_core_says() {
     files.push((script, "/bpfq/qdisc.sh".to_owned()));
     let lib = here.join("../../../kernel/tests/lib.sh");
     files.push((lib, "/bpfq/lib.sh".to_owned()));
-    let files: Vec<_> = files
-        .iter()
-        .map(|(from, to)| (from.as_path(), to.as_str()))
-        .collect();
-    let spec = ScriptSpec {
-        kernel: Kernel::V7,
-        modules: MODULES,
-        files: &files,
-        command: &format!("BPFQ_PROGRAM='{command}' sh /bpfq/qdisc.sh"),
-        seed: 1,
-        timeout: Duration::from_secs(600),
-        out_dir: folder.path(),
-    };
-    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
-        let console = fs::read_to_string(folder.path().join("console.log"));
-        panic!("{error}\n{}", console.unwrap_or_default())
-    });
-    println!("{}", ran.output);
-    assert_eq!(ran.status, 0, "{}", ran.output);
+    run_in_guest(
+        (Kernel::V7, MODULES),
+        &files,
+        &format!("BPFQ_PROGRAM='{command}' sh /bpfq/qdisc.sh"),
+        Duration::from_secs(600),
+        folder.path(),
+    );
 
     let first = frames(folder.path(), "first");
     for (class, port) in (0..).zip([5001, 5002]) {

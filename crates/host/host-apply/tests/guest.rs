@@ -9,7 +9,7 @@ use scenario::Kernel;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 /// Runs a command in a guest with these modules and files, each with its place there, and prints
-/// what it says. What it leaves comes into `folder`.
+/// what it says, which is returned. What it leaves comes into `folder`.
 ///
 /// # Panics
 /// If the command fails, with what it and the guest said.
@@ -19,7 +19,7 @@ pub fn run_in_guest(
     command: &str,
     timeout: Duration,
     folder: &Path,
-) {
+) -> String {
     let files: Vec<_> = files
         .iter()
         .map(|(from, to)| (from.as_path(), to.as_str()))
@@ -39,4 +39,5 @@ pub fn run_in_guest(
     });
     assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
     println!("{kernel}:\n{}", ran.output);
+    ran.output
 }

@@ -55,6 +55,16 @@ pub fn queue_below_mq(handle: Handle) -> Option<u16> {
     (queue < MOST_QUEUES && handle.minor() == 0).then_some(queue)
 }
 
+/// Returns whether a qdisc of this id stands where `apply` puts the one of this id: at the root, or at
+/// its transmit queue below our mq.
+#[must_use]
+pub fn is_at_its_place(handle: Handle, parent: Handle) -> bool {
+    match queue_below_mq(handle) {
+        Some(queue) => parent == mq_class(queue),
+        None => handle == root() && parent == Handle::ROOT,
+    }
+}
+
 /// Returns whether a class of this minor number is ours.
 #[must_use]
 pub const fn is_ours(minor: u16) -> bool {

@@ -230,6 +230,19 @@ impl Psp {
         }
     }
 
+    /// Returns which packets go to which class, the first that matches deciding, and whether
+    /// net_cls.classid of the sender's cgroup names the class of the others. O(n log n).
+    #[must_use]
+    pub fn rules(&self) -> (Vec<(&Match, u16)>, bool) {
+        let mut filters: Vec<&FilterState> = self.filters.iter().collect();
+        filters.sort_by_key(|filter| filter.priority);
+        let is_cgroup = |filter: &&FilterState| filter.matching == Some(Match::Cgroup);
+        let net_cls = filters.iter().any(is_cgroup);
+        let rules = filters.into_iter().filter(|filter| !is_cgroup(filter));
+        let rules = rules.filter_map(|filter| Some((filter.matching.as_ref()?, filter.class?)));
+        (rules.collect(), net_cls)
+    }
+
     fn new(qdisc: &Qdisc, qdiscs: &[&Qdisc], classes: &[Class], filters: &[Filter]) -> Self {
         let psp = qdisc.psp.as_ref();
         let stats = psp.map(|psp| &psp.stats);

@@ -3,14 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use host_config::{Facts, FilterState, Psp, Rule};
-use tcpsp::{ClassOptions, Layer, Mark, Match, TypeOptions};
+use host_config::{Facts, Psp, Rule};
+use tcpsp::{ClassOptions, Layer, Mark, TypeOptions};
+use units::ethernet::{FRAME_MIN_BYTES, HEADER_BYTES};
 
 use super::waiting;
-
-/// Ethernet's header, and its shortest frame without FCS.
-const LINK_BYTES: u32 = 14;
-const MIN_BYTES: u32 = 60;
 
 /// A class with a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,18 +58,13 @@ impl Config {
             .classes
             .keys()
             .filter(|minor| !paced.contains_key(minor));
-        let mut filters: Vec<&FilterState> = psp.filters.iter().collect();
-        filters.sort_by_key(|filter| filter.priority);
-        let is_cgroup = |filter: &&FilterState| filter.matching == Some(Match::Cgroup);
-        let rules = filters.iter().filter(|filter| !is_cgroup(filter));
-        let rules = rules.filter_map(|filter| {
-            Some(Rule {
-                matching: filter.matching.clone()?,
-                class: filter.class?,
-            })
+        let (rules, net_cls) = psp.rules();
+        let rules = rules.into_iter().map(|(matching, class)| Rule {
+            matching: matching.clone(),
+            class,
         });
         let (link_bytes, min_bytes) = if facts.is_ethernet {
-            (LINK_BYTES, MIN_BYTES)
+            (HEADER_BYTES, FRAME_MIN_BYTES)
         } else {
             (0, 0)
         };
@@ -81,7 +73,7 @@ impl Config {
             paced,
             rules: rules.collect(),
             default_minor: psp.options.default_minor,
-            net_cls: filters.iter().any(is_cgroup),
+            net_cls,
             layer: layer_word(psp.options.layer),
             overhead_bytes: psp.options.overhead_bytes,
             min_bytes,

@@ -81,18 +81,20 @@ pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
         };
         tc.put_qdisc(device, &qdisc, replace)?;
     }
-    for queue in 0..if is_mq { facts.queues } else { 0 } {
+    let (queues, qdiscs) = if is_mq {
+        (facts.queues, tc.qdiscs()?)
+    } else {
+        (0, Vec::new())
+    };
+    for queue in 0..queues {
         let (parent, handle) = (minor::mq_class(queue), minor::below_mq(queue));
-        let below = tc.qdiscs()?.into_iter().find(|qdisc| {
+        let below = qdiscs.iter().find(|qdisc| {
             qdisc.device == device && qdisc.parent == parent && qdisc.handle != Handle::NONE
         });
-        if below
-            .as_ref()
-            .is_some_and(|b| b.kind == FQ && b.handle == handle)
-        {
+        if below.is_some_and(|below| below.kind == FQ && below.handle == handle) {
             continue;
         }
-        let same = below.as_ref().is_some_and(|below| below.handle == handle);
+        let same = below.is_some_and(|below| below.handle == handle);
         if same {
             tc.change(device, &Change::DeleteQdisc { parent, handle })?;
         }

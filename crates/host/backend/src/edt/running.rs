@@ -64,14 +64,8 @@ pub(crate) struct ClassCounters {
     pub bytes: u64,
     /// Frames dropped, which would have waited for longer than the class allows.
     pub dropped_frames: u64,
-    /// Their bytes.
-    pub dropped_bytes: u64,
-    /// Frames that leave at a later time, which their own sockets stamped.
-    pub later_frames: u64,
     /// Frames that were CE-marked because they would wait for long.
     pub marked_frames: u64,
-    /// When the next packet may leave, on the monotonic clock.
-    pub clock_ns: u64,
 }
 
 impl Running {
@@ -134,14 +128,14 @@ impl Running {
             let class = self.tables.classes.get(&slot).copied();
             let [
                 _,
-                clock_ns,
+                _,
                 _,
                 _,
                 frames,
                 bytes,
                 dropped_frames,
-                dropped_bytes,
-                later_frames,
+                _,
+                _,
                 marked_frames,
             ] = state;
             Ok(ClassCounters {
@@ -150,10 +144,7 @@ impl Running {
                 frames,
                 bytes,
                 dropped_frames,
-                dropped_bytes,
-                later_frames,
                 marked_frames,
-                clock_ns,
             })
         });
         counters.collect()
@@ -162,12 +153,7 @@ impl Running {
 
 /// Returns whether a qdisc is an fq of ours: at the root, or at a transmit queue below our mq.
 pub(crate) fn is_ours(qdisc: &Qdisc) -> bool {
-    let queue = minor::queue_below_mq(qdisc.handle);
-    let is_place = match queue {
-        Some(queue) => qdisc.parent == minor::mq_class(queue),
-        None => qdisc.handle == minor::root() && qdisc.parent == Handle::ROOT,
-    };
-    qdisc.kind == FQ && is_place
+    qdisc.kind == FQ && minor::is_at_its_place(qdisc.handle, qdisc.parent)
 }
 
 /// Returns the maps of the program with this id, and what is in force.

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use host_config::Made;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{ErrorKind, Link, MapCore, MapHandle, MapInfo, MapType, Object, ObjectBuilder};
 use libbpf_rs::{OpenObject, Result as BpfResult};
@@ -20,7 +21,7 @@ use super::ports::{MapIds, Place, Ports};
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/qdisc.bpf.o"));
 
 /// The name of the kind of qdisc: `.id` in bpf/qdisc.bpf.c.
-pub const KIND: &str = "psp_bpf";
+pub const KIND: &str = Made::Bpf.kind();
 const LISTS: &str = "psp_lists";
 const ARENA: &str = "psp_arena";
 const OPS: &str = "psp_ops";

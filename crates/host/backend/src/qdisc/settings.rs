@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the core and the programs are told of a psp, as the module tells it to the core.
 
-use host_config::{Facts, FilterState, Psp};
+use host_config::{Facts, Psp};
 use pace::{ClassConfig, Config, Layer, Mode, Order, Period};
-use tcpsp::{Budget, ClassOptions, Handle, Match, QdiscOptions, TypeOptions};
+use tcpsp::{Budget, ClassOptions, Handle, QdiscOptions, TypeOptions};
+use units::ethernet::{FRAME_MIN_BYTES, HEADER_BYTES};
 
 use super::{PortClass, PortConfig};
 use crate::error::Error;
@@ -15,9 +16,6 @@ pub(crate) const LINE_UNKNOWN_BPS: u64 = 1_000_000_000_000;
 const LIMIT_PACKETS: u32 = 1000;
 /// The longest burst that the stack makes, and an eighth more for the headers of its frames.
 const BURST_BYTES_MAX: u32 = 65_536 + 65_536 / 8;
-/// Ethernet's header, and its shortest frame without FCS.
-const LINK_BYTES: u32 = 14;
-const MIN_BYTES: u32 = 60;
 
 /// Returns what a qdisc shall do for a psp, where CLOCK_TAI is so far ahead of the monotonic clock.
 /// O(classes + filters).
@@ -31,7 +29,7 @@ pub(crate) fn settings<'a>(
     tai_ahead_ns: u64,
 ) -> Result<PortConfig<'a>, Error> {
     let (link_bytes, min_bytes) = if facts.is_ethernet {
-        (LINK_BYTES, MIN_BYTES)
+        (HEADER_BYTES, FRAME_MIN_BYTES)
     } else {
         (0, 0)
     };
@@ -65,19 +63,14 @@ pub(crate) fn settings<'a>(
         deadline_ns: class.options.deadline_ns,
         config: class_config(&class.options, line_rate_bps),
     });
-    let mut filters: Vec<&FilterState> = psp.filters.iter().collect();
-    filters.sort_by_key(|filter| filter.priority);
-    let is_cgroup = |filter: &&FilterState| filter.matching == Some(Match::Cgroup);
-    let rules = filters.iter().filter(|filter| !is_cgroup(filter));
-    let rules = rules.filter_map(|filter| Some((filter.matching.as_ref()?, filter.class?)));
-    let rules: Vec<(&Match, u16)> = rules.collect();
+    let (rules, net_cls) = psp.rules();
     let rules = words_of(&rules)?;
     Ok(PortConfig {
         config,
         classes: classes.collect(),
         default: Some(options.default_minor).filter(|minor| *minor != 0),
         rules,
-        net_cls: filters.iter().any(is_cgroup),
+        net_cls,
         link_bytes,
         text,
     })
