@@ -60,6 +60,7 @@ PART void insert_eligible(struct pace_sched *s, struct pace_class *c);
 #include "../core/src/stale.c"
 #include "../core/src/paced.c"
 #include "../core/src/borrow.c"
+#include "no_parts.h"
 #include "../core/src/launch.c"
 #include "../core/src/ring.c"
 #include "../core/src/best_effort.c"

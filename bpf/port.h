@@ -18,7 +18,7 @@
 #include "arena.h"
 #include "core.h"
 
-#define PORT_VERSION		3u
+#define PORT_VERSION		4u
 #define PORT_NO_SLOT		(~0u)
 /* In place of the number of an image that is wanted: the one in use stays. */
 #define PORT_STAYS		2u
@@ -115,13 +115,13 @@ struct port_table {
 
 #define SAME_OFFSET(type, member, offset) \
 	_Static_assert(__builtin_offsetof(struct type, member) == (offset), #type "." #member)
-_Static_assert(sizeof(struct pace_sched) == 976, "sched");
+_Static_assert(sizeof(struct pace_sched) == 1032, "sched");
 _Static_assert(sizeof(struct pace_class) == 256, "class");
 _Static_assert(sizeof(struct port_table) == 48, "table");
 _Static_assert(sizeof(struct port) == 96, "port");
 _Static_assert(sizeof(struct port_slot) == 288, "slot");
 _Static_assert(sizeof(struct port_class) == 384, "port's class");
-_Static_assert(sizeof(struct port_image) == 1032, "image");
+_Static_assert(sizeof(struct port_image) == 1088, "image");
 SAME_OFFSET(port_table, port, 8);
 SAME_OFFSET(port_table, port_bytes, 16);
 SAME_OFFSET(port_table, slots, 20);
@@ -153,13 +153,13 @@ SAME_OFFSET(port_class, minor, 256);
 SAME_OFFSET(port_class, limit, 260);
 SAME_OFFSET(port_class, deadline_ns, 264);
 SAME_OFFSET(port_class, reservation, 272);
-SAME_OFFSET(port_image, ready, 976);
-SAME_OFFSET(port_image, default_slot, 984);
-SAME_OFFSET(port_image, rules, 988);
-SAME_OFFSET(port_image, link_bytes, 1004);
-SAME_OFFSET(port_image, text_bytes, 1008);
-SAME_OFFSET(port_image, classes, 1016);
-SAME_OFFSET(port_image, slots, 1024);
+SAME_OFFSET(port_image, ready, 1032);
+SAME_OFFSET(port_image, default_slot, 1040);
+SAME_OFFSET(port_image, rules, 1044);
+SAME_OFFSET(port_image, link_bytes, 1060);
+SAME_OFFSET(port_image, text_bytes, 1064);
+SAME_OFFSET(port_image, classes, 1072);
+SAME_OFFSET(port_image, slots, 1080);
 
 /* Of the core, what processes read. */
 _Static_assert(sizeof(struct pace_reservation) == 104, "reservation");

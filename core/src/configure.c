@@ -32,6 +32,8 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 
 	if (c->reservation && c->type != cfg->type)
 		pace_reservation_end(s, c);
+	if (cfg->type != PACE_TYPE_PACED)
+		pace_class_leave(s, c);
 	c->type = cfg->type;
 	c->launches = cfg->type == PACE_TYPE_PACED && cfg->launches;
 	if (!c->launches)
@@ -98,7 +100,8 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 		configure_class(s, c, cfg);
 		return PACE_OK;
 	}
-	if (c->type != cfg->type || pace_is_launching(c)) {
+	if (c->type != cfg->type || pace_is_launching(c) ||
+	    (c->type == PACE_TYPE_PACED && c->part)) {
 		pace_unschedule_class(s, c);
 		configure_class(s, c, cfg);
 		pace_schedule_class(s, c, s->asked_ns);
@@ -132,6 +135,7 @@ void pace_class_del(struct pace_sched *s, struct pace_class *c)
 	pace_invalidate(s);
 	if (c->active)
 		pace_unschedule_class(s, c);
+	pace_class_leave(s, c);
 	if (c->reservation)
 		pace_reservation_end(s, c);
 	pace_id_free(s, c);

@@ -126,11 +126,7 @@ static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 positio
 		clock = least;
 	pace_clock_raise(&c->clock, clock);
 	pace_eligible_update(c);
-	if (c->has_ceil) {
-		pace_ceil_return(s, c);
-		pace_borrow_join(s, c);
-	}
-	pace_paced_insert(s, c);
+	pace_paced_enter(s, c);
 }
 
 /* Begins all launches that are due, and notes when the next one is. */

@@ -47,11 +47,7 @@ static void pace_schedule_class(struct pace_sched *s, struct pace_class *c,
 	}
 	pace_load_add(s, c);
 	pace_paced_return(s, c);
-	if (c->has_ceil) {
-		pace_ceil_return(s, c);
-		pace_borrow_join(s, c);
-	}
-	pace_paced_insert(s, c);
+	pace_paced_enter(s, c);
 }
 
 /* Takes a class out of the schedule. */
@@ -74,7 +70,11 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 			pace_borrow_leave(s, c);
 		pace_load_sub(s, c);
 		pace_lag_settle(s, was_over, c);
+		if (c->part)
+			pace_part_rest(s, c);
 	}
+	if (s->device)
+		pace_device_rest(s);
 	/*
 	 * With no class active the caller may not poll when the timer runs out.
 	 */
@@ -428,15 +428,26 @@ void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 	pace_note_head(s, c->head_wire_bytes);
 }
 
-/* Charges the line with a frame that goes to the wire. */
-static inline void occupy_line(struct pace_sched *s, const struct pace_burst *t)
+/*
+ * Charges the line with a frame that goes to the wire.  guaranteed: it leaves at a rate.
+ */
+static inline void occupy_line(struct pace_sched *s, const struct pace_burst *t,
+			       bool guaranteed)
 {
+	u64 ps;
+
 	s->stats.sent_frames += t->frames;
 	s->stats.sent_wire_bytes += t->wire_bytes;
 	if (s->cfg.mode == PACE_MODE_TIMER) {
+		ps = pace_line_charge(s, t->wire_bytes);
 		s->busy_until_ps = pace_later(s->busy_until_ps,
-					      s->global_ps - PACE_SLACK_PS) +
-				   pace_line_charge(s, t->wire_bytes);
+					      s->global_ps - PACE_SLACK_PS) + ps;
+		if (!s->device)
+			return;
+		if (guaranteed)
+			pace_line_settle(s, ps);
+		else
+			pace_spare_sent(s, ps);
 		return;
 	}
 	pace_hand_out(s, t->wire_bytes);
@@ -465,7 +476,7 @@ static void sent_reserved(struct pace_sched *s, struct pace_class *c,
 {
 	if (!pace_first_eligible(s))
 		s->idled_ps = pace_schedule_clock(s);
-	occupy_line(s, t);
+	occupy_line(s, t, true);
 	if (pace_reservation_sent(s, c, t, more))
 		pace_unschedule_class(s, c);
 }
@@ -474,7 +485,7 @@ static void sent_best_effort(struct pace_sched *s, struct pace_class *c,
 			     const struct pace_burst *t, bool more)
 {
 	s->idled_ps = pace_schedule_clock(s);
-	occupy_line(s, t);
+	occupy_line(s, t, false);
 	c->deficit_bytes -= t->wire_bytes;
 	if (!more)
 		pace_unschedule_class(s, c);
@@ -492,10 +503,12 @@ static void update_frame_cost(struct pace_sched *s, struct pace_class *c,
 	pace_load_add(s, c);
 }
 
-/* Advances the clocks of a class by the frame cost of one burst. */
-static void move_clocks(struct pace_sched *s, struct pace_class *c)
+/* Advances the clocks of a class by the frame cost of one burst.  Borrowed? */
+static bool move_clocks(struct pace_sched *s, struct pace_class *c)
 {
-	if (!at_rate(s, c)) {
+	bool borrows = !at_rate(s, c);
+
+	if (borrows) {
 		s->idled_ps = pace_schedule_clock(s);
 		pace_borrow_sent(s, c);
 	} else {
@@ -509,23 +522,30 @@ static void move_clocks(struct pace_sched *s, struct pace_class *c)
 				   c->rate_bps);
 	}
 	pace_eligible_update(c);
+	return borrows;
 }
 
 static void sent_paced(struct pace_sched *s, struct pace_class *c,
 		       const struct pace_burst *t, bool more)
 {
+	bool borrows;
+
 	update_frame_cost(s, c, t);
-	move_clocks(s, c);
-	occupy_line(s, t);
+	borrows = move_clocks(s, c);
+	occupy_line(s, t, !borrows);
 	if (!more) {
 		pace_unschedule_class(s, c);
 		return;
 	}
+	if (c->part)
+		pace_part_settle(s, c);
 	if (c->has_ceil) {
 		pace_borrow_remove(s, c);
 		pace_borrow_insert(s, c);
 	}
 	pace_paced_update(s, c);
+	if (borrows && s->device)
+		pace_device_rest(s);
 }
 
 /*
@@ -548,7 +568,7 @@ static inline bool sent_alone(struct pace_sched *s, struct pace_class *c,
 	note_lateness(s, c->clock.ps);
 	s->last_finish_ps = pace_virtual_finish(s, c);
 	pace_clock_advance(&c->clock, c->rate_quot, c->rate_rem, c->rate_bps);
-	occupy_line(s, t);
+	occupy_line(s, t, true);
 	pace_queue_replace_min(&s->waiting, pace_clock_key(c->clock.ps, c));
 	if (pace_queue_has_wheel(&s->waiting))
 		fetch_coming(s, &s->waiting);

@@ -39,7 +39,7 @@ static struct pace_class *pick_rest(struct pace_sched *s)
 	struct pace_class *c;
 	bool held = false;
 
-	if (!pace_budget_left(s))
+	if (!pace_budget_left(s) || pace_spare_holds(s))
 		return NULL;
 	if (s->period.active) {
 		c = pick_within_guard(s, pace_nrt_next(s));
@@ -111,6 +111,12 @@ static bool first_ahead_any(const struct pace_sched *s, struct pace_class **cls,
 		*clock = s->launch_at_ps - s->offset_ps;
 		c = queue_head(s, &s->launching);
 	}
+	if (pace_spare_waits(s) &&
+	    (!c || pace_clock_ahead(*clock, s->spare_ps - s->offset_ps))) {
+		*cls = NULL;
+		*clock = s->spare_ps - s->offset_ps;
+		return true;
+	}
 	*cls = c;
 	if (!pace_period_awaited(s) || (c && !pace_clock_ahead(*clock, end)))
 		return c;
@@ -139,7 +145,7 @@ static bool pace_any_ready(struct pace_sched *s)
 {
 	if (pace_first_eligible(s) || (s->period.active && pace_rt_next(s)))
 		return true;
-	if (!pace_budget_left(s))
+	if (!pace_budget_left(s) || pace_spare_holds(s))
 		return false;
 	return s->active_normal || (s->period.active && pace_nrt_next(s)) ||
 	       pace_borrow_next(s) || s->period.ring[PACE_RING_RT_EXCESS];

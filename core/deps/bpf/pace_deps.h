@@ -41,6 +41,9 @@ static inline __attribute__((always_inline)) u64 pace_mul_div(u64 a, u64 b, u64 
 	return pace_mul_div_by_parts(a, b, c);
 }
 
+/* No programs share a clock: bpf/no_parts.h. */
+typedef u64 pace_atomic;
+
 /*
  * The number of the lowest bit set in a u32 that is not 0.  The back end of
  * clang 14 has no instruction for it.

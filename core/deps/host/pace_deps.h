@@ -31,6 +31,34 @@ static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 	return pace_mul_div_by_parts(a, b, c);
 }
 
+/* What several threads share. */
+typedef u64 pace_atomic;
+
+static inline u64 pace_atomic_read(const pace_atomic *a)
+{
+	return __atomic_load_n(a, __ATOMIC_ACQUIRE);
+}
+
+static inline u64 pace_atomic_xchg(pace_atomic *a, u64 to)
+{
+	return __atomic_exchange_n(a, to, __ATOMIC_ACQ_REL);
+}
+
+static inline void pace_atomic_add(pace_atomic *a, u64 by)
+{
+	__atomic_fetch_add(a, by, __ATOMIC_ACQ_REL);
+}
+
+/* Sets it if it is *seen, else sets *seen to what it is. */
+static inline bool pace_atomic_cmpxchg(pace_atomic *a, u64 *seen, u64 to)
+{
+	return __atomic_compare_exchange_n(a, seen, to, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+#define pace_read_once(place)		__atomic_load_n(&(place), __ATOMIC_RELAXED)
+#define pace_write_once(place, to)	__atomic_store_n(&(place), (to), __ATOMIC_RELAXED)
+
 /* The number of the lowest bit set in a u32 that is not 0. */
 #define pace_lowest_bit(word)		((u32)__builtin_ctz(word))
 

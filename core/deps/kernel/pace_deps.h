@@ -7,6 +7,7 @@
 #ifndef PACE_DEPS_H
 #define PACE_DEPS_H
 
+#include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/math64.h>
@@ -38,6 +39,37 @@ static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 	return pace_mul_div_by_parts(a, b, c);
 #endif
 }
+
+/* What several processors share. */
+typedef atomic64_t pace_atomic;
+
+static inline u64 pace_atomic_read(const pace_atomic *a)
+{
+	return atomic64_read_acquire(a);
+}
+
+static inline u64 pace_atomic_xchg(pace_atomic *a, u64 to)
+{
+	return atomic64_xchg(a, to);
+}
+
+static inline void pace_atomic_add(pace_atomic *a, u64 by)
+{
+	atomic64_add(by, a);
+}
+
+/* Sets it if it is *seen, else sets *seen to what it is. */
+static inline bool pace_atomic_cmpxchg(pace_atomic *a, u64 *seen, u64 to)
+{
+	s64 was = *seen;
+	bool done = atomic64_try_cmpxchg(a, &was, to);
+
+	*seen = was;
+	return done;
+}
+
+#define pace_read_once(place)		READ_ONCE(place)
+#define pace_write_once(place, to)	WRITE_ONCE(place, to)
 
 /* The number of the lowest bit set in a u32 that is not 0. */
 #define pace_lowest_bit(word)		((u32)__ffs(word))

@@ -205,6 +205,39 @@ struct pace_clock {
 	u64 frac;
 };
 
+/*
+ * A clock that several schedulers, the transmit queues of a device, share: of one class
+ * or of the line (src/steps.c).  The host zeroes it, and puts each part into a slot
+ * while that is in use.
+ */
+struct pace_part;
+struct pace_common {
+	pace_atomic clock_ps;
+	u32 slots;
+	struct pace_part *part[];
+};
+
+/*
+ * A scheduler's part of such a clock, in memory of the host: zeroed but for `common`,
+ * and kept until no other scheduler looks at the slot that it was in.
+ */
+struct pace_part {
+	struct pace_common *common;
+	u64 end_ps;		/* here the step ends, on the clock's own scale */
+	u64 backlog_bytes;	/* the host may say what waits; 0: unknown */
+	/* What others read, and what they take: a line of their own. */
+	u64 load_bps;		/* of the line: what the queue offers at its rates */
+	u64 free_from_ps;
+	pace_atomic free_until_ps;
+};
+
+/* What the transmit queues of a device share, zeroed by the host. */
+struct pace_device {
+	pace_atomic offset_ps;	/* all class clocks were set back by this ... */
+	pace_atomic held_until_ps;	/* ... so nothing is due before that instant */
+	struct pace_common line;
+};
+
 /* What one call hands over: a frame, or a burst of frames (pace_sent_burst()). */
 struct pace_burst {
 	u32 len_bytes;
@@ -299,7 +332,16 @@ struct pace_class {
 	/* NORMAL */
 	u32 quantum_bytes;
 	s64 deficit_bytes;
-	struct pace_class *next, *prev;	/* ring of active classes; not PACED */
+	union {
+		/* ring of active classes; not PACED */
+		struct {
+			struct pace_class *next, *prev;
+		};
+		/* PACED: parts of the device's class; NULL: it is this port's */
+		struct {
+			struct pace_part *part, *ceil_part;
+		};
+	};
 
 	struct pace_frame_cost other;	/* of the burst before the last of another size */
 	u64 launch_ns;		/* launches: of the first frame; 0: at once */
@@ -410,6 +452,25 @@ PACE_API u64 pace_reserved_bytes(const struct pace_sched *s, const struct pace_c
 PACE_API u64 pace_budget_bytes(u64 line_rate_bps, u64 period_ns, u32 percent);
 /* Changes pace_config.align_ns, after one of the two clocks was set. */
 PACE_API void pace_set_align(struct pace_sched *s, u64 align_ns);
+
+/*
+ * Makes the port one of several queues of a device, which share its line and what
+ * pace_class_join() names (src/part.c): before the first class is added, in TIMER only.
+ * cfg.line_rate_bps is that of the whole device.  `spare` is its part of the line, and
+ * step_ps the time that it takes of a clock at once.
+ */
+PACE_API void pace_join(struct pace_sched *s, struct pace_device *device,
+			struct pace_part *spare, u64 step_ps);
+/* Leaves what it has of the line to the others, when nothing sends any more. */
+PACE_API void pace_leave(struct pace_sched *s);
+/*
+ * Makes a paced class one of those that the device's queues have in common.  ceil_part
+ * is of its ceil's clock, and used while it has a ceil.  No effect on a
+ * class of another type; a change to another type ends it, as pace_class_leave() does.
+ */
+PACE_API void pace_class_join(struct pace_sched *s, struct pace_class *c,
+			      struct pace_part *part, struct pace_part *ceil_part);
+PACE_API void pace_class_leave(struct pace_sched *s, struct pace_class *c);
 
 /*
  * Reports the arrival of a frame or burst, before pace_activate(), and a frame

@@ -139,6 +139,15 @@ struct pace_sched {
 	u32 id_end;			/* ids below were allocated at least once */
 
 	struct pace_stats stats;
+
+	/* One of several queues of a device: src/part.c. */
+	struct pace_device *device;	/* NULL: the line is this port's own */
+	struct pace_part *spare;	/* part of the line, for what no rate guarantees */
+	bool spare_open;	/* it has a step, or waits for one */
+	u64 spare_ps;		/* such a frame may leave from here, as global_ps counts */
+	u64 owed_ps;		/* sent at guaranteed rates, and not charged yet */
+	u64 step_ps;
+	u64 adopted_ps;		/* of device->offset_ps, in offset_ps */
 };
 
 /*

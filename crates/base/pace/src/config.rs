@@ -268,6 +268,9 @@ pub enum Error {
     /// The class was removed or belongs to another scheduler.
     #[error("there is no such class")]
     UnknownClass,
+    /// The scheduler cannot be, or is not, that queue of a device.
+    #[error("not possible for a scheduler that is not, or cannot become, that queue of a device")]
+    Device,
     /// The class is inactive: only an active class sends.
     #[error("the class is not active")]
     Inactive,

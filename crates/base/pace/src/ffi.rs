@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 #[cfg(test)]
 use crate::layout::{ERR_BUSY, ERR_FULL};
@@ -87,6 +88,16 @@ unsafe extern "C" {
     fn pace_set_head(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32);
     fn pace_is_throttled(s: *const RawSched, c: *const RawClass) -> bool;
     fn pace_gap_sent(s: *mut RawSched, gap_bytes: u32);
+    fn pace_join(s: *mut RawSched, device: *mut u64, spare: *mut u64, step_ps: u64);
+    fn pace_class_join(s: *mut RawSched, c: *mut RawClass, part: *mut u64, ceil_part: *mut u64);
+    fn pace_class_leave(s: *mut RawSched, c: *mut RawClass);
+    fn pace_shim_device_bytes(slots: u32) -> usize;
+    fn pace_shim_common_bytes(slots: u32) -> usize;
+    fn pace_shim_device_init(d: *mut u64, slots: u32);
+    fn pace_shim_common_init(k: *mut u64, slots: u32);
+    fn pace_shim_device_part(d: *mut u64, slot: u32) -> *mut u64;
+    fn pace_shim_common_part(k: *mut u64, slot: u32) -> *mut u64;
+    fn pace_shim_backlog(c: *mut RawClass, bytes: u64);
     fn pace_wire_bytes(s: *const RawSched, len_bytes: u32) -> u32;
     fn pace_min_gap_bytes(s: *const RawSched) -> u32;
 }
@@ -112,6 +123,65 @@ impl Drop for Memory {
         // SAFETY: `start` and `words` are those of the box leaked above, and
         // only this value frees it.
         drop(unsafe { Box::from_raw(slice.as_ptr()) });
+    }
+}
+
+/// Memory that the queues of a device share: of its line, or of one clock of a class.
+pub(crate) struct Shared {
+    memory: Memory,
+    slots: u32,
+    is_device: bool,
+}
+
+// SAFETY: the core reaches what is in it by atomic operations, or, of a part, from the one
+// scheduler that has it.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub fn device(slots: u32) -> Self {
+        // SAFETY: a pure function; then memory of the size that it names.
+        unsafe {
+            let memory = Memory::zeroed(pace_shim_device_bytes(slots));
+            pace_shim_device_init(memory.start.as_ptr(), slots);
+            Shared {
+                memory,
+                slots,
+                is_device: true,
+            }
+        }
+    }
+
+    pub fn clock(slots: u32) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let memory = Memory::zeroed(pace_shim_common_bytes(slots));
+            pace_shim_common_init(memory.start.as_ptr(), slots);
+            Shared {
+                memory,
+                slots,
+                is_device: false,
+            }
+        }
+    }
+
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Returns the part in a slot that there is.
+    fn part(&self, slot: u32) -> *mut u64 {
+        let start = self.memory.start.as_ptr();
+        assert!(slot < self.slots, "a slot that there is");
+        // SAFETY: initialised above, and the slot is one of it.
+        unsafe {
+            if self.is_device {
+                pace_shim_device_part(start, slot)
+            } else {
+                pace_shim_common_part(start, slot)
+            }
+        }
     }
 }
 
@@ -213,9 +283,11 @@ pub(crate) struct Port {
     storage: Memory,
     capacity: u32,
     classes: Vec<Option<Class>>,
+    /// What the core points into beside that.
+    shared: Vec<Arc<Shared>>,
 }
 
-// SAFETY: all memory is owned and reached through this value alone; the core
+// SAFETY: all memory but what is shared (above) is owned and reached through this value alone; the core
 // has no other state.
 unsafe impl Send for Port {}
 
@@ -229,6 +301,7 @@ impl Port {
             storage: Memory::zeroed(storage_bytes),
             capacity,
             classes: Vec::new(),
+            shared: Vec::new(),
         };
         // SAFETY: both blocks are as large as the core says, aligned to 8.
         let err = unsafe {
@@ -450,6 +523,48 @@ impl Port {
                 now_ns,
             );
         }
+        Some(())
+    }
+
+    /// Joins the device, by the slot of each of the others that this port has.
+    pub fn join(&mut self, device: &Arc<Shared>, slot: u32, step_ps: u64) {
+        // SAFETY: the device outlives the scheduler, which holds it; the caller has no class yet,
+        // and no other scheduler has the slot.
+        unsafe {
+            pace_join(
+                self.sched(),
+                device.memory.start.as_ptr(),
+                device.part(slot),
+                step_ps,
+            );
+        }
+        self.shared.push(Arc::clone(device));
+    }
+
+    pub fn class_join(
+        &mut self,
+        slot: u32,
+        (rate, ceil): (&Arc<Shared>, &Arc<Shared>),
+        queue: u32,
+    ) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive and in this scheduler, which holds both clocks.
+        unsafe { pace_class_join(self.sched(), class, rate.part(queue), ceil.part(queue)) };
+        self.shared.extend([Arc::clone(rate), Arc::clone(ceil)]);
+        Some(())
+    }
+
+    pub fn class_leave(&mut self, slot: u32) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive and in this scheduler.
+        unsafe { pace_class_leave(self.sched(), class) };
+        Some(())
+    }
+
+    pub fn set_backlog(&mut self, slot: u32, bytes: u64) -> Option<()> {
+        let class = self.class(slot)?;
+        // SAFETY: the class is alive.
+        unsafe { pace_shim_backlog(class, bytes) };
         Some(())
     }
 

@@ -21,12 +21,14 @@
 //! ```
 
 mod config;
+mod device;
 mod ffi;
 mod launch;
 mod layout;
 pub mod placed;
 
 pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period};
+pub use device::{Device, DeviceClass};
 use ffi::Port;
 use layout::{ERR_FULL, GAP, RawReservation, RawStats, SEND, WAIT};
 
@@ -220,6 +222,9 @@ pub struct Scheduler {
     port: Port,
     /// Number of classes that were removed from each slot.
     generations: Vec<u32>,
+    mode: Mode,
+    /// Which queue of a device it is.
+    queue: Option<u32>,
 }
 
 impl Scheduler {
@@ -232,6 +237,8 @@ impl Scheduler {
         Ok(Scheduler {
             port,
             generations: Vec::new(),
+            mode: config.mode,
+            queue: None,
         })
     }
 
@@ -275,14 +282,23 @@ impl Scheduler {
     ///
     /// # Errors
     /// Those of [`Scheduler::new`], and those of [`Scheduler::add_class`] with the class whose
-    /// rate or reservation does not fit the new line.
+    /// rate or reservation does not fit the new line; [`Error::Device`] for another mode than
+    /// [`Mode::Timer`] of a queue of a device.
     pub fn reconfigure(&mut self, config: &Config, now_ns: u64) -> Result<(), ReconfigureError> {
+        if self.queue.is_some() && config.mode != Mode::Timer {
+            return Err(ReconfigureError {
+                error: Error::Device,
+                class: None,
+            });
+        }
         self.port
             .reconfigure(&config.raw(), now_ns)
             .map_err(|(code, slot)| ReconfigureError {
                 error: Error::from_code(code),
                 class: slot.map(|slot| self.id(slot)),
-            })
+            })?;
+        self.mode = config.mode;
+        Ok(())
     }
 
     /// Adds an inactive class without debt. O(1), unless the storage doubles.

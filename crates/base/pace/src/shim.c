@@ -152,6 +152,63 @@ u64 pace_shim_class_clock(const struct pace_sched *s,
 	return c->clock.ps + s->offset_ps;
 }
 
+/* What queues of a device share, its slots and all parts in one block. */
+size_t pace_shim_device_bytes(u32 slots);
+size_t pace_shim_common_bytes(u32 slots);
+void pace_shim_device_init(struct pace_device *d, u32 slots);
+void pace_shim_common_init(struct pace_common *k, u32 slots);
+struct pace_part *pace_shim_device_part(struct pace_device *d, u32 slot);
+struct pace_part *pace_shim_common_part(struct pace_common *k, u32 slot);
+void pace_shim_backlog(struct pace_class *c, u64 bytes);
+
+static size_t parts_bytes(u32 slots)
+{
+	return slots * (sizeof(struct pace_part *) + sizeof(struct pace_part));
+}
+
+size_t pace_shim_device_bytes(u32 slots)
+{
+	return sizeof(struct pace_device) + parts_bytes(slots);
+}
+
+size_t pace_shim_common_bytes(u32 slots)
+{
+	return sizeof(struct pace_common) + parts_bytes(slots);
+}
+
+void pace_shim_common_init(struct pace_common *k, u32 slots)
+{
+	struct pace_part *parts = (struct pace_part *)(k->part + slots);
+	u32 i;
+
+	k->slots = slots;
+	for (i = 0; i < slots; i++) {
+		k->part[i] = &parts[i];
+		parts[i].common = k;
+	}
+}
+
+void pace_shim_device_init(struct pace_device *d, u32 slots)
+{
+	pace_shim_common_init(&d->line, slots);
+}
+
+struct pace_part *pace_shim_common_part(struct pace_common *k, u32 slot)
+{
+	return k->part[slot];
+}
+
+struct pace_part *pace_shim_device_part(struct pace_device *d, u32 slot)
+{
+	return d->line.part[slot];
+}
+
+void pace_shim_backlog(struct pace_class *c, u64 bytes)
+{
+	if (c->type == PACE_TYPE_PACED && c->part)
+		c->part->backlog_bytes = bytes;
+}
+
 /* The queue alone, for tests. */
 size_t pace_shim_pool_bytes(u32 capacity);
 struct pace_pool *pace_shim_pool_init(void *memory, u32 capacity);

@@ -93,7 +93,15 @@ fn a_host_gives_memory_functions_and_no_more() {
 fn assert_only_the_contract(object: &Path) {
     let mut undefined = symbols(object, "--undefined-only");
     undefined.retain(|name| !MEMORY.contains(&name.as_str()));
-    let contract = ["pace_div_rem", "pace_mul_div"].map(str::to_owned);
+    let contract = [
+        "pace_atomic_add",
+        "pace_atomic_cmpxchg",
+        "pace_atomic_read",
+        "pace_atomic_xchg",
+        "pace_div_rem",
+        "pace_mul_div",
+    ];
+    let contract = contract.map(str::to_owned);
     assert_eq!(undefined, BTreeSet::from(contract));
 }
 

@@ -20,6 +20,7 @@ mod pacing;
 mod pair;
 mod periods;
 mod queue;
+mod queues;
 mod recorded;
 mod reference;
 mod refusals;

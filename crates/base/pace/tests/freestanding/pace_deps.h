@@ -19,6 +19,17 @@ typedef int64_t s64;
 u64 pace_div_rem(u64 a, u64 b, u64 *rem);
 u64 pace_mul_div(u64 a, u64 b, u64 c);
 
+typedef struct {
+	u64 opaque;
+} pace_atomic;
+
+u64 pace_atomic_read(const pace_atomic *a);
+u64 pace_atomic_xchg(pace_atomic *a, u64 to);
+void pace_atomic_add(pace_atomic *a, u64 by);
+bool pace_atomic_cmpxchg(pace_atomic *a, u64 *seen, u64 to);
+#define pace_read_once(place)		(place)
+#define pace_write_once(place, to)	((void)((place) = (to)))
+
 #define pace_lowest_bit(word)		((u32)__builtin_ctz(word))
 #define pace_highest_bit(word)		(63 - (u32)__builtin_clzll(word))
 #define pace_prefetch(line)		__builtin_prefetch(line)

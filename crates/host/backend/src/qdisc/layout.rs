@@ -6,7 +6,7 @@ use pace::placed;
 /// Where the arena begins, for BPF and for processes. Below 4 GiB a pointer is the same for both.
 pub(crate) const START: u64 = 0x4000_0000;
 /// The layout's version.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// No slot.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// In place of the number of an image that is wanted: the one in use stays.
@@ -27,10 +27,10 @@ pub(crate) const SLOT_BYTES: u64 = 288;
 /// `struct port_class`, of which the core's class is the first part.
 const CLASS_BYTES: u64 = 384;
 /// `struct port_image`, of which the core's scheduler is the first part.
-const IMAGE_BYTES: u64 = 1032;
+const IMAGE_BYTES: u64 = 1088;
 /// `struct pace_sched` and `struct pace_class`.
 #[cfg(test)]
-pub(crate) const SCHED_BYTES: u64 = 976;
+pub(crate) const SCHED_BYTES: u64 = 1032;
 #[cfg(test)]
 pub(crate) const CORE_CLASS_BYTES: u64 = 256;
 #[cfg(test)]
@@ -84,16 +84,16 @@ pub(crate) mod at {
     pub(crate) const CLASS_CLOCK_PS: u64 = 8;
     pub(crate) const CLASS_RATE_BPS: u64 = 24;
 
-    pub(crate) const IMAGE_READY: u64 = 976;
-    pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 984;
-    pub(crate) const IMAGE_RULES: u64 = 988;
-    pub(crate) const IMAGE_RULES_BASE: u64 = 992;
-    pub(crate) const IMAGE_ADDRESSES: u64 = 996;
-    pub(crate) const IMAGE_NET_CLS: u64 = 1000;
-    pub(crate) const IMAGE_LINK_BYTES: u64 = 1004;
-    pub(crate) const IMAGE_TEXT_BYTES: u64 = 1008;
-    pub(crate) const IMAGE_CLASSES: u64 = 1016;
-    pub(crate) const IMAGE_SLOTS: u64 = 1024;
+    pub(crate) const IMAGE_READY: u64 = 1032;
+    pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 1040;
+    pub(crate) const IMAGE_RULES: u64 = 1044;
+    pub(crate) const IMAGE_RULES_BASE: u64 = 1048;
+    pub(crate) const IMAGE_ADDRESSES: u64 = 1052;
+    pub(crate) const IMAGE_NET_CLS: u64 = 1056;
+    pub(crate) const IMAGE_LINK_BYTES: u64 = 1060;
+    pub(crate) const IMAGE_TEXT_BYTES: u64 = 1064;
+    pub(crate) const IMAGE_CLASSES: u64 = 1072;
+    pub(crate) const IMAGE_SLOTS: u64 = 1080;
     /// Of the core's scheduler: its clock in ps, and how far classes' clocks are behind it.
     pub(crate) const SCHED_GLOBAL_PS: u64 = 72;
     pub(crate) const SCHED_OFFSET_PS: u64 = 80;

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Parts: the clocks of this queue that go by steps of a common clock (steps.c).
+ *
+ * A class that several queues send has its rate once.  In each queue it is a class as
+ * any other, whose clock moves by its frames; but it may only reach the end of the
+ * step that the queue has of the class's common clock.  There the queue takes the next
+ * step and moves the clock on to it: others have sent meanwhile.  A queue that is alone
+ * takes one step after the other, and its clock moves as if there were none.  If two
+ * send, they take turns: together they send at the class's rate, frame after frame.
+ * With a ceil the ceil clock is another such clock.
+ *
+ * A step is what s->step_ps says, or one frame of the class if that takes longer; where
+ * others wait no more than what waits in the queue.  So a queue waits for less than one
+ * step of each other queue.
+ *
+ * The line of the device is a common clock, too.  What leaves at a guaranteed rate is
+ * charged to it, once for each step that it amounts to.  All else (normal classes, what
+ * is borrowed) may leave only in a step of the line, which begins when the line has
+ * carried all that was charged: paced frames of one queue go before best effort of
+ * another.
+ *
+ * Over-subscription.  Where guaranteed rates amount to more than the line, its common
+ * clock runs away from time.  Then all class clocks of all queues are set back by the
+ * same time: pace_device.offset_ps, which each queue adopts when it next takes a step.
+ * So every class loses the same part of its time, and they share in proportion to their
+ * rates.
+ *
+ * Positions.  A common clock is on the host's time in picoseconds; of a class less the
+ * offset.  Only TIMER has parts: there the port's clock is the host's.
+ */
+#include <pace/pace_sched.h>
+
+/* The device is set back only for so many steps and bursts of each queue. */
+#define SLACK_STEPS	2u
+
+/* Returns what to add to a position on the port's clock to get the host's time. */
+static inline u64 line_base(const struct pace_sched *s)
+{
+	return s->line.ns * PACE_PS_PER_NS - s->line.ps;
+}
+
+/* Returns the same for a class clock; the offset of the device is taken off. */
+static inline u64 class_base(const struct pace_sched *s)
+{
+	return line_base(s) + s->offset_ps - s->adopted_ps;
+}
+
+/* Adopts by how much all classes of the device were set back. */
+static void adopt_offset(struct pace_sched *s)
+{
+	u64 offset = pace_atomic_read(&s->device->offset_ps);
+	u64 ps = offset - s->adopted_ps;
+
+	if (!ps)
+		return;
+	s->adopted_ps = offset;
+	rebase(s, ps);
+}
+
+/* Returns the time of a step: whole frames, at least one. */
+static u64 step_of(const struct pace_sched *s, u64 frame_ps)
+{
+	u64 rem, frames = pace_div_rem(s->step_ps + frame_ps - 1, frame_ps, &rem);
+
+	return frames * frame_ps;
+}
+
+/* Is less left of the step than half a frame?  What is left or owed is carried on. */
+static inline bool step_is_used(const struct pace_part *p, u64 clock, u64 frame_ps)
+{
+	return (s64)(p->end_ps - clock) < (s64)(frame_ps / 2);
+}
+
+/*
+ * Takes the next step for *clock, which is at the end of the last one.
+ * frame_ps: what a frame costs; wanted_ps: what waits costs, 0: unknown.
+ */
+static void take_step(const struct pace_sched *s, struct pace_part *p, u64 *clock,
+		      u64 base, u64 now, u64 frame_ps, u64 wanted_ps)
+{
+	struct pace_common *k = p->common;
+	/* Below 0: left. */
+	u64 owed_ps = *clock - p->end_ps, end = p->end_ps + base;
+	u64 step_ps = step_of(s, frame_ps);
+	u64 floor = pace_clock_earlier(end, now), start;
+
+	if (pace_clock_ahead(pace_atomic_read(&k->clock_ps), now)) {
+		pace_steps_reclaim(k, now);
+		if (wanted_ps > frame_ps / 2 && wanted_ps < step_ps &&
+		    pace_clock_ahead(pace_atomic_read(&k->clock_ps), now))
+			step_ps = wanted_ps;
+	}
+	start = pace_step_take(k, floor, owed_ps + step_ps) - base;
+	*clock = start + owed_ps;
+	p->end_ps = *clock + step_ps;
+}
+
+/* The clock is about to be used again: resumes its step, or takes another. */
+static void part_begin(const struct pace_sched *s, struct pace_part *p, u64 *clock,
+		       u64 base, u64 now, u64 frame_ps, u64 wanted_ps)
+{
+	/* An end that was left behind for long looks ahead. */
+	if (pace_step_resume(p) && pace_clock_ahead(p->end_ps, *clock) &&
+	    p->end_ps - *clock <= s->step_ps + frame_ps) {
+		if (!step_is_used(p, *clock, frame_ps))
+			return;
+	} else {
+		p->end_ps = *clock;
+	}
+	take_step(s, p, clock, base, now, frame_ps, wanted_ps);
+}
+
+/* The clock is not used for now: leaves the rest to others, pays what is owed. */
+static void part_rest(struct pace_part *p, u64 clock, u64 base)
+{
+	u64 owed_ps = clock - p->end_ps;
+
+	if (clock == p->end_ps)
+		return;
+	if (pace_clock_ahead(p->end_ps, clock)) {
+		pace_step_rest(p, clock + base, p->end_ps + base);
+		return;
+	}
+	pace_step_take(p->common, p->end_ps + base, owed_ps);
+	p->end_ps = clock;
+}
+
+/* Returns what the bytes that wait cost by a rate; 0: unknown. */
+static u64 wanted_of(const struct pace_part *p, u64 rate_bps)
+{
+	/* More is more than a step in any case, or the product were too long. */
+	u64 most = 1u << 24;
+
+	return pace_mul_div(p->backlog_bytes < most ? p->backlog_bytes : most,
+			    PACE_BYTE_PS, rate_bps);
+}
+
+static inline u64 class_now(const struct pace_sched *s)
+{
+	return s->line.ns * PACE_PS_PER_NS - s->adopted_ps;
+}
+
+/* The class becomes active, and its clocks have been set. */
+static void pace_part_begin(struct pace_sched *s, struct pace_class *c)
+{
+	adopt_offset(s);
+	part_begin(s, c->part, &c->clock.ps, class_base(s), class_now(s),
+		   c->rate_quot + 1, wanted_of(c->part, c->rate_bps));
+	if (c->has_ceil)
+		part_begin(s, c->ceil_part, &c->ceil_clock.ps, class_base(s),
+			   class_now(s), c->ceil_quot + 1,
+			   wanted_of(c->part, c->ceil_bps));
+	pace_eligible_update(c);
+}
+
+/* The class has sent: takes the next step if it needs one. */
+static void pace_part_settle(struct pace_sched *s, struct pace_class *c)
+{
+	bool take = step_is_used(c->part, c->clock.ps, c->rate_quot);
+	bool take_ceil = c->has_ceil &&
+			 step_is_used(c->ceil_part, c->ceil_clock.ps, c->ceil_quot);
+
+	if (!take && !take_ceil)
+		return;
+	adopt_offset(s);
+	if (take)
+		take_step(s, c->part, &c->clock.ps, class_base(s), class_now(s),
+			  c->rate_quot + 1, wanted_of(c->part, c->rate_bps));
+	if (take_ceil)
+		take_step(s, c->ceil_part, &c->ceil_clock.ps, class_base(s),
+			  class_now(s), c->ceil_quot + 1,
+			  wanted_of(c->part, c->ceil_bps));
+	pace_eligible_update(c);
+}
+
+/* The class becomes inactive. */
+static void pace_part_rest(const struct pace_sched *s, struct pace_class *c)
+{
+	part_rest(c->part, c->clock.ps, class_base(s));
+	if (c->has_ceil)
+		part_rest(c->ceil_part, c->ceil_clock.ps, class_base(s));
+}
+
+/* Queues a paced class that becomes active, and whose clock has been set. */
+static void pace_paced_enter(struct pace_sched *s, struct pace_class *c)
+{
+	if (c->has_ceil)
+		pace_ceil_return(s, c);
+	if (c->part)
+		pace_part_begin(s, c);
+	if (c->has_ceil)
+		pace_borrow_join(s, c);
+	pace_paced_insert(s, c);
+}
+
+/* The line. */
+
+/* Is there something that no rate guarantees and that could be sent? */
+static inline bool spare_is_wanted(const struct pace_sched *s)
+{
+	return s->active_normal || !pace_queue_empty(&s->borrowing);
+}
+
+/*
+ * Returns true if what no rate guarantees has to wait for a step of the line; takes the
+ * first one.
+ */
+static bool pace_spare_holds(struct pace_sched *s)
+{
+	if (!s->device)
+		return false;
+	promote_borrowing(s);
+	if (!spare_is_wanted(s))
+		return false;
+	if (!s->spare_open) {
+		s->spare_open = true;
+		s->spare_ps = pace_later(s->spare_ps, s->global_ps);
+		part_begin(s, s->spare, &s->spare_ps, line_base(s),
+			   s->line.ns * PACE_PS_PER_NS, s->burst_ps, 0);
+	}
+	return (s64)(s->spare_ps - s->global_ps) > 0;
+}
+
+/* Returns true if such a frame waits only for a step of the line: until spare_ps. */
+static inline bool pace_spare_waits(const struct pace_sched *s)
+{
+	return s->spare_open && spare_is_wanted(s) &&
+	       (s64)(s->spare_ps - s->global_ps) > 0;
+}
+
+/* Such a frame was sent; the line takes `ps` for it. */
+static void pace_spare_sent(struct pace_sched *s, u64 ps)
+{
+	s->spare_ps = pace_later(s->spare_ps, s->global_ps - PACE_SLACK_PS) + ps;
+	if (s->spare_open && step_is_used(s->spare, s->spare_ps, s->burst_ps))
+		take_step(s, s->spare, &s->spare_ps, line_base(s),
+			  s->line.ns * PACE_PS_PER_NS, s->burst_ps, 0);
+}
+
+/* A class waits no more for such a step: was it the last? */
+static void pace_spare_settle(struct pace_sched *s)
+{
+	if (!s->spare_open || spare_is_wanted(s))
+		return;
+	s->spare_open = false;
+	part_rest(s->spare, s->spare_ps, line_base(s));
+}
+
+/* Do the rates that all queues have active classes of exceed the line? */
+static bool device_over_subscribed(const struct pace_sched *s)
+{
+	const struct pace_common *k = &s->device->line;
+	u64 load_bps = 0;
+	u32 i;
+
+	for (i = 0; i < k->slots; i++) {
+		const struct pace_part *p = pace_read_once(k->part[i]);
+
+		if (p)
+			load_bps += pace_read_once(p->load_bps);
+	}
+	return load_bps > s->cfg.line_rate_bps;
+}
+
+/*
+ * Sets all class clocks back, so that no class sends until the line has carried what it
+ * was charged with, at `until`.  The time for which they have been set back already
+ * counts once.
+ */
+static void set_back(struct pace_device *d, u64 until, u64 now)
+{
+	u64 held = pace_atomic_read(&d->held_until_ps), from;
+
+	do {
+		from = pace_clock_later(held, now);
+		if (!pace_clock_ahead(until, from))
+			return;
+	} while (!pace_atomic_cmpxchg(&d->held_until_ps, &held, until));
+	pace_atomic_add(&d->offset_ps, until - from);
+}
+
+/* Charges the line with what was sent at guaranteed rates, in steps. */
+static void pace_line_settle(struct pace_sched *s, u64 ps)
+{
+	struct pace_common *k = &s->device->line;
+	u64 now = s->line.ns * PACE_PS_PER_NS;
+	u64 after;
+
+	s->owed_ps += ps;
+	if (s->owed_ps < s->step_ps)
+		return;
+	pace_write_once(s->spare->load_bps, s->offered_load_bps);
+	after = pace_step_take(k, now - s->owed_ps, s->owed_ps) + s->owed_ps;
+	s->owed_ps = 0;
+	after -= SLACK_STEPS * k->slots * (s->step_ps + s->burst_ps);
+	if (pace_clock_ahead(after, now) && device_over_subscribed(s))
+		set_back(s->device, after, now);
+	adopt_offset(s);
+}
+
+/* A class has become inactive, or has borrowed. */
+static void pace_device_rest(struct pace_sched *s)
+{
+	pace_spare_settle(s);
+	/* No paced class loads the line. */
+	if (!s->active_paced && s->spare->load_bps)
+		pace_write_once(s->spare->load_bps, 0);
+}

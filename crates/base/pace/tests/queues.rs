@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Classes of a device: one rate, whose frames leave by several queues (core/src/part.c).
+
+use pace::{ClassConfig, ClassId, Config, Decision, Device, DeviceClass, Mode, Scheduler};
+
+use crate::wire::Random;
+
+const GBIT: u64 = 1_000_000_000;
+const MTU: u32 = 1514;
+const STEP_NS: u64 = 50_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at_ns: u64,
+    class: usize,
+    len: u32,
+}
+
+/// A queue of the device: its scheduler, and the frames that wait in each class.
+struct Queue {
+    port: Scheduler,
+    ids: Vec<ClassId>,
+    waiting: Vec<Vec<u32>>,
+    wake_ns: Option<u64>,
+}
+
+/// A device whose wire takes at once what is sent.
+struct Host {
+    device: Device,
+    classes: Vec<Option<DeviceClass>>,
+    queues: Vec<Queue>,
+    now_ns: u64,
+    /// Timers are late by up to so much.
+    late_ns: u64,
+    random: Random,
+    sent: Vec<Sent>,
+}
+
+impl Host {
+    fn new(queues: u32, line_rate_bps: u64) -> Self {
+        let device = Device::new(queues);
+        let config = Config {
+            mode: Mode::Timer,
+            ..Config::ethernet(line_rate_bps, MTU)
+        };
+        let queues = (0..queues)
+            .map(|at| {
+                let mut port = Scheduler::new(&config, 0).unwrap();
+                port.join(&device, at, STEP_NS).unwrap();
+                Queue {
+                    port,
+                    ids: Vec::new(),
+                    waiting: Vec::new(),
+                    wake_ns: None,
+                }
+            })
+            .collect();
+        Host {
+            device,
+            classes: Vec::new(),
+            queues,
+            now_ns: 0,
+            late_ns: 0,
+            random: Random(11),
+            sent: Vec::new(),
+        }
+    }
+
+    fn class(&mut self, config: ClassConfig) -> usize {
+        let shared = (!matches!(config, ClassConfig::Normal { .. })).then(|| self.device.class());
+        for queue in &mut self.queues {
+            let id = queue.port.add_class(&config).unwrap();
+            if let Some(shared) = &shared {
+                queue.port.share(id, shared).unwrap();
+            }
+            queue.ids.push(id);
+            queue.waiting.push(Vec::new());
+        }
+        self.classes.push(shared);
+        self.classes.len() - 1
+    }
+
+    fn arrive(&mut self, queue: usize, class: usize, lens: &[u32]) {
+        let q = &mut self.queues[queue];
+        let id = q.ids[class];
+        q.waiting[class].extend(lens);
+        let bytes = q.waiting[class].iter().map(|&len| u64::from(len)).sum();
+        q.port.set_backlog(id, bytes).unwrap();
+        q.port.activate(id, self.now_ns).unwrap();
+        self.serve(queue);
+    }
+
+    fn serve(&mut self, queue: usize) {
+        let q = &mut self.queues[queue];
+        loop {
+            match q.port.next(self.now_ns) {
+                Decision::Send(id) => {
+                    let class = q.ids.iter().position(|&known| known == id).unwrap();
+                    let len = q.waiting[class].remove(0);
+                    let bytes = q.waiting[class].iter().map(|&len| u64::from(len)).sum();
+                    q.port.set_backlog(id, bytes).unwrap();
+                    let more = !q.waiting[class].is_empty();
+                    q.port.sent(id, len, more, self.now_ns).unwrap();
+                    self.sent.push(Sent {
+                        at_ns: self.now_ns,
+                        class,
+                        len,
+                    });
+                }
+                Decision::Wait { until_ns } => {
+                    assert!(until_ns > self.now_ns, "{until_ns} at {}", self.now_ns);
+                    let late = match self.late_ns {
+                        0 => 0,
+                        most => self.random.below(most),
+                    };
+                    q.wake_ns = Some(until_ns + late);
+                    return;
+                }
+                Decision::Idle => {
+                    q.wake_ns = None;
+                    return;
+                }
+                Decision::Gap { .. } => panic!("no gap in mode timer"),
+            }
+        }
+    }
+
+    fn run_until(&mut self, until_ns: u64) {
+        while let Some((at_ns, queue)) = self
+            .queues
+            .iter()
+            .enumerate()
+            .filter_map(|(at, q)| Some((q.wake_ns?, at)))
+            .min()
+            .filter(|&(at_ns, _)| at_ns <= until_ns)
+        {
+            self.now_ns = self.now_ns.max(at_ns);
+            self.serve(queue);
+        }
+        self.now_ns = until_ns;
+    }
+
+    fn waits(&self, queue: usize, class: usize) -> usize {
+        self.queues[queue].waiting[class].len()
+    }
+
+    fn bytes(&self, class: usize, from_ns: u64, until_ns: u64) -> u64 {
+        self.of(class)
+            .filter(|sent| (from_ns..until_ns).contains(&sent.at_ns))
+            .map(|sent| u64::from(sent.len))
+            .sum()
+    }
+
+    fn of(&self, class: usize) -> impl Iterator<Item = &Sent> {
+        self.sent.iter().filter(move |sent| sent.class == class)
+    }
+
+    /// The largest queue of a bottleneck that drains at this rate, in bytes.
+    fn burstiness(&self, class: usize, rate_bps: u64) -> u64 {
+        let (mut queue, mut worst, mut last_ns) = (0.0f64, 0.0f64, 0);
+        for sent in self.of(class) {
+            let drained = (sent.at_ns - last_ns) as f64 * rate_bps as f64 / 8e9;
+            queue = (queue - drained).max(0.0) + f64::from(sent.len);
+            worst = worst.max(queue);
+            last_ns = sent.at_ns;
+        }
+        worst as u64
+    }
+}
+
+fn bytes_of(rate_bps: u64, ns: u64) -> u64 {
+    (u128::from(rate_bps) * u128::from(ns) / 8_000_000_000) as u64
+}
+
+/// Keeps a backlog in one queue, another one every `move_ns`, until `until_ns`.
+fn keep_moving(host: &mut Host, class: usize, move_ns: u64, until_ns: u64) {
+    let mut queue = 0;
+    let mut moved_ns = host.now_ns;
+    while host.now_ns < until_ns {
+        if host.now_ns - moved_ns >= move_ns {
+            moved_ns = host.now_ns;
+            queue = host.random.below(host.queues.len() as u64) as usize;
+        }
+        let missing = 8usize.saturating_sub(host.waits(queue, class));
+        if missing > 0 {
+            host.arrive(queue, class, &vec![MTU; missing]);
+        }
+        host.run_until(host.now_ns + 2_000);
+    }
+}
+
+/// A queue that is alone sends each frame when a port of its own would.
+#[test]
+fn a_queue_alone_is_a_port_of_its_own() {
+    let config = ClassConfig::Paced {
+        rate_bps: 123_456_789,
+    };
+    let mut host = Host::new(4, GBIT);
+    let class = host.class(config.clone());
+    host.arrive(2, class, &[MTU; 1000]);
+    host.run_until(SECOND_NS);
+    let mut own = Host::new(1, GBIT);
+    own.queues[0].port = Scheduler::new(
+        &Config {
+            mode: Mode::Timer,
+            ..Config::ethernet(GBIT, MTU)
+        },
+        0,
+    )
+    .unwrap();
+    let id = own.queues[0].port.add_class(&config).unwrap();
+    own.queues[0].ids.push(id);
+    own.queues[0].waiting.push(Vec::new());
+    own.arrive(0, 0, &[MTU; 1000]);
+    own.run_until(SECOND_NS);
+    let times = |host: &Host| host.sent.iter().map(|s| s.at_ns).collect::<Vec<_>>();
+    assert_eq!(host.sent.len(), 1000.min(own.sent.len()));
+    assert_eq!(times(&host), times(&own));
+}
+
+/// Backlogs in all queues take turns: together one frame after the other.
+#[test]
+fn backlogs_in_all_queues_share_one_rate() {
+    for (queues, rate_bps) in [(2, 500_000_000), (4, 100_000_000), (16, 7_000_000_000)] {
+        let mut host = Host::new(queues, 10 * GBIT);
+        let class = host.class(ClassConfig::Paced { rate_bps });
+        for queue in 0..queues as usize {
+            host.arrive(queue, class, &vec![MTU; 40_000]);
+        }
+        host.run_until(SECOND_NS / 20);
+        let (sent, due) = (
+            host.bytes(class, 0, SECOND_NS / 20),
+            bytes_of(rate_bps, SECOND_NS / 20),
+        );
+        let frames = sent.abs_diff(due) as f64 / f64::from(MTU);
+        let burst = host.burstiness(class, rate_bps) as f64 / f64::from(MTU);
+        assert!(frames <= 1.0, "{queues} queues: {frames}");
+        assert!(burst <= 1.01, "{queues} queues: {burst} MTU");
+    }
+}
+
+/// Demand that moves from queue to queue: what was sent is exact to a frame.
+#[test]
+fn rates_hold_while_demand_moves() {
+    for (queues, move_ns) in [
+        (2, 1_000_000),
+        (4, 1_000_000),
+        (8, 10_000_000),
+        (16, 1_000_000),
+        (16, 100_000_000),
+    ] {
+        for late_ns in [0, 20_000] {
+            let rate_bps = 300_000_000;
+            let mut host = Host::new(queues, GBIT);
+            host.late_ns = late_ns;
+            let class = host.class(ClassConfig::Paced { rate_bps });
+            keep_moving(&mut host, class, move_ns, SECOND_NS / 4);
+            let (sent, due) = (
+                host.bytes(class, 0, SECOND_NS / 4),
+                bytes_of(rate_bps, SECOND_NS / 4),
+            );
+            let frames = (sent as f64 - due as f64) / f64::from(MTU);
+            let burst = host.burstiness(class, rate_bps) as f64 / f64::from(MTU);
+            assert!(burst <= 1.6, "{queues} queues: {burst} MTU");
+            assert!(frames.abs() <= 1.0, "{queues} queues: {frames}");
+        }
+    }
+}
+
+/// Any arrivals: what leaves in any time is worth at most that time, a step and a frame of
+/// each queue; and no less where something waits all the time.
+#[test]
+fn no_window_has_more_than_its_time_and_a_step_of_each_queue() {
+    for seed in 0..40 {
+        let mut random = Random(100 + seed);
+        let queues = [1, 2, 3, 4, 8, 16][random.below(6) as usize];
+        let rate_bps = 1_000_000 * (1 + random.below(900));
+        let mut host = Host::new(queues, GBIT);
+        host.late_ns = [0, 0, 10_000, 60_000][random.below(4) as usize];
+        host.random = Random(seed);
+        let class = host.class(ClassConfig::Paced { rate_bps });
+        let lens = [60, 200, 800, MTU];
+        while host.now_ns < SECOND_NS / 10 {
+            let queue = random.below(u64::from(queues)) as usize;
+            let most = 1 << random.below(6);
+            let frames: Vec<u32> = (0..=random.below(most))
+                .map(|_| lens[random.below(4) as usize])
+                .collect();
+            if host.waits(queue, class) < 200 {
+                host.arrive(queue, class, &frames);
+            }
+            let most = 1 << random.below(20);
+            host.run_until(host.now_ns + random.below(most));
+        }
+        let step = bytes_of(rate_bps, STEP_NS) + 2 * u64::from(MTU);
+        // What a host makes up for that was late.
+        let late = bytes_of(rate_bps, host.late_ns);
+        let most = u64::from(queues) * (step + late) + u64::from(MTU);
+        let burst = host.burstiness(class, rate_bps);
+        assert!(burst <= most, "seed {seed}: {burst} bytes, expected {most}");
+    }
+}
+
+/// Best effort of all queues fills what paced classes leave, and no more; paced ones keep
+/// their rates.
+#[test]
+fn best_effort_fills_the_line_of_the_device() {
+    let mut host = Host::new(4, GBIT);
+    let paced = host.class(ClassConfig::Paced {
+        rate_bps: 300_000_000,
+    });
+    let normal = host.class(ClassConfig::Normal {
+        quantum_bytes: None,
+    });
+    host.run_until(1_000);
+    for queue in 0..4 {
+        host.arrive(queue, paced, &vec![MTU; 8000]);
+        host.arrive(queue, normal, &vec![MTU; 8000]);
+    }
+    host.run_until(SECOND_NS / 10);
+    let ns = SECOND_NS / 10 - 1_000;
+    let wire = |class| {
+        let bytes = host.bytes(class, 0, SECOND_NS);
+        bytes / u64::from(MTU) * u64::from(MTU + 24)
+    };
+    let paced_off = host
+        .bytes(paced, 0, SECOND_NS)
+        .abs_diff(bytes_of(300_000_000, ns));
+    let (all, line) = (wire(paced) + wire(normal), bytes_of(GBIT, ns));
+    assert!(paced_off <= 4 * u64::from(MTU), "{paced_off}");
+    let slack = 8 * (bytes_of(GBIT, STEP_NS) + u64::from(MTU));
+    assert!(all <= line + slack, "{all} of {line}");
+    assert!(all + slack >= line, "{all} of {line}");
+    let burst = host.burstiness(paced, 300_000_000);
+    assert!(burst <= 3 * u64::from(MTU), "{burst}");
+}
+
+/// Rates beyond the line: each class loses the same part, wherever its frames wait.
+#[test]
+fn rates_beyond_the_line_share_in_proportion() {
+    let mut host = Host::new(4, GBIT);
+    let rates = [800_000_000, 400_000_000, 400_000_000, 200_000_000];
+    let classes = rates.map(|rate_bps| host.class(ClassConfig::Paced { rate_bps }));
+    // One class in all queues, the others in some.
+    for (at, queues) in [(0, 0..4), (1, 1..2), (2, 2..4), (3, 0..1)] {
+        for queue in queues {
+            host.arrive(queue, classes[at], &vec![MTU; 20_000]);
+        }
+    }
+    host.run_until(SECOND_NS / 20);
+    let from_ns = host.now_ns;
+    host.run_until(SECOND_NS / 4);
+    let got = classes.map(|class| host.bytes(class, from_ns, SECOND_NS));
+    let sum: u64 = got.iter().sum();
+    let line = bytes_of(GBIT, SECOND_NS / 4 - from_ns) * 1514 / 1538;
+    assert!(sum.abs_diff(line) <= line / 100, "{sum} of {line}");
+    for (got, rate) in got.into_iter().zip(rates) {
+        let due = sum * (rate / 100_000_000) / 18;
+        assert!(got.abs_diff(due) <= 4 * u64::from(MTU), "{got} of {due}");
+    }
+}
+
+/// A ceil is the device's, too, and what is guaranteed stays so.
+#[test]
+fn a_ceil_holds_for_the_device() {
+    let mut host = Host::new(4, GBIT);
+    let borrower = host.class(ClassConfig::Borrowing {
+        rate_bps: 100_000_000,
+        ceil_bps: 400_000_000,
+    });
+    let paced = host.class(ClassConfig::Paced {
+        rate_bps: 200_000_000,
+    });
+    for queue in 0..4 {
+        host.arrive(queue, borrower, &vec![MTU; 8000]);
+        host.arrive(queue, paced, &vec![MTU; 8000]);
+    }
+    host.run_until(SECOND_NS / 10);
+    let got = [borrower, paced].map(|class| host.bytes(class, 0, SECOND_NS));
+    let due = [400_000_000, 200_000_000].map(|rate| bytes_of(rate, SECOND_NS / 10));
+    // What is borrowed waits for its turn on the line.
+    assert!(
+        got[0].abs_diff(due[0]) <= due[0] / 200,
+        "{got:?} of {due:?}"
+    );
+    assert!(
+        got[1].abs_diff(due[1]) <= 4 * u64::from(MTU),
+        "{got:?} of {due:?}"
+    );
+}
