@@ -5,7 +5,7 @@
 /* Gives what a part that is used no more had left, or owed, to the others. */
 static void part_end(const struct pace_sched *s, struct pace_part *p)
 {
-	pace_steps_reclaim_of(p, s->line.ns * PACE_PS_PER_NS - s->adopted_ps);
+	pace_step_reclaim(p, class_now(s));
 }
 
 void pace_join(struct pace_sched *s, struct pace_device *device, struct pace_part *spare,
@@ -23,9 +23,9 @@ void pace_join(struct pace_sched *s, struct pace_device *device, struct pace_par
 void pace_leave(struct pace_sched *s)
 {
 	if (s->spare_open)
-		part_rest(s->spare, s->spare_ps, line_base(s));
+		pace_steps_end(s->spare, s->spare_ps, line_base(s), line_now(s));
 	s->spare_open = false;
-	pace_steps_reclaim_of(s->spare, s->line.ns * PACE_PS_PER_NS);
+	pace_step_reclaim(s->spare, line_now(s));
 	s->device = NULL;
 	pace_set_plain(s);
 }

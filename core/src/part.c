@@ -58,72 +58,19 @@ static void adopt_offset(struct pace_sched *s)
 	rebase(s, ps);
 }
 
-/* Returns the time of a step: whole frames, at least one. */
-static u64 step_of(const struct pace_sched *s, u64 frame_ps)
+/* Returns what to take of a common clock: whole frames, at least one. */
+static struct pace_wish wish_of(const struct pace_sched *s, u64 base, u64 now, u64 frame_ps,
+				u64 wanted_ps)
 {
 	u64 rem, frames = pace_div_rem(s->step_ps + frame_ps - 1, frame_ps, &rem);
 
-	return frames * frame_ps;
-}
-
-/* Is less left of the step than half a frame?  What is left or owed is carried on. */
-static inline bool step_is_used(const struct pace_part *p, u64 clock, u64 frame_ps)
-{
-	return (s64)(p->end_ps - clock) < (s64)(frame_ps / 2);
-}
-
-/*
- * Takes the next step for *clock, which is at the end of the last one.
- * frame_ps: what a frame costs; wanted_ps: what waits costs, 0: unknown.
- */
-static void take_step(const struct pace_sched *s, struct pace_part *p, u64 *clock,
-		      u64 base, u64 now, u64 frame_ps, u64 wanted_ps)
-{
-	struct pace_common *k = p->common;
-	/* Below 0: left. */
-	u64 owed_ps = *clock - p->end_ps, end = p->end_ps + base;
-	u64 step_ps = step_of(s, frame_ps);
-	u64 floor = pace_clock_earlier(end, now), start;
-
-	if (pace_clock_ahead(pace_atomic_read(&k->clock_ps), now)) {
-		pace_steps_reclaim(k, now);
-		if (wanted_ps > frame_ps / 2 && wanted_ps < step_ps &&
-		    pace_clock_ahead(pace_atomic_read(&k->clock_ps), now))
-			step_ps = wanted_ps;
-	}
-	start = pace_step_take(k, floor, owed_ps + step_ps) - base;
-	*clock = start + owed_ps;
-	p->end_ps = *clock + step_ps;
-}
-
-/* The clock is about to be used again: resumes its step, or takes another. */
-static void part_begin(const struct pace_sched *s, struct pace_part *p, u64 *clock,
-		       u64 base, u64 now, u64 frame_ps, u64 wanted_ps)
-{
-	/* An end that was left behind for long looks ahead. */
-	if (pace_step_resume(p) && pace_clock_ahead(p->end_ps, *clock) &&
-	    p->end_ps - *clock <= s->step_ps + frame_ps) {
-		if (!step_is_used(p, *clock, frame_ps))
-			return;
-	} else {
-		p->end_ps = *clock;
-	}
-	take_step(s, p, clock, base, now, frame_ps, wanted_ps);
-}
-
-/* The clock is not used for now: leaves the rest to others, pays what is owed. */
-static void part_rest(struct pace_part *p, u64 clock, u64 base)
-{
-	u64 owed_ps = clock - p->end_ps;
-
-	if (clock == p->end_ps)
-		return;
-	if (pace_clock_ahead(p->end_ps, clock)) {
-		pace_step_rest(p, clock + base, p->end_ps + base);
-		return;
-	}
-	pace_step_take(p->common, p->end_ps + base, owed_ps);
-	p->end_ps = clock;
+	return (struct pace_wish){
+		.base = base,
+		.now = now,
+		.step_ps = frames * frame_ps,
+		.frame_ps = frame_ps,
+		.wanted_ps = wanted_ps,
+	};
 }
 
 /* Returns what the bytes that wait cost by a rate; 0: unknown. */
@@ -136,50 +83,86 @@ static u64 wanted_of(const struct pace_part *p, u64 rate_bps)
 			    PACE_BYTE_PS, rate_bps);
 }
 
+static inline u64 line_now(const struct pace_sched *s)
+{
+	return s->line.ns * PACE_PS_PER_NS;
+}
+
 static inline u64 class_now(const struct pace_sched *s)
 {
-	return s->line.ns * PACE_PS_PER_NS - s->adopted_ps;
+	return line_now(s) - s->adopted_ps;
+}
+
+static struct pace_wish rate_wish(const struct pace_sched *s, const struct pace_class *c)
+{
+	return wish_of(s, class_base(s), class_now(s), c->rate_quot + 1,
+		       wanted_of(c->part, c->rate_bps));
+}
+
+static struct pace_wish ceil_wish(const struct pace_sched *s, const struct pace_class *c)
+{
+	return wish_of(s, class_base(s), class_now(s), c->ceil_quot + 1,
+		       wanted_of(c->part, c->ceil_bps));
+}
+
+static struct pace_wish line_wish(const struct pace_sched *s)
+{
+	return wish_of(s, line_base(s), line_now(s), s->burst_ps, 0);
+}
+
+/* The class was silent for so long that the end of its step may look ahead. */
+static void pace_part_forget(const struct pace_sched *s, struct pace_class *c)
+{
+	if (!s->device || !c->part)
+		return;
+	c->part->end_ps = c->clock.ps;
+	c->ceil_part->end_ps = c->ceil_clock.ps;
 }
 
 /* The class becomes active, and its clocks have been set. */
 static void pace_part_begin(struct pace_sched *s, struct pace_class *c)
 {
+	struct pace_wish w;
+
 	adopt_offset(s);
-	part_begin(s, c->part, &c->clock.ps, class_base(s), class_now(s),
-		   c->rate_quot + 1, wanted_of(c->part, c->rate_bps));
-	if (c->has_ceil)
-		part_begin(s, c->ceil_part, &c->ceil_clock.ps, class_base(s),
-			   class_now(s), c->ceil_quot + 1,
-			   wanted_of(c->part, c->ceil_bps));
+	w = rate_wish(s, c);
+	pace_steps_begin(c->part, &c->clock.ps, &w);
+	if (c->has_ceil) {
+		w = ceil_wish(s, c);
+		pace_steps_begin(c->ceil_part, &c->ceil_clock.ps, &w);
+	}
 	pace_eligible_update(c);
 }
 
 /* The class has sent: takes the next step if it needs one. */
 static void pace_part_settle(struct pace_sched *s, struct pace_class *c)
 {
-	bool take = step_is_used(c->part, c->clock.ps, c->rate_quot);
-	bool take_ceil = c->has_ceil &&
-			 step_is_used(c->ceil_part, c->ceil_clock.ps, c->ceil_quot);
+	bool next = pace_step_is_used(c->part, c->clock.ps, c->rate_quot);
+	bool next_ceil = c->has_ceil && pace_step_is_used(c->ceil_part, c->ceil_clock.ps,
+							  c->ceil_quot);
+	struct pace_wish w;
 
-	if (!take && !take_ceil)
+	if (!next && !next_ceil)
 		return;
 	adopt_offset(s);
-	if (take)
-		take_step(s, c->part, &c->clock.ps, class_base(s), class_now(s),
-			  c->rate_quot + 1, wanted_of(c->part, c->rate_bps));
-	if (take_ceil)
-		take_step(s, c->ceil_part, &c->ceil_clock.ps, class_base(s),
-			  class_now(s), c->ceil_quot + 1,
-			  wanted_of(c->part, c->ceil_bps));
+	if (next) {
+		w = rate_wish(s, c);
+		pace_step_next(c->part, &c->clock.ps, &w);
+	}
+	if (next_ceil) {
+		w = ceil_wish(s, c);
+		pace_step_next(c->ceil_part, &c->ceil_clock.ps, &w);
+	}
 	pace_eligible_update(c);
 }
 
 /* The class becomes inactive. */
 static void pace_part_rest(const struct pace_sched *s, struct pace_class *c)
 {
-	part_rest(c->part, c->clock.ps, class_base(s));
+	pace_steps_end(c->part, c->clock.ps, class_base(s), class_now(s));
 	if (c->has_ceil)
-		part_rest(c->ceil_part, c->ceil_clock.ps, class_base(s));
+		pace_steps_end(c->ceil_part, c->ceil_clock.ps, class_base(s),
+			       class_now(s));
 }
 
 /* Queues a paced class that becomes active, and whose clock has been set. */
@@ -214,10 +197,11 @@ static bool pace_spare_holds(struct pace_sched *s)
 	if (!spare_is_wanted(s))
 		return false;
 	if (!s->spare_open) {
+		struct pace_wish w = line_wish(s);
+
 		s->spare_open = true;
 		s->spare_ps = pace_later(s->spare_ps, s->global_ps);
-		part_begin(s, s->spare, &s->spare_ps, line_base(s),
-			   s->line.ns * PACE_PS_PER_NS, s->burst_ps, 0);
+		pace_steps_begin(s->spare, &s->spare_ps, &w);
 	}
 	return (s64)(s->spare_ps - s->global_ps) > 0;
 }
@@ -232,10 +216,13 @@ static inline bool pace_spare_waits(const struct pace_sched *s)
 /* Such a frame was sent; the line takes `ps` for it. */
 static void pace_spare_sent(struct pace_sched *s, u64 ps)
 {
+	struct pace_wish w;
+
 	s->spare_ps = pace_later(s->spare_ps, s->global_ps - PACE_SLACK_PS) + ps;
-	if (s->spare_open && step_is_used(s->spare, s->spare_ps, s->burst_ps))
-		take_step(s, s->spare, &s->spare_ps, line_base(s),
-			  s->line.ns * PACE_PS_PER_NS, s->burst_ps, 0);
+	if (!s->spare_open || !pace_step_is_used(s->spare, s->spare_ps, s->burst_ps))
+		return;
+	w = line_wish(s);
+	pace_step_next(s->spare, &s->spare_ps, &w);
 }
 
 /* A class waits no more for such a step: was it the last? */
@@ -244,7 +231,7 @@ static void pace_spare_settle(struct pace_sched *s)
 	if (!s->spare_open || spare_is_wanted(s))
 		return;
 	s->spare_open = false;
-	part_rest(s->spare, s->spare_ps, line_base(s));
+	pace_steps_end(s->spare, s->spare_ps, line_base(s), line_now(s));
 }
 
 /* Do the rates that all queues have active classes of exceed the line? */
@@ -284,8 +271,7 @@ static void set_back(struct pace_device *d, u64 until, u64 now)
 static void pace_line_settle(struct pace_sched *s, u64 ps)
 {
 	struct pace_common *k = &s->device->line;
-	u64 now = s->line.ns * PACE_PS_PER_NS;
-	u64 after;
+	u64 now = line_now(s), after;
 
 	s->owed_ps += ps;
 	if (s->owed_ps < s->step_ps)

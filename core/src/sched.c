@@ -30,8 +30,10 @@ static void advance_to_arrival(struct pace_sched *s, u64 now_ns)
 static void pace_schedule_class(struct pace_sched *s, struct pace_class *c,
 				u64 now_ns)
 {
-	if (pace_was_silent(c, now_ns))
+	if (pace_was_silent(c, now_ns)) {
 		pace_class_forget(s, c);
+		pace_part_forget(s, c);
+	}
 	c->active = true;
 	if (c->type == PACE_TYPE_NORMAL) {
 		pace_best_effort_insert(s, c);

@@ -21,12 +21,20 @@
  * Error bound: a part has at most one step, and owes at most what one longest burst
  * costs.  So with q parts what leaves in any time T is worth at most T, q steps and q
  * bursts; and at least T less as much while a part has something to send all the time.
- * A part that is named late takes too little, never too much (`free_from_ps`).
  *
- * core/proofs/steps.c checks the equation over all interleavings of two and three
+ * core/tests/turns checks the equation over all interleavings of two and three
  * queues.  docs/decisions/core.md, "Classes of a device".
  */
 #include <pace/pace_sched.h>
+
+/* What a clock takes of its common clock. */
+struct pace_wish {
+	u64 base;	/* the clock and this is the host's time */
+	u64 now;	/* on that */
+	u64 step_ps;	/* of whole frames */
+	u64 frame_ps;	/* what a frame costs, or 1 more */
+	u64 wanted_ps;	/* what waits costs; 0: unknown */
+};
 
 /*
  * Gives out `ps` of the common clock, from `floor` at the earliest.  Returns the start.
@@ -41,39 +49,47 @@ static u64 pace_step_take(struct pace_common *k, u64 floor, u64 ps)
 	return start;
 }
 
-/* The part has something to send again.  Does it still have its step? */
-static bool pace_step_resume(struct pace_part *p)
-{
-	return pace_atomic_read(&p->free_until_ps) &&
-	       pace_atomic_xchg(&p->free_until_ps, 0);
-}
-
-/* Leaves [from, until) of the part's step to others.  0 stands for nothing. */
-static void pace_step_rest(struct pace_part *p, u64 from, u64 until)
-{
-	pace_write_once(p->free_from_ps, from);
-	pace_atomic_xchg(&p->free_until_ps, until ? until : 1);
-}
-
 /*
- * Takes what is left of a resting part's step from `now` on.  The part may resume and
- * rest again meanwhile: free_from_ps is then later than that of the step taken.
+ * What free_until_ps says of a resting part: it has nothing left; somebody is taking
+ * that, and reads free_from_ps; else where what is left ends.
  */
+#define FREE_NOTHING	0u
+#define FREE_NAMED	1u
+
+/* The part has something to send again.  Does it still have its step? */
+static bool step_resume(struct pace_part *p)
+{
+	u64 until = pace_atomic_read(&p->free_until_ps);
+
+	return until > FREE_NAMED &&
+	       pace_atomic_cmpxchg(&p->free_until_ps, &until, FREE_NOTHING);
+}
+
+/* Leaves [from, until) of the part's step to others.  Returns false if it cannot. */
+static bool step_rest(struct pace_part *p, u64 from, u64 until)
+{
+	if (until <= FREE_NAMED || pace_atomic_read(&p->free_until_ps) != FREE_NOTHING)
+		return false;
+	pace_write_once(p->free_from_ps, from);
+	pace_atomic_xchg(&p->free_until_ps, until);
+	return true;
+}
+
+/* Takes what is left of a resting part's step from `now` on. */
 static u64 take_from(struct pace_part *p, u64 now)
 {
-	u64 until, from;
+	u64 until = pace_atomic_read(&p->free_until_ps), from;
 
-	if (!pace_clock_ahead(pace_atomic_read(&p->free_until_ps), now))
-		return 0;
-	until = pace_atomic_xchg(&p->free_until_ps, 0);
-	if (!until)
+	if (until <= FREE_NAMED || !pace_clock_ahead(until, now) ||
+	    !pace_atomic_cmpxchg(&p->free_until_ps, &until, FREE_NAMED))
 		return 0;
 	from = pace_clock_later(pace_read_once(p->free_from_ps), now);
+	pace_atomic_xchg(&p->free_until_ps, FREE_NOTHING);
 	return pace_clock_ahead(until, from) ? until - from : 0;
 }
 
 /* The same for one part, which is used no more. */
-static void pace_steps_reclaim_of(struct pace_part *p, u64 now)
+static void pace_step_reclaim(struct pace_part *p, u64 now)
 {
 	u64 ps = take_from(p, now);
 
@@ -85,7 +101,7 @@ static void pace_steps_reclaim_of(struct pace_part *p, u64 now)
  * Sets the common clock back by what resting parts have left, as long as it is ahead of
  * `now`.  O(parts), once a step, and only where the caller would have to wait.
  */
-static void pace_steps_reclaim(struct pace_common *k, u64 now)
+static void steps_reclaim(struct pace_common *k, u64 now)
 {
 	u64 ahead = pace_atomic_read(&k->clock_ps) - now, sum = 0;
 	u32 i;
@@ -98,4 +114,58 @@ static void pace_steps_reclaim(struct pace_common *k, u64 now)
 	}
 	if (sum)
 		pace_atomic_add(&k->clock_ps, -sum);
+}
+
+/* Is less left of the step than half a frame?  What is left or owed is carried on. */
+static inline bool pace_step_is_used(const struct pace_part *p, u64 clock, u64 frame_ps)
+{
+	return (s64)(p->end_ps - clock) < (s64)(frame_ps / 2);
+}
+
+/*
+ * Takes the next step for *clock, which is at the end of the last one.  Where others
+ * wait, no more than what waits here.
+ */
+static void pace_step_next(struct pace_part *p, u64 *clock, const struct pace_wish *w)
+{
+	struct pace_common *k = p->common;
+	/* Below 0: left. */
+	u64 owed_ps = *clock - p->end_ps, step_ps = w->step_ps;
+	u64 floor = pace_clock_earlier(p->end_ps + w->base, w->now), start;
+
+	if (pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now)) {
+		steps_reclaim(k, w->now);
+		if (w->wanted_ps > w->frame_ps / 2 && w->wanted_ps < step_ps &&
+		    pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now))
+			step_ps = w->wanted_ps;
+	}
+	start = pace_step_take(k, floor, owed_ps + step_ps) - w->base;
+	*clock = start + owed_ps;
+	p->end_ps = *clock + step_ps;
+}
+
+/* The clock is about to be used again: resumes its step, or takes another. */
+static void pace_steps_begin(struct pace_part *p, u64 *clock, const struct pace_wish *w)
+{
+	if (step_resume(p) && pace_clock_ahead(p->end_ps, *clock)) {
+		if (!pace_step_is_used(p, *clock, w->frame_ps))
+			return;
+	} else {
+		p->end_ps = *clock;
+	}
+	pace_step_next(p, clock, w);
+}
+
+/* The clock is not used for now: leaves the rest to others, pays what is owed. */
+static void pace_steps_end(struct pace_part *p, u64 clock, u64 base, u64 now)
+{
+	u64 until = p->end_ps + base, from = clock + base;
+
+	if (from == until || (pace_clock_ahead(until, from) && step_rest(p, from, until)))
+		return;
+	p->end_ps = clock;
+	if (!pace_clock_ahead(until, from))
+		pace_step_take(p->common, pace_clock_earlier(until, now), from - until);
+	else if (pace_clock_ahead(until, now))
+		pace_atomic_add(&p->common->clock_ps, pace_clock_later(from, now) - until);
 }

@@ -42,3 +42,33 @@ decide "$(uname -m)" cc env
 decide arm64 aarch64-linux-gnu-gcc qemu-aarch64
 decide i686 i686-linux-gnu-gcc qemu-i386
 decide s390x s390x-linux-gnu-gcc qemu-s390x
+
+# How queues share a clock, in every order; and what breaks that is noticed.
+build_turns() {
+	cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-function \
+		-I "$core/include" -I "$here/turns" -DSTEPS="\"$1\"" \
+		-o "$out/turns" "$here/turns/turns.c"
+}
+build_turns "$core/src/steps.c"
+"$out/turns" "${TIMES:-1}"
+broken=0
+while IFS='|' read -r from to; do
+	broken=$((broken + 1))
+	sed "s|$from|$to|" "$core/src/steps.c" >"$out/steps.c"
+	if cmp -s "$out/steps.c" "$core/src/steps.c"; then
+		echo "turns: nothing to break: $from" >&2
+		exit 1
+	fi
+	build_turns "$out/steps.c"
+	if "$out/turns" >"$out/turns.log"; then
+		echo "turns: not noticed: $from -> $to" >&2
+		exit 1
+	fi
+done <<'END'
+&until, FREE_NAMED)|\&until, FREE_NOTHING)
+sum += take_from(p, now)|take_from(p, now)
+owed_ps + step_ps) - w->base|step_ps) - w->base
+pace_write_once(p->free_from_ps, from);|(void)from;
+while (!pace_atomic_cmpxchg(&k->clock_ps, &seen, start + ps))|while (pace_atomic_xchg(\&k->clock_ps, start + ps) == 1)
+END
+echo "turns: $broken mistakes, each noticed"

@@ -197,7 +197,7 @@ fn a_queue_alone_is_a_port_of_its_own() {
         rate_bps: 123_456_789,
     };
     let mut host = Host::new(4, GBIT);
-    let class = host.class(config.clone());
+    let class = host.class(config);
     host.arrive(2, class, &[MTU; 1000]);
     host.run_until(SECOND_NS);
     let mut own = Host::new(1, GBIT);

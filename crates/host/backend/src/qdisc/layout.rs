@@ -222,10 +222,8 @@ mod tests {
         assert_eq!(placed::sched_bytes() as u64, SCHED_BYTES);
         assert_eq!(placed::class_bytes() as u64, CORE_CLASS_BYTES);
         assert_eq!(placed::RESERVATION_WORDS as u64 * 8, RESERVATION_BYTES);
-        assert_eq!(
-            at::SCHED_STATS + placed::STATS_WORDS as u64 * 8,
-            SCHED_BYTES
-        );
+        let stats_end = at::SCHED_STATS + placed::STATS_WORDS as u64 * 8;
+        assert!(stats_end <= SCHED_BYTES, "{stats_end}");
     }
 
     #[test]
