@@ -305,10 +305,41 @@ static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
 	psp_flows_free(flows);
 }
 
+/* Has the class a rate that is the device's? */
+static bool psp_class_shares(const struct psp_qdisc *q, const struct psp_class_options *opt)
+{
+	return q->device && (opt->type == TC_PSP_TYPE_PACED ||
+			     opt->type == TC_PSP_TYPE_DYNAMIC);
+}
+
+/* May a class of these options be the device's? */
+static int psp_class_check_shared(const struct psp_qdisc *q,
+				  const struct psp_class_options *opt,
+				  struct netlink_ext_ack *extack)
+{
+	if (!q->opt.shared)
+		return 0;
+	if (psp_type_reserves(opt->type)) {
+		psp_set_extack(extack, "mode %s: expected paced, dynamic or normal, psp is shared",
+			       opt->type == TC_PSP_TYPE_RT ? "rt" : "nrt");
+		return -EOPNOTSUPP;
+	}
+	if (opt->txtime) {
+		psp_set_extack(extack, "txtime: expected none, psp is shared");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 /* Allocates what a class of this type has beside the class itself. */
-static int psp_class_alloc_parts(struct psp_class *cl,
+static int psp_class_alloc_parts(struct psp_qdisc *q, struct psp_class *cl, u32 minor,
 				 const struct psp_class_options *opt)
 {
+	if (psp_class_shares(q, opt) && !cl->parts) {
+		cl->parts = psp_parts_alloc(q, minor);
+		if (!cl->parts)
+			return -ENOMEM;
+	}
 	if (psp_type_reserves(opt->type)) {
 		if (!cl->reservation)
 			cl->reservation = kzalloc(sizeof(*cl->reservation),
@@ -334,6 +365,18 @@ static void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 	cl->lateness = NULL;
 	kfree(cl->reservation);
 	cl->reservation = NULL;
+	psp_parts_free(q, cl->parts, TC_H_MIN(cl->common.classid));
+	cl->parts = NULL;
+}
+
+/* Makes the class the device's if its options say so, or no more.  Tree lock. */
+static void psp_class_share(struct psp_qdisc *q, struct psp_class *cl)
+{
+	bool shares = psp_class_shares(q, &cl->opt);
+
+	if (shares && !cl->entity.is_shared)
+		psp_parts_join(q, &cl->pace, cl->parts);
+	cl->entity.is_shared = shares;
 }
 
 /*
@@ -350,16 +393,17 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	int err;
 
 	psp_classes_release_ids(q);
-	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
+	cl->common.classid = classid;
+	err = psp_class_check_shared(q, opt, extack) ?:
+	      psp_class_check(q, cl, opt, &cfg, extack) ?:
 	      psp_grow_storage(q, 1 + opt->flows, extack) ?:
-	      psp_class_alloc_parts(cl, opt) ?:
+	      psp_class_alloc_parts(q, cl, TC_H_MIN(classid), opt) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		goto failed;
 	cl->sch = q->sch;
 	cl->launch = RB_ROOT_CACHED;
 	cl->entity.limit = psp_default_limit(q);
-	cl->common.classid = classid;
 	INIT_LIST_HEAD(&cl->throttled);
 	gnet_stats_basic_sync_init(&cl->bstats);
 	/* No frame finds the class yet. */
@@ -368,6 +412,8 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	own = psp_class_core_config(cl, opt->type, &cfg);
 	sch_tree_lock(q->sch);
 	refused = pace_class_add(&q->pace, &cl->pace, &own);
+	if (!refused)
+		psp_class_share(q, cl);
 	sch_tree_unlock(q->sch);
 	if (refused) {
 		err = psp_extack_class(extack, refused, &q->pace.cfg, opt);
@@ -460,8 +506,9 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	bool was_rt;
 	int err;
 
-	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
-	      psp_class_alloc_parts(cl, opt) ?:
+	err = psp_class_check_shared(q, opt, extack) ?:
+	      psp_class_check(q, cl, opt, &cfg, extack) ?:
+	      psp_class_alloc_parts(q, cl, TC_H_MIN(cl->common.classid), opt) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
 		return err;
@@ -479,6 +526,7 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	refused = pace_class_change(&q->pace, &cl->pace, &own);
 	if (!refused) {
 		psp_class_set_options(q, cl, opt, &flows);
+		psp_class_share(q, cl);
 		/* The frames that wait arrive at this instant. */
 		if (!was_rt && !psp_child_is_throttled(cl))
 			psp_report_backlog(q, cl, ktime_get_ns());

@@ -60,6 +60,7 @@ static u64 psp_share_others(const struct psp_qdisc *q, u64 even_bps)
 		return 0;
 	list_for_each_entry(other, &psp_qdiscs, link) {
 		if (other->queue == q->queue || qdisc_dev(other->sch) != dev ||
+		    other->opt.shared ||
 		    other->queue >= dev->real_num_tx_queues)
 			continue;
 		sum_bps += other->opt.line_rate_bps ?: even_bps;
@@ -118,7 +119,7 @@ static int psp_share_line(const struct psp_qdisc *q, const struct psp_options *o
 	port->line.queues = psp_share_queues(q);
 	port->line.device_bps = psp_device_line_rate(qdisc_dev(q->sch)) ?:
 			   q->line.device_bps;
-	if (port->line.queues > 1 && port->line.device_bps)
+	if (!opt->shared && port->line.queues > 1 && port->line.device_bps)
 		return psp_share_of(q, opt, port, by_device, extack);
 	port->pace.line_rate_bps = opt->line_rate_bps ?: port->line.device_bps;
 	return 0;
@@ -370,6 +371,7 @@ static enum tc_psp_gap psp_gap_in_force(struct net_device *dev,
  * filling gaps would spin.
  */
 static enum tc_psp_why psp_why_no_gaps(const struct net_device *dev,
+				       const struct psp_options *opt,
 				       const struct psp_port *port)
 {
 	if (dev->type != ARPHRD_ETHER || dev->flags & IFF_LOOPBACK)
@@ -382,7 +384,7 @@ static enum tc_psp_why psp_why_no_gaps(const struct net_device *dev,
 	if (!port->line.line_known)
 		return TC_PSP_WHY_NO_RATE;
 	/* Bytes sent here are no clock if others send too. */
-	if (port->line.queues > 1)
+	if (port->line.queues > 1 || opt->shared)
 		return TC_PSP_WHY_SHARED;
 	return TC_PSP_WHY_NOTHING;
 }
@@ -479,7 +481,7 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 		port->line.why_not_hybrid = TC_PSP_WHY_NO_CLOCK;
 		return 0;
 	}
-	why = psp_why_no_gaps(dev, port);
+	why = psp_why_no_gaps(dev, opt, port);
 	switch (opt->mode) {
 	case TC_PSP_MODE_AUTO:
 		port->line.why_not_hybrid = why;
@@ -662,6 +664,8 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 	if (!refused) {
 		q->line = port->line;
 		q->opt = *opt;
+		if (q->device)
+			pace_set_step(&q->pace, psp_step_ps(q));
 		swap(q->gap, gap);
 		q->ahead = false;
 		psp_trial_stop(q);

@@ -167,6 +167,7 @@ static const struct nla_policy psp_policy[TCA_PSP_MAX + 1] = {
 	[TCA_PSP_BUDGET]	= { .type = NLA_U64 },
 	[TCA_PSP_BUDGET_PERCENT] = NLA_POLICY_RANGE(NLA_U32, 1, 100),
 	[TCA_PSP_ALIGN]		= { .type = NLA_U64 },
+	[TCA_PSP_SHARED]	= NLA_POLICY_MAX(NLA_U8, 1),
 };
 
 /*
@@ -238,6 +239,8 @@ static int psp_parse_options(struct nlattr *attr, struct psp_options *opt,
 		opt->guard = nla_get_u8(tb[TCA_PSP_GUARD]);
 	if (tb[TCA_PSP_SPLIT_GSO])
 		opt->split_gso = nla_get_u8(tb[TCA_PSP_SPLIT_GSO]);
+	if (tb[TCA_PSP_SHARED])
+		opt->shared = nla_get_u8(tb[TCA_PSP_SHARED]);
 	return psp_parse_period(tb, opt, extack);
 }
 
@@ -273,6 +276,7 @@ static int psp_dump_options(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u8(skb, TCA_PSP_GAP, opt->gap) ||
 	    nla_put_u8(skb, TCA_PSP_GUARD, opt->guard) ||
 	    nla_put_u8(skb, TCA_PSP_SPLIT_GSO, opt->split_gso) ||
+	    (opt->shared && nla_put_u8(skb, TCA_PSP_SHARED, 1)) ||
 	    psp_put_period(skb, opt)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;

@@ -101,6 +101,7 @@ struct psp_options {
 	u8 gap;			/* enum tc_psp_gap */
 	u8 split_gso;		/* enum tc_psp_split_gso */
 	bool guard;
+	bool shared;		/* classes are the device's: psp_queues.c */
 	u64 period_ns;
 	u64 budget_bytes;	/* 0: budget_percent */
 	u32 budget_percent;
@@ -199,6 +200,7 @@ struct psp_entity {
 	 */
 	bool is_plain;
 	bool is_flow;
+	bool is_shared;		/* of a class: it is the device's */
 };
 
 /*
@@ -314,6 +316,7 @@ struct psp_class {
 	struct rb_root_cached launch;	/* option txtime: the frames, instead of the FIFO */
 	unsigned int filters;		/* number of filters that name this class */
 	struct psp_lateness *lateness;	/* NULL: has never been paced */
+	struct psp_parts *parts;	/* is_shared: of this queue; else NULL, or unused */
 	struct psp_class_options opt;
 	/*
 	 * Link in psp_qdisc.throttled while the child holds frames but gives
@@ -406,6 +409,9 @@ struct psp_qdisc {
 	bool ahead;		/* psp waits after each frame: psp_decides_ahead() */
 	struct sk_buff *gap;		/* template: the largest gap frame */
 	u16 queue;			/* transmit queue for all frames */
+	struct psp_device *device;	/* option shared; else NULL */
+	struct psp_parts *line_parts;	/* of its line, and in which of its slots */
+	u32 slot;
 	u64 aligned_at;			/* pace.stats.periods when the clocks were read */
 
 	/* Is the wire a clock?  psp_proof.c */
@@ -666,6 +672,7 @@ static u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class 
 }
 
 #include "psp_netlink.c"
+#include "psp_queues.c"
 #include "psp_flow.c"
 #include "psp_launch.c"
 #include "psp_class.c"
@@ -985,6 +992,8 @@ static void psp_class_activate(struct psp_qdisc *q, struct psp_class *cl, u64 no
 			psp_throttle(q, cl);
 		return;
 	}
+	if (cl->entity.is_shared)
+		psp_report_waiting(cl);
 	pace_activate(&q->pace, &cl->pace, now_ns);
 	psp_report_head(q, cl);
 	psp_count_throttled(q, cl, &cl->pace);
@@ -1507,6 +1516,8 @@ static void psp_sent(struct psp_qdisc *q, struct psp_class *cl, struct psp_entit
 	/* The next frame has a time of its own. */
 	bool launches = unlikely(!cl->entity.is_plain) && more && psp_launches(cl);
 
+	if (unlikely(e->is_shared))
+		psp_report_waiting(cl);
 	pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
 			info->burst.wire_bytes, info->burst.frames,
 			more && !launches, now_ns);
@@ -1832,6 +1843,7 @@ static int psp_init_core(struct psp_qdisc *q, const struct pace_config *cfg,
 	/* Quantum 0: one largest frame. */
 	const struct psp_class_options best_effort = { .type = TC_PSP_TYPE_NORMAL };
 	enum pace_error refused;
+	int err;
 
 	q->capacity = 16;
 	q->storage = kvzalloc(pace_storage_bytes(q->capacity), GFP_KERNEL_ACCOUNT);
@@ -1841,7 +1853,9 @@ static int psp_init_core(struct psp_qdisc *q, const struct pace_config *cfg,
 			    ktime_get_ns());
 	if (refused)
 		return psp_extack_port(extack, refused, cfg, 0, NULL);
-	return psp_class_setup(q, &q->default_class, q->sch->handle, &best_effort, extack);
+	err = q->opt.shared ? psp_queue_join(q, extack) : 0;
+	return err ?: psp_class_setup(q, &q->default_class, q->sch->handle, &best_effort,
+				      extack);
 }
 
 /* After a failure the kernel calls psp_destroy(), and may call psp_reset(). */
@@ -1869,6 +1883,10 @@ static int psp_init(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_parse_options(attr, &q->opt, extack);
 	if (err)
 		return err;
+	if (q->opt.shared && (sch->parent == TC_H_ROOT || psp_is_default(sch))) {
+		psp_set_extack(extack, "shared on: expected a class of mq as parent");
+		return -EOPNOTSUPP;
+	}
 	err = psp_port_resolve(q, &q->opt, &port, false, extack);
 	if (err)
 		return err;
@@ -1903,6 +1921,11 @@ static int psp_change(struct Qdisc *sch, struct nlattr *attr,
 	err = psp_parse_options(attr, &opt, extack);
 	if (err)
 		return err;
+	if (opt.shared != q->opt.shared) {
+		psp_set_extack(extack, "shared %s: expected %s, as this psp was made",
+			       opt.shared ? "on" : "off", q->opt.shared ? "on" : "off");
+		return -EOPNOTSUPP;
+	}
 	err = psp_port_resolve(q, &opt, &port, false, extack);
 	if (err)
 		return err;
@@ -1939,6 +1962,7 @@ static void psp_destroy(struct Qdisc *sch)
 	tcf_block_put(q->block);
 	psp_classes_destroy(q);
 	psp_class_clear(q, &q->default_class);
+	psp_queue_leave(q);
 	kvfree(q->storage);
 	kfree_skb(q->gap);
 }

@@ -25,6 +25,7 @@ static void explain_qdisc(void)
 	      "               [ gap { pause | multicast } ] [ guard { on | off } ]\n"
 	      "               [ split-gso { auto | on | off } ] [ period TIME ]\n"
 	      "               [ budget { BYTES | PERCENT% } ] [ align { TIME | off } ]\n"
+	      "               [ shared { on | off } ]\n"
 	      "default   class of unclassified frames, hexadecimal; 0: none (best effort)\n"
 	      "line      line rate; auto: what the device reports {auto}\n"
 	      "mode      how gaps pass: gap frames, a timer, or a timer and then gap frames\n"
@@ -38,6 +39,7 @@ static void explain_qdisc(void)
 	      "period    of rt and nrt classes, 125us to 1s {10ms}\n"
 	      "budget    what the port sends in a period, or how much of the line {70%}\n"
 	      "align     periods begin so long after multiples of theirs on CLOCK_TAI {off}\n"
+	      "shared    below mq: classes are those of the device, by minor number {off}\n"
 	      "See tc-psp(8).\n", stderr);
 }
 
@@ -158,6 +160,11 @@ static int parse_gap(struct nlmsghdr *n, const char *key, const char *value)
 static int parse_guard(struct nlmsghdr *n, const char *key, const char *value)
 {
 	return put_word(n, TCA_PSP_GUARD, key, value, &psp_switches);
+}
+
+static int parse_shared(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_word(n, TCA_PSP_SHARED, key, value, &psp_switches);
 }
 
 static int parse_split(struct nlmsghdr *n, const char *key, const char *value)
@@ -372,6 +379,7 @@ static const struct option qdisc_options[] = {
 	{ "period", parse_period },
 	{ "budget", parse_budget },
 	{ "align", parse_align },
+	{ "shared", parse_shared },
 	{ NULL, NULL },
 };
 

@@ -145,6 +145,8 @@ int psp_print_qopt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 			      psp_word(&psp_splits,
 				       get_uint(tb[TCA_PSP_SPLIT_GSO])));
 	print_period(f, tb);
+	if (tb[TCA_PSP_SHARED])
+		psp_show_truth(f, "shared", get_uint(tb[TCA_PSP_SHARED]));
 	return 0;
 }
 

@@ -43,6 +43,9 @@ enum {
 				 * of the period on CLOCK_TAI;
 				 * TC_PSP_ALIGN_OFF: at any time
 				 */
+	TCA_PSP_SHARED,		/* u8, 0 or 1: below mq: classes are those of the
+				 * device, by minor number
+				 */
 	__TCA_PSP_MAX,
 };
 

@@ -20,6 +20,11 @@ void pace_join(struct pace_sched *s, struct pace_device *device, struct pace_par
 	pace_set_plain(s);
 }
 
+void pace_set_step(struct pace_sched *s, u64 step_ps)
+{
+	s->step_ps = step_ps;
+}
+
 void pace_leave(struct pace_sched *s)
 {
 	if (s->spare_open)

@@ -279,7 +279,7 @@ static void pace_line_settle(struct pace_sched *s, u64 ps)
 	pace_write_once(s->spare->load_bps, s->offered_load_bps);
 	after = pace_step_take(k, now - s->owed_ps, s->owed_ps) + s->owed_ps;
 	s->owed_ps = 0;
-	after -= SLACK_STEPS * k->slots * (s->step_ps + s->burst_ps);
+	after -= SLACK_STEPS * pace_read_once(s->device->queues) * (s->step_ps + s->burst_ps);
 	if (pace_clock_ahead(after, now) && device_over_subscribed(s))
 		set_back(s->device, after, now);
 	adopt_offset(s);

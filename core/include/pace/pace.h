@@ -235,6 +235,7 @@ struct pace_part {
 struct pace_device {
 	pace_atomic offset_ps;	/* all class clocks were set back by this ... */
 	pace_atomic held_until_ps;	/* ... so nothing is due before that instant */
+	u32 queues;		/* that the host has joined */
 	struct pace_common line;
 };
 
@@ -461,6 +462,8 @@ PACE_API void pace_set_align(struct pace_sched *s, u64 align_ns);
  */
 PACE_API void pace_join(struct pace_sched *s, struct pace_device *device,
 			struct pace_part *spare, u64 step_ps);
+/* Changes how much it takes at once. */
+PACE_API void pace_set_step(struct pace_sched *s, u64 step_ps);
 /* Leaves what it has of the line to the others, when nothing sends any more. */
 PACE_API void pace_leave(struct pace_sched *s);
 /*

@@ -191,6 +191,7 @@ void pace_shim_common_init(struct pace_common *k, u32 slots)
 void pace_shim_device_init(struct pace_device *d, u32 slots)
 {
 	pace_shim_common_init(&d->line, slots);
+	d->queues = slots;
 }
 
 struct pace_part *pace_shim_common_part(struct pace_common *k, u32 slot)

@@ -309,6 +309,7 @@ fn options(section: Section<'_>) -> Result<QdiscOptions, Error> {
         period_ns,
         budget: section.parsed("budget", budget)?.unwrap_or(none.budget),
         align_ns: section.parsed("align", align)?.unwrap_or(none.align_ns),
+        shared: false,
     })
 }
 

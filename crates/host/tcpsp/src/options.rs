@@ -57,6 +57,8 @@ pub struct QdiscOptions {
     pub budget: Budget,
     /// Time from a multiple of the period on CLOCK_TAI to the beginning of a period; `None`: any.
     pub align_ns: Option<u64>,
+    /// Below mq: classes are the device's, by minor number.
+    pub shared: bool,
 }
 
 impl QdiscOptions {
@@ -80,6 +82,7 @@ impl QdiscOptions {
             period_ns: PERIOD_NS,
             budget: Budget::Percent(BUDGET_PERCENT),
             align_ns: None,
+            shared: false,
         }
     }
 
@@ -120,6 +123,7 @@ impl QdiscOptions {
                     .map_or(none.budget, Budget::Percent),
             },
             align_ns: number(TCA_PSP_ALIGN).filter(|align| *align != TC_PSP_ALIGN_OFF),
+            shared: number(TCA_PSP_SHARED).is_some_and(|shared| shared != 0),
         }
     }
 
@@ -140,6 +144,10 @@ impl QdiscOptions {
             Attribute::u64(TCA_PSP_PERIOD, self.period_ns),
             Attribute::u64(TCA_PSP_ALIGN, self.align_ns.unwrap_or(TC_PSP_ALIGN_OFF)),
         ];
+        // A module of before this option does not know it.
+        if self.shared {
+            all.push(word(TCA_PSP_SHARED, 1));
+        }
         match self.budget {
             Budget::Bytes(bytes) => all.push(Attribute::u64(TCA_PSP_BUDGET, bytes)),
             Budget::Percent(percent) => {
@@ -443,7 +451,7 @@ mod tests {
             proptest::sample::select(Gap::ALL),
             proptest::sample::select(SplitGso::ALL),
         );
-        let numbers = (any::<u16>(), some(), 0..=256u32, any::<bool>(), 1..9u64);
+        let numbers = (any::<u16>(), some(), 0..=256u32, any::<bool>(), 1..9u64, any::<bool>());
         (words, numbers, budget, some()).prop_map(|(words, numbers, budget, align_ns)| {
             QdiscOptions {
                 default_minor: numbers.0,
@@ -458,6 +466,7 @@ mod tests {
                 period_ns: numbers.4,
                 budget,
                 align_ns,
+                shared: numbers.5,
             }
         })
     }

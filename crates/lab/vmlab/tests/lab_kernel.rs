@@ -79,6 +79,7 @@ on_every_kernel! {
     traps_of_other_qdiscs: |kernel| run(kernel, "traps.sh");
     deadlines_and_ceil: |kernel| run(kernel, "waits.sh");
     guard: |kernel| run(kernel, "guard.sh");
+    classes_of_a_device: |kernel| run(kernel, "queues.sh");
     launch_times_beside_others: |kernel| run(kernel, "launch-beside.sh");
     light: several;
 }

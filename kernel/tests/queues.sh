@@ -1,0 +1,149 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Classes of a device: below mq each queue has them, and they have one rate.
+#
+#   pktgen --> c1a ==== 1 Gbit/s, 4 queues ==== c1b (sink)
+
+. "$(dirname "$0")/lib.sh"
+
+cable c1 1000000000 sink=1 queues=4
+
+# child QUEUE KEY: prints a statistic of the psp on that queue.
+child() {
+	tc -s qdisc show dev c1a parent "1:$1" | tr ' ' '\n' |
+		grep -A 1 -x -e "$2" | tail -n 1
+}
+add_psp() {
+	queue=$1
+	shift
+	tc qdisc add dev c1a parent "1:$queue" handle "1$queue:" psp shared on default 1 "$@"
+}
+# class VERB QUEUE MINOR OPTION...
+class() {
+	verb=$1 queue=$2 minor=$3
+	shift 3
+	tc class "$verb" dev c1a parent "1$queue:" classid "1$queue:$minor" psp "$@"
+}
+# all KEY: prints the sum of a statistic over the queues.
+all() {
+	sum=0
+	for queue in 1 2 3 4; do
+		sum=$((sum + $(child $queue "$1")))
+	done
+	echo $sum
+}
+
+refuse "shared as root" "shared on: expected a class of mq as parent" \
+	tc qdisc replace dev c1a root handle 2: psp shared on
+refuse "shared that is no switch" 'shared "2": expected on or off' \
+	tc qdisc replace dev c1a root handle 2: psp shared 2
+
+tc qdisc replace dev c1a root handle 1: mq
+for mode in gap hybrid; do
+	refuse "mode $mode, shared" \
+		"mode $mode on c1a: expected one transmit queue, not 4" add_psp 1 mode $mode
+done
+for queue in 1 2 3 4; do
+	check "psp on queue $queue is added" add_psp $queue
+	check "psp on queue $queue has the line of the device" same 1Gbit \
+		"$(child $queue line_in_force)"
+	check "psp on queue $queue has a class of 80 % of the line" class add $queue 1 rate 800mbit
+done
+check "a shared line is in mode timer" same timer "$(child 1 mode_in_force)"
+check "the options are shown" sh -c "'$TC' qdisc show dev c1a parent 1:1 | grep -q 'shared on'"
+refuse "shared on cannot change" "shared off: expected on, as this psp was made" \
+	tc qdisc change dev c1a parent 1:1 handle 11: psp shared off
+refuse "an rt class" "mode rt: expected paced, dynamic or normal, psp is shared" \
+	class add 1 2 mode rt reserve 1000
+refuse "launch times" "txtime: expected none, psp is shared" \
+	class add 1 2 rate 1mbit txtime tai
+
+# rate_of MBIT NAME SETTING...: offers more than that on all queues for a second and a half and
+# measures a second.
+rate_of() {
+	mbit=$1 name=$2
+	shift 2
+	flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND" "$@"
+	nap 100
+	from_ns=$(now_ns)
+	bytes=$(counter c1 a data_bytes)
+	sleep 1
+	bytes=$(($(counter c1 a data_bytes) - bytes))
+	ns=$(($(now_ns) - from_ns))
+	flow_stop
+	# The clock has steps of 10 ms.
+	expected=$((mbit * (ns / 1000) / 8))
+	check "$name: $bytes of $expected bytes" between $((expected * 98 / 100)) \
+		$((expected * 102 / 100)) $bytes
+}
+for rate in 200 50; do
+	for queue in 1 2 3 4; do
+		class change $queue 1 rate ${rate}mbit
+	done
+	check "all is sent" drained c1a
+	echo 1 >$WIRE/c1/reset
+	rate_of $rate "all queues together send $rate Mbit/s"
+	for queue in 1 2 3 4; do
+		check "queue $queue sends" at_least 100 "$(child $queue sent_frames)"
+	done
+done
+check "all is sent" drained c1a
+
+# One queue alone has the whole rate.
+for queue in 1 2 3 4; do
+	class change $queue 1 rate 200mbit
+done
+rate_of 200 "one queue alone sends 200 Mbit/s" "udp_dst_max 1"
+
+# Best effort of other queues leaves it its rate.
+for queue in 1 2 3 4; do
+	class add $queue 2 mode normal
+	tc filter add dev c1a parent "1$queue:" protocol ip pref 1 u32 \
+		match ip dport 1 0x1 classid "1$queue:2"
+done
+check "a ceil comes and goes" class change 1 1 rate 200mbit ceil 400mbit
+check "a ceil comes and goes" class change 1 1 rate 200mbit ceil 200mbit
+paced_bytes() {
+	sum=0
+	for queue in 1 2 3 4; do
+		sum=$((sum + $(tc -s class show dev c1a classid "1$queue:1" |
+			sed -n 's/^ Sent \([0-9]*\) bytes.*/\1/p')))
+	done
+	echo $sum
+}
+flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
+nap 100
+# Reading takes time.
+before_ns=$(now_ns)
+bytes=$(paced_bytes)
+begun_ns=$(now_ns)
+sleep 1
+end_ns=$(now_ns)
+bytes=$(($(paced_bytes) - bytes))
+after_ns=$(now_ns)
+flow_stop
+check "beside best effort the class has its rate" between \
+	$((196 * ((end_ns - begun_ns) / 1000) / 8)) \
+	$((204 * ((after_ns - before_ns) / 1000) / 8)) $bytes
+check "all is sent" drained c1a
+
+# A queue's psp goes and comes back, a class changes its type, while frames are sent.
+flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
+for _ in 1 2 3 4 5; do
+	check "a psp takes the place of another" \
+		tc qdisc replace dev c1a parent 1:2 handle 22: psp shared on default 1
+	check "it has the class" tc class add dev c1a parent 22: classid 22:1 psp rate 200mbit
+	check "a class becomes normal" class change 3 1 mode normal
+	check "and paced again" class change 3 1 rate 200mbit
+	check "psp goes" tc qdisc del dev c1a parent 1:2
+	check "and comes back" add_psp 2
+	check "with its class" class add 2 1 rate 200mbit
+	check "a class is deleted" tc class del dev c1a classid 14:1
+	check "and added" class add 4 1 rate 200mbit
+done
+flow_stop
+check "all is sent" drained c1a
+tc qdisc del dev c1a root
+cut_cable c1
+finish
