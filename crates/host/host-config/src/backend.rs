@@ -6,7 +6,7 @@
 pub enum Queues {
     /// It is the device's root qdisc and sends through one transmit queue.
     Root,
-    /// Each transmit queue has one, below mq. Rates are those of each queue.
+    /// Each transmit queue has one, below mq. Classes are the device's.
     Mq,
 }
 

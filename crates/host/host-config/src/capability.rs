@@ -4,7 +4,7 @@
 use tcpsp::{ClassOptions, Match, Mode, QdiscOptions, SplitGso, TypeOptions};
 use units::display;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Queues};
 use crate::bursts::burst_note;
 use crate::error::Refusal;
 use crate::file::{Class, Device, MOST_RULES};
@@ -42,6 +42,9 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
     }
     let by = By(backend);
     device.classes.iter().try_for_each(|class| by.mark(class))?;
+    if device.queues == Queues::Mq {
+        by.queues(device)?;
+    }
     if backend == Backend::Module {
         return Ok(());
     }
@@ -145,6 +148,41 @@ impl By {
         ];
         match others.iter().find(|(_, differs)| *differs) {
             Some((key, _)) => self.refuse(format!("`{key}` is set"), "nothing", None),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what classes of all transmit queues together cannot be.
+    fn queues(&self, device: &Device) -> Result<(), Refusal> {
+        let value = || "`queues` is \"mq\"".to_owned();
+        if self.0 == Backend::Bpf {
+            let why = "each queue would have rates of its own";
+            return self.refuse(value(), "\"root\"", Some(why));
+        }
+        if !matches!(device.options.mode, Mode::Auto | Mode::Timer) {
+            let why = "no queue knows when frames of others are on the wire";
+            let value = format!("`mode` is \"{}\"", device.options.mode.word());
+            return Err(Refusal(format!(
+                "{value}, expected \"auto\" or \"timer\" with `queues` \"mq\": {why}"
+            )));
+        }
+        let reserves = |class: &&Class| {
+            matches!(
+                class.options.by_type,
+                TypeOptions::Rt { .. }
+                    | TypeOptions::Nrt { .. }
+                    | TypeOptions::Paced {
+                        launch: Some(_),
+                        ..
+                    }
+            )
+        };
+        match device.classes.iter().find(reserves) {
+            Some(class) => Err(Refusal(format!(
+                "class {}: expected no period and no launch times with `queues` \"mq\": they are \
+                 those of one queue",
+                class.name
+            ))),
             None => Ok(()),
         }
     }

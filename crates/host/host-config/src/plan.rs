@@ -76,6 +76,7 @@ impl Target {
         if !device.has_overhead {
             options.overhead_bytes = QdiscOptions::default_of(port.is_ethernet).overhead_bytes;
         }
+        options.shared = made == Made::Module && device.queues == Queues::Mq;
         let classes = device.classes.iter();
         let rules = device.rules.iter().map(|rule| TargetRule {
             matching: rule.matching.clone(),
@@ -317,7 +318,11 @@ impl Planner<'_> {
         want: &TargetPsp,
     ) -> Result<(), Refusal> {
         match slot {
-            Slot::Psp(psp) if psp.made == self.made => return self.psp(psp, want),
+            Slot::Psp(psp)
+                if psp.made == self.made && psp.options.shared == want.options.shared =>
+            {
+                return self.psp(psp, want);
+            }
             _ => {}
         }
         let first = first_options(want);

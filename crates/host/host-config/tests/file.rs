@@ -407,3 +407,47 @@ fn marks_are_read_and_the_module_refuses_them() {
     assert_eq!(device.classes[0].options.mark_ns, None);
     assert_eq!(check_backend(&device, Backend::Module, true), Ok(()));
 }
+
+#[test]
+fn classes_of_all_queues_are_the_devices() {
+    let read = |keys: &str, class: &str| {
+        let text = format!(
+            "[[device]]\nname = \"eth0\"\nqueues = \"mq\"\n{keys}\n\
+             [[device.class]]\nname = \"a\"\n{class}\n"
+        );
+        Host::read("f", &text).unwrap().devices.remove(0)
+    };
+    let check = |device, backend| {
+        let refused = check_backend(device, backend, true);
+        refused.map_err(|refusal| refusal.to_string())
+    };
+    let paced = read("", "rate = \"1mbit\"");
+    assert_eq!(check(&paced, Backend::Module), Ok(()));
+    assert_eq!(check(&paced, Backend::Edt), Ok(()));
+    let refused = check(&paced, Backend::Bpf).unwrap_err();
+    assert!(
+        refused.starts_with("`queues` is \"mq\", expected \"root\""),
+        "{refused}"
+    );
+    for (keys, class, words) in [
+        (
+            "mode = \"gap\"",
+            "rate = \"1mbit\"",
+            "`mode` is \"gap\", expected \"auto\" or \"timer\"",
+        ),
+        (
+            "",
+            "type = \"rt\"\nreserve = \"1kb\"",
+            "class a: expected no period",
+        ),
+        (
+            "",
+            "rate = \"1mbit\"\ntxtime = \"tai\"",
+            "class a: expected no period and no launch times",
+        ),
+    ] {
+        let device = read(keys, class);
+        let refused = check(&device, Backend::Module).unwrap_err();
+        assert!(refused.starts_with(words), "{refused}");
+    }
+}

@@ -451,7 +451,14 @@ mod tests {
             proptest::sample::select(Gap::ALL),
             proptest::sample::select(SplitGso::ALL),
         );
-        let numbers = (any::<u16>(), some(), 0..=256u32, any::<bool>(), 1..9u64, any::<bool>());
+        let numbers = (
+            any::<u16>(),
+            some(),
+            0..=256u32,
+            any::<bool>(),
+            1..9u64,
+            any::<bool>(),
+        );
         (words, numbers, budget, some()).prop_map(|(words, numbers, budget, align_ns)| {
             QdiscOptions {
                 default_minor: numbers.0,
