@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host's file: what it says, and what is refused with place, value and what was expected.
 
-use host_config::{Backend, Host, Queues, Target, TargetRoot, check_backend};
+use host_config::{Backend, Device, Host, Queues, Target, TargetRoot, check_backend};
 use tcpsp::{Budget, Family, Launch, LaunchClock, Mark, Match, Mode, Protocol, TypeOptions};
 
 const GOOD: &str = r#"
@@ -417,7 +417,7 @@ fn classes_of_all_queues_are_the_devices() {
         );
         Host::read("f", &text).unwrap().devices.remove(0)
     };
-    let check = |device, backend| {
+    let check = |device: &Device, backend| {
         let refused = check_backend(device, backend, true);
         refused.map_err(|refusal| refusal.to_string())
     };
