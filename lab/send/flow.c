@@ -117,6 +117,10 @@ static bool parse_udp(struct flow_spec *flow, const char *key, char *value)
 		return parse_number(value, 1, FLOW_CLASSES_MAX, &flow->classes);
 	if (!strcmp(key, "ports"))
 		return parse_number(value, 1, FLOW_CLASSES_MAX, &flow->ports);
+	if (!strcmp(key, "sockets"))
+		return parse_number(value, 1, FLOW_SOCKETS_MAX, &flow->sockets);
+	if (!strcmp(key, "turn"))
+		return parse_number(value, 1, INT64_MAX / 4 / FLOW_SOCKETS_MAX, &flow->turn_ns);
 	if (!strcmp(key, "ahead"))
 		return parse_number(value, 0, UINT32_MAX, &flow->ahead);
 	if (!strcmp(key, "slack"))
@@ -179,6 +183,7 @@ bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, siz
 	flow->batch = 1;
 	flow->classes = 1;
 	flow->ports = 1;
+	flow->sockets = 1;
 	flow->lead_ns = 1000000;
 	flow->start_ns = flow->stop_ns = -1;
 	while ((word = strsep(&text, ","))) {
@@ -203,6 +208,16 @@ bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, siz
 	}
 	if (ntohs(flow->to.sin_port) + flow->ports - 1 > 65535) {
 		snprintf(why, why_size, "%s: ports beyond 65535", flow->name);
+		return false;
+	}
+	if (flow->sockets > 1 && (!flow->turn_ns || !flow->from.sin_port)) {
+		snprintf(why, why_size, "%s: sockets= asks for turn= and for a port in from=",
+			 flow->name);
+		return false;
+	}
+	if (flow->turn_ns && (flow->ports > 1 || flow->classes > 1 || flow->ahead || flow->txtime)) {
+		snprintf(why, why_size, "%s: turn= takes none of ports=, classes=, ahead=, txtime=",
+			 flow->name);
 		return false;
 	}
 	if (!flow->message != !flow->every_ns) {

@@ -15,6 +15,7 @@
 #define FLOW_BATCH_MAX	64	/* datagrams the kernel segments from one call */
 #define FLOW_CONGESTION_MAX 16	/* TCP_CA_NAME_MAX */
 #define FLOW_CLASSES_MAX 65535	/* minors of a qdisc */
+#define FLOW_SOCKETS_MAX 64
 #define FLOW_BYTES_MAX	65507	/* per call: the largest UDP datagram */
 
 struct flow_spec {
@@ -24,6 +25,7 @@ struct flow_spec {
 	uint64_t payload, batch;	/* UDP */
 	uint32_t class;			/* UDP: SO_PRIORITY, as MAJOR:MINOR; 0: none */
 	uint64_t classes, ports;	/* UDP: used in round robin from the first */
+	uint64_t sockets, turn_ns;	/* UDP: one after the other sends for so long */
 	uint64_t rate_bps;		/* UDP, link layer; 0: unlimited */
 	uint64_t ahead;			/* UDP, with a rate: calls at the start at once */
 	uint64_t slack_ns;		/* UDP: what falls due within it is sent together */

@@ -41,6 +41,7 @@
 
 struct flow {
 	struct flow_spec spec;
+	uint64_t socket;		/* its number among those of one SPEC, from 0 */
 	int fd;
 	bool waits_for_room, ended;
 	int64_t begin_ns;		/* of the flow; absolute, as all below */
@@ -85,7 +86,7 @@ static void usage(const char *why)
 		"usage: psp-send [--epoch-ns N] [--start-ns N] --stop-ns N [--sndbuf BYTES]\n"
 		"                [--uid N] [--samples PREFIX] (--flow SPEC)... | --flows FILE\n"
 		"SPEC: to=ADDR:PORT[,from=[ADDR]:PORT][,name=NAME][,payload=BYTES][,batch=N]\n"
-		"      [,class=MAJOR:MINOR[,classes=N]][,ports=N]\n"
+		"      [,class=MAJOR:MINOR[,classes=N]][,ports=N][,sockets=N,turn=NS]\n"
 		"      [,rate=BPS|max][,pacing=BPS][,start=NS][,stop=NS]\n"
 		"      [,ahead=CALLS][,slack=NS]\n"
 		"      [,txtime={monotonic|tai|real}[-deadline][,lead=NS]]\n"
@@ -98,17 +99,26 @@ static void usage(const char *why)
 
 /* ---- set-up ---- */
 
-static void add_flow(char *text)
+static void add_socket(const struct flow_spec *spec, uint64_t number)
 {
-	char why[256];
-
 	flows = reallocarray(flows, flow_count + 1, sizeof(*flows));
 	if (!flows)
 		fail("flows", strerror(ENOMEM));
 	memset(&flows[flow_count], 0, sizeof(*flows));
-	if (!flow_parse(&flows[flow_count].spec, flow_count, text, why, sizeof(why)))
-		usage(why);
+	flows[flow_count].spec = *spec;
+	flows[flow_count].socket = number;
 	flow_count++;
+}
+
+static void add_flow(char *text)
+{
+	struct flow_spec spec;
+	char why[256];
+
+	if (!flow_parse(&spec, flow_count, text, why, sizeof(why)))
+		usage(why);
+	for (uint64_t i = 0; i < spec.sockets; i++)
+		add_socket(&spec, i);
 }
 
 static void read_flows(const char *path)
@@ -150,6 +160,19 @@ static int set_class(const struct flow *flow, uint32_t class)
 	return setsockopt(flow->fd, SOL_SOCKET, SO_PRIORITY, &class, sizeof(class));
 }
 
+/*
+ * Lets sockets of one flow have the same addresses. A mark, 1 for the first
+ * socket, tells them apart, so that filters can choose a queue for each.
+ */
+static int set_turns(const struct flow *flow)
+{
+	uint32_t mark = flow->socket + 1;
+	int on = 1;
+
+	return setsockopt(flow->fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) ||
+	       setsockopt(flow->fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
+}
+
 static void open_udp(struct flow *flow, int events, int sndbuf)
 {
 	const struct flow_spec *spec = &flow->spec;
@@ -173,6 +196,8 @@ static void open_udp(struct flow *flow, int events, int sndbuf)
 		fail(spec->name, strerror(errno));
 	if (spec->class && set_class(flow, spec->class))
 		fail(spec->name, strerror(errno));
+	if (spec->turn_ns && set_turns(flow))
+		fail(spec->name, strerror(errno));
 	/* A flow whose port changes has no one peer to connect to. */
 	if ((spec->from.sin_port &&
 	     bind(flow->fd, (const struct sockaddr *)&spec->from, sizeof(spec->from))) ||
@@ -194,6 +219,7 @@ static void time_flow(struct flow *flow, int64_t epoch_ns, int64_t start_ns, int
 	if (stop_ns < 0)
 		usage("a flow has no stop");
 	flow->begin_ns = start_ns < 0 ? now_ns() : epoch_ns + start_ns;
+	flow->begin_ns += flow->socket * spec->turn_ns;
 	flow->next_ns = flow->begin_ns;
 	flow->stop_ns = epoch_ns + stop_ns;
 	if (spec->rate_bps) {
@@ -227,6 +253,23 @@ static void advance(struct flow *flow)
 		flow->carry -= flow->spec.rate_bps;
 		flow->next_ns++;
 	}
+}
+
+/* Moves a flow whose socket's turn is over to its next turn. */
+static void await_turn(struct flow *flow, int64_t time_ns)
+{
+	const struct flow_spec *spec = &flow->spec;
+	int64_t cycle_ns = spec->sockets * spec->turn_ns, into_ns;
+
+	if (spec->sockets == 1)
+		return;
+	if (!spec->rate_bps && flow->next_ns < time_ns)
+		flow->next_ns = time_ns;
+	if (flow->next_ns < flow->begin_ns)
+		flow->next_ns = flow->begin_ns;
+	into_ns = (flow->next_ns - flow->begin_ns) % cycle_ns;
+	if (into_ns >= (int64_t)spec->turn_ns)
+		flow->next_ns += cycle_ns - into_ns;
 }
 
 static ssize_t send_datagrams(const struct flow *flow, size_t bytes, int64_t launch_ns)
@@ -367,6 +410,7 @@ static int64_t take_turns(int events)
 
 		if (flow->ended)
 			continue;
+		await_turn(flow, time_ns);
 		if (!flow->waits_for_room && time_ns < flow->stop_ns &&
 		    time_ns >= due_at(flow)) {
 			if (flow->spec.tcp)
@@ -439,6 +483,18 @@ static void print_address(const char *key, const struct sockaddr_in *address)
 
 	inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text));
 	printf("\"%s\":\"%s:%u\",", key, text, ntohs(address->sin_port));
+}
+
+/* Adds what another socket of the same flow has sent. */
+static void add_counts(struct flow *flow, const struct flow *other)
+{
+	flow->sequence += other->sequence;
+	flow->calls += other->calls;
+	flow->blocked += other->blocked;
+	if (other->first_ns && (!flow->first_ns || other->first_ns < flow->first_ns))
+		flow->first_ns = other->first_ns;
+	if (other->last_ns > flow->last_ns)
+		flow->last_ns = other->last_ns;
 }
 
 static void report(const struct flow *flow)
@@ -547,7 +603,10 @@ int main(int argc, char **argv)
 
 	run(number['e'], number['s'], number['t'], number['b'], samples);
 	await_reports();
-	for (size_t i = 0; i < flow_count; i++)
+	for (size_t i = 0; i < flow_count; i += flows[i].spec.sockets) {
+		for (size_t other = 1; other < flows[i].spec.sockets; other++)
+			add_counts(&flows[i], &flows[i + other]);
 		report(&flows[i]);
+	}
 	return 0;
 }

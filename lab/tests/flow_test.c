@@ -115,6 +115,22 @@ static void test_spread(void)
 	refused("to=1.2.3.4:1,class=1:1x", "'class=1:1x' is not a part of a flow");
 }
 
+static void test_turns(void)
+{
+	struct flow_spec flow;
+	char why[256] = "";
+
+	CHECK(parse(&flow, "to=1.2.3.4:1,from=:7,sockets=16,turn=1000000", why, sizeof(why)) &&
+	      flow.sockets == 16 && flow.turn_ns == 1000000, "%s", why);
+	refused("name=a,to=1.2.3.4:1,from=:7,sockets=2",
+		"a: sockets= asks for turn= and for a port in from=");
+	refused("name=a,to=1.2.3.4:1,sockets=2,turn=5",
+		"a: sockets= asks for turn= and for a port in from=");
+	refused("name=a,to=1.2.3.4:1,from=:7,sockets=2,turn=5,ports=2",
+		"a: turn= takes none of ports=, classes=, ahead=, txtime=");
+	refused("to=1.2.3.4:1,sockets=65,turn=5", "'sockets=65' is not a part of a flow");
+}
+
 static void test_refusals(void)
 {
 	refused("", "'=' is not a part of a flow");
@@ -141,6 +157,7 @@ int main(void)
 	test_txtime();
 	test_tcp();
 	test_spread();
+	test_turns();
 	test_refusals();
 	return check_result("flow");
 }

@@ -25,6 +25,8 @@ const FLOW: &[&str] = &[
     "class",
     "classes",
     "ports",
+    "sockets",
+    "turn",
     "buffer",
     "on",
     "off",
@@ -54,6 +56,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("class", &["udp"]),
     ("classes", &["udp"]),
     ("ports", &["udp"]),
+    ("sockets", &["udp"]),
+    ("turn", &["udp"]),
     ("buffer", &["udp"]),
     ("on", &["udp"]),
     ("off", &["udp"]),
@@ -331,12 +335,38 @@ fn spread(section: &Section<'_, '_>) -> Result<Spread, Error> {
     let classes = section.number("classes", 1..0x1_0001 - minor)?;
     let port = section.number("port", 1..65_536)?.unwrap_or(PORT);
     let ports = section.number("ports", 1..65_537 - port)?;
+    let (sockets, turn_ns) = turns(section)?;
     let narrow = |number: Option<u64>| u16::try_from(number.unwrap_or(1)).unwrap_or(u16::MAX);
     Ok(Spread {
         class: first,
         classes: narrow(classes),
         ports: narrow(ports),
+        sockets: narrow(sockets),
+        turn_ns,
     })
+}
+
+/// Returns the number of sockets that send one after the other, and for how long each does.
+fn turns(section: &Section<'_, '_>) -> Result<(Option<u64>, u64), Error> {
+    let sockets = section.number("sockets", 1..65)?;
+    let turn_ns = section.time("turn")?;
+    within(section, "turn", turn_ns.unwrap_or(1), 1, 1_000_000_000_000)?;
+    let turn_ns = match (sockets, turn_ns) {
+        (None, None) => return Ok((None, 0)),
+        (Some(_), Some(turn_ns)) => turn_ns,
+        (Some(_), None) => {
+            return Err(section.missing("turn", "the time for which each of the `sockets` sends"));
+        }
+        (None, Some(_)) => {
+            return Err(section.missing("sockets", "the number of sockets that send in turn"));
+        }
+    };
+    for key in ["classes", "ports", "ahead", "txtime"] {
+        if let Some(item) = section.get(key) {
+            return Err(item.fault("nothing: a flow with `sockets` has no such key"));
+        }
+    }
+    Ok((sockets, turn_ns))
 }
 
 /// Parses `MAJOR:MINOR`, both hexadecimal and not 0.

@@ -2,7 +2,7 @@
 //! What a flow sends.
 
 /// How the datagrams of one flow are divided: each system call uses the next class and the
-/// next port, in rotation.
+/// next port, in rotation; one after the other of several sockets sends for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// First class that their priority asks for, major number above minor.
@@ -11,6 +11,11 @@ pub struct Spread {
     pub classes: u16,
     /// Number of ports, from the flow's port on.
     pub ports: u16,
+    /// Number of sockets, all of the flow's addresses, with the marks 1, 2, ... The laboratory
+    /// only, unless `turn_ns` is 0.
+    pub sockets: u16,
+    /// Time for which each socket sends; 0: one socket without a mark.
+    pub turn_ns: u64,
 }
 
 impl Default for Spread {
@@ -19,6 +24,8 @@ impl Default for Spread {
             class: None,
             classes: 1,
             ports: 1,
+            sockets: 1,
+            turn_ns: 0,
         }
     }
 }

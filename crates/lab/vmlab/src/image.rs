@@ -102,10 +102,10 @@ pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image,
     image.file("usr/bin/psp-hostile", read(programs.join("psp-hostile"))?);
     image.file("usr/bin/psp-recv", read(programs.join("psp-recv"))?);
     image.file("usr/bin/psp-launched", read(programs.join("psp-launched"))?);
-    image.file(
-        &format!("{TC_PLUGINS}/q_psp.so"),
-        read(programs.join("q_psp.so"))?,
-    );
+    for plugin in ["q_psp.so", "q_cake_mq.so"] {
+        let bytes = read(programs.join(plugin))?;
+        image.file(&format!("{TC_PLUGINS}/{plugin}"), bytes);
+    }
     let busybox = guest.join("bin/busybox");
     let applets = output(Command::new(&busybox).arg("--list"), "busybox --list")?;
     for applet in applets.lines().filter(|name| !name.contains('/')) {

@@ -471,6 +471,9 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             if spread.ports > 1 {
                 kind += &format!(",ports={}", spread.ports);
             }
+            if spread.turn_ns > 0 {
+                kind += &format!(",sockets={},turn={}", spread.sockets, spread.turn_ns);
+            }
             if *pattern != Pattern::default() {
                 kind += &format!(",ahead={},slack={}", pattern.ahead, pattern.slack_ns);
             }
@@ -542,8 +545,10 @@ pub(crate) fn module_candidates(cell: &Cell) -> Vec<String> {
             names.push(format!("{kind}_{word}"));
         }
     }
-    if names.iter().any(|name| name == "sch_clsact") {
-        names.push("sch_ingress".into());
+    for (kind, module) in [("sch_clsact", "sch_ingress"), ("sch_cake_mq", "sch_cake")] {
+        if names.iter().any(|name| name == kind) {
+            names.push(module.into());
+        }
     }
     for flow in &cell.flows {
         match &flow.kind {

@@ -247,7 +247,7 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
                 slack_ns: 0,
             },
             launch: None,
-        } => Ok(SourceConfig {
+        } if spread.turn_ns == 0 => Ok(SourceConfig {
             frame_bytes: payload_bytes + UDP_FRAME_HEADER_BYTES,
             burst: *batch,
             rate_bps: *rate_bps,
@@ -277,8 +277,8 @@ fn datagrams(flow: &Flow) -> Result<SourceConfig, Refusal> {
         FlowKind::Udp { .. } => Err(Refusal {
             place: flow.place.clone(),
             reason: format!(
-                "flow `{}` has launch times, or calls together, which the simulator does not \
-                 model: expected no `txtime`, `ahead` or `slack`",
+                "flow `{}` has launch times, calls together or several sockets, which the \
+                 simulator does not model: expected no `txtime`, `ahead`, `slack` or `sockets`",
                 flow.name
             ),
         }),
