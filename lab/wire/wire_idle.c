@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Measures how long the CPU was idle. Under instruction-counted virtual time
+ * Measures how long the CPUs were idle. With one CPU and under instruction-counted virtual time
  * that is exact: a CPU that is not idle executes one instruction per
  * nanosecond.
  *
@@ -9,6 +9,9 @@
  * counts as work, although the kernel leaves the idle task only afterwards, and
  * only if there is a task to run. The kernel's own figure in /proc/stat counts
  * ticks of 4 ms.
+ *
+ * With several CPUs, interrupts that one sends to another count as idle time
+ * until the other leaves the idle state.
  */
 #include <linux/ktime.h>
 #include <linux/seq_file.h>
@@ -17,19 +20,24 @@
 
 #include "wire.h"
 
-/* There is one CPU, which writes this with interrupts disabled. */
-static struct {
-	struct tracepoint *timer;	/* on entry to the timer's interrupt */
+static struct tracepoint *timer;	/* on entry to the timer's interrupt */
+
+/* Each CPU writes its own with interrupts disabled; others read it. */
+struct wire_idle {
 	u64 idle_ns;
 	u64 since_ns;			/* 0: not idle */
-} idle;
+};
+
+static DEFINE_PER_CPU(struct wire_idle, wire_idle);
 
 static void idle_end(void)
 {
-	if (!idle.since_ns)
+	struct wire_idle *idle = this_cpu_ptr(&wire_idle);
+
+	if (!idle->since_ns)
 		return;
-	idle.idle_ns += ktime_get_ns() - idle.since_ns;
-	idle.since_ns = 0;
+	WRITE_ONCE(idle->idle_ns, idle->idle_ns + ktime_get_ns() - idle->since_ns);
+	WRITE_ONCE(idle->since_ns, 0);
 }
 
 static void idle_changed(void *unused, unsigned int state, unsigned int cpu)
@@ -37,7 +45,7 @@ static void idle_changed(void *unused, unsigned int state, unsigned int cpu)
 	if (state == PWR_EVENT_EXIT)
 		idle_end();
 	else
-		idle.since_ns = ktime_get_ns();
+		WRITE_ONCE(this_cpu_ptr(&wire_idle)->since_ns, ktime_get_ns());
 }
 
 static void timer_entered(void *unused, int vector)
@@ -58,15 +66,24 @@ static void mark(void)
 
 static int idle_show(struct seq_file *seq, void *unused)
 {
+	u64 now_ns, since_ns, idle_ns = 0;
 	unsigned long flags;
-	u64 now_ns, idle_ns;
+	int cpu;
 
 	local_irq_save(flags);
 	mark();
 	now_ns = ktime_get_ns();
-	idle_ns = idle.idle_ns;
+	for_each_online_cpu(cpu) {
+		const struct wire_idle *idle = per_cpu_ptr(&wire_idle, cpu);
+
+		idle_ns += READ_ONCE(idle->idle_ns);
+		since_ns = READ_ONCE(idle->since_ns);
+		if (since_ns && since_ns < now_ns)
+			idle_ns += now_ns - since_ns;
+	}
 	local_irq_restore(flags);
-	seq_printf(seq, "now_ns %llu\nidle_ns %llu\n", now_ns, idle_ns);
+	seq_printf(seq, "now_ns %llu\nidle_ns %llu\ncpus %u\n", now_ns, idle_ns,
+		   num_online_cpus());
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(idle);
@@ -75,7 +92,7 @@ DEFINE_SHOW_ATTRIBUTE(idle);
 static void find_timer(struct tracepoint *tp, void *unused)
 {
 	if (!strcmp(tp->name, "local_timer_entry"))
-		idle.timer = tp;
+		timer = tp;
 }
 
 int wire_idle_init(struct dentry *root)
@@ -83,14 +100,14 @@ int wire_idle_init(struct dentry *root)
 	int err;
 
 	for_each_kernel_tracepoint(find_timer, NULL);
-	if (!idle.timer)
+	if (!timer)
 		return -ENOENT;
-	err = tracepoint_probe_register(idle.timer, timer_entered, NULL);
+	err = tracepoint_probe_register(timer, timer_entered, NULL);
 	if (err)
 		return err;
 	err = register_trace_cpu_idle(idle_changed, NULL);
 	if (err) {
-		tracepoint_probe_unregister(idle.timer, timer_entered, NULL);
+		tracepoint_probe_unregister(timer, timer_entered, NULL);
 		return err;
 	}
 	debugfs_create_file("idle", 0400, root, NULL, &idle_fops);
@@ -100,6 +117,6 @@ int wire_idle_init(struct dentry *root)
 void wire_idle_exit(void)
 {
 	unregister_trace_cpu_idle(idle_changed, NULL);
-	tracepoint_probe_unregister(idle.timer, timer_entered, NULL);
+	tracepoint_probe_unregister(timer, timer_entered, NULL);
 	tracepoint_synchronize_unregister();
 }

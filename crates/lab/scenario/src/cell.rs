@@ -71,6 +71,10 @@ impl<'a> Reading<'a> {
             duration_ns,
             settle_ns: top.time("settle")?.unwrap_or(50_000_000),
             memory_bytes: self.memory(top)?,
+            cpus: top
+                .number("cpus", 1..9)?
+                .and_then(|cpus| u32::try_from(cpus).ok())
+                .unwrap_or(1),
             hosts: Vec::new(),
             cables: Vec::new(),
             tc: Vec::new(),

@@ -93,6 +93,9 @@ pub struct Cell {
     pub settle_ns: u64,
     /// Memory of the guest, bytes.
     pub memory_bytes: u64,
+    /// Processors of the guest; at least 1. With more than one, runs differ. The simulator has
+    /// none.
+    pub cpus: u32,
     /// Hosts; at least one.
     pub hosts: Vec<Host>,
     /// Cables; at least one if there are no segments.

@@ -17,6 +17,7 @@ const SETTABLE: &[&str] = &[
     "duration",
     "settle",
     "memory",
+    "cpus",
     "noise.hold_max",
     "noise.every",
 ];
@@ -30,6 +31,7 @@ const ROOT: &[&str] = &[
     "duration",
     "settle",
     "memory",
+    "cpus",
     "param",
     "sweep",
     "quick",

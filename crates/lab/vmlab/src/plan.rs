@@ -329,7 +329,7 @@ impl Writer<'_> {
     }
 
     /// Prepares the kernel's packet generator, which runs all flows of a host at once: from the
-    /// first one's start to the last one's end.
+    /// first one's start to the last one's end. Its threads, one for each processor, share them.
     fn pktgen(&mut self, host: usize) -> Vec<Timed> {
         let mut lines = Vec::new();
         let (mut start_ns, mut stop_ns) = (u64::MAX, 0);
@@ -348,8 +348,9 @@ impl Writer<'_> {
             stop_ns = stop_ns.max(flow.stop_ns);
             let device = format!("{}@{number}", self.device(*hop));
             let frame_bytes = payload_bytes + UDP_FRAME;
+            let thread = number as u64 % u64::from(self.cell.cpus);
             lines.push(format!(
-                "echo add_device {device} > /proc/net/pktgen/kpktgend_0"
+                "echo add_device {device} > /proc/net/pktgen/kpktgend_{thread}"
             ));
             let mut settings = vec![
                 "count 0".to_owned(),

@@ -5,6 +5,8 @@
 //! one nanosecond, idle time is skipped, QEMU's threads take turns, the random numbers of the guest
 //! are seeded and no device is driven by the host. Results leave through shared memory, which costs
 //! the guest no exit.
+//!
+//! A guest with several processors is not: each has a thread of QEMU, and time is the host's.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -78,6 +80,8 @@ pub(crate) struct Guest<'a> {
     pub initrd: &'a [u8],
     pub start: Start<'a>,
     pub memory_bytes: u64,
+    /// Processors. With more than one the guest follows the host's clock.
+    pub cpus: u32,
     /// Room for results, in bytes; a power of two.
     pub shared_bytes: u64,
     pub seed: u64,
@@ -259,9 +263,13 @@ impl Guest<'_> {
         };
         add("-L", &share.join("qemu"));
         add("-L", &share.join("seabios"));
-        add("-accel", &"tcg");
-        add("-icount", &icount);
-        add("-smp", &"1");
+        if self.cpus == 1 {
+            add("-accel", &"tcg");
+            add("-icount", &icount);
+        } else {
+            add("-accel", &"tcg,thread=multi");
+        }
+        add("-smp", &self.cpus.to_string());
         add("-m", &format!("{}", self.memory_bytes >> 20));
         add("-seed", &self.seed.to_string());
         add("-rtc", &"base=2026-01-01,clock=vm");
@@ -467,6 +475,7 @@ mod tests {
             initrd: &[],
             start: Start::Boot,
             memory_bytes: 1 << 20,
+            cpus: 1,
             shared_bytes: 1 << 12,
             seed: 1,
             timeout: Duration::from_secs(60),

@@ -51,9 +51,9 @@ impl Guest<'_> {
     }
 
     /// Returns whether what the guest leaves follows from its inputs: not with QEMU's NICs, nor
-    /// with a plugin, which leaves files of its own.
+    /// with several processors, nor with a plugin, which leaves files of its own.
     fn is_pure(&self) -> bool {
-        self.nics.is_empty() && self.plugin.is_none()
+        self.nics.is_empty() && self.cpus == 1 && self.plugin.is_none()
     }
 
     /// Returns the digest of the guest's inputs. Of QEMU's packages the name of their folder
@@ -149,6 +149,7 @@ done
             kernel_line: "a b",
             initrd: b"initrd",
             memory_bytes: 1 << 29,
+            cpus: 1,
             shared_bytes: 1 << 16,
             seed: 1,
             start: Start::Boot,
@@ -248,6 +249,10 @@ done
                 ..first.clone()
             },
             Guest {
+                cpus: 2,
+                ..first.clone()
+            },
+            Guest {
                 plugin: Some(plugin),
                 ..first.clone()
             },
@@ -271,6 +276,7 @@ done
             kernel_line: "",
             initrd: &[],
             memory_bytes: 1 << 29,
+            cpus: 1,
             shared_bytes: 1 << 16,
             seed: 1,
             start: Start::Boot,

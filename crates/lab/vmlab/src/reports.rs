@@ -125,7 +125,7 @@ fn lines(path: &Path) -> Result<Vec<Value>, Error> {
     }
 }
 
-/// Returns the time for which the CPU was not idle, in each window.
+/// Returns the time for which the processors were not idle, in each window, all together.
 pub(crate) fn busy(cell: &Cell, dir: &Path) -> Result<Vec<u64>, Error> {
     let at = |ns: u64| -> Result<u64, Error> {
         let path = dir.join(format!("idle.{ns}"));
@@ -135,7 +135,8 @@ pub(crate) fn busy(cell: &Cell, dir: &Path) -> Result<Vec<u64>, Error> {
             let found = lines.find(|(found, _)| *found == key);
             found.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
         };
-        Ok(value("now_ns").saturating_sub(value("idle_ns")))
+        let all_ns = value("now_ns").saturating_mul(value("cpus").max(1));
+        Ok(all_ns.saturating_sub(value("idle_ns")))
     };
     let of_window = |w: &Window| Ok(at(w.to_ns)?.saturating_sub(at(w.from_ns)?));
     cell.windows.iter().map(of_window).collect()

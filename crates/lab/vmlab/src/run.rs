@@ -128,6 +128,14 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
     let load = add_modules(&mut files, modules);
     let base = parts.base.to_cpio();
     fs::create_dir_all(spec.out_dir).at("create", spec.out_dir)?;
+    let cpus = spec.cells.iter().map(|cell| cell.cpus).max().unwrap_or(1);
+    if cpus > 1 {
+        let text = format!(
+            "the guests have {cpus} processors and follow the host's clock: no two runs are equal, \
+             and none is taken from the cache or kept there"
+        );
+        progress.event(&Event::Note { text: &text });
+    }
     let shards: Vec<&[Cell]> = spec.cells.chunks(spec.per_boot.max(1)).collect();
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = spec.jobs.unwrap_or(cores).get().min(shards.len().max(1));
@@ -236,6 +244,7 @@ impl Runner<'_> {
                 .map(|cell| cell.memory_bytes)
                 .max()
                 .unwrap_or(1 << 30),
+            cpus: cells.iter().map(|cell| cell.cpus).max().unwrap_or(1),
             shared_bytes: shared_bytes(cells),
             seed: self.spec.seed,
             timeout: self.spec.timeout.unwrap_or_else(|| timeout(simulated)),

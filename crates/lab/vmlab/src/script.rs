@@ -126,6 +126,7 @@ pub fn run_script(
         start: Start::Boot,
         // The checkers of the debug kernel keep freed memory, so it needs about twice as much.
         memory_bytes: if lab.debug_kernel { 2 << 30 } else { 1 << 30 },
+        cpus: lab.cpus,
         shared_bytes: 1 << 26,
         seed: spec.seed,
         timeout: spec.timeout,

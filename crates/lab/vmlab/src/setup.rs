@@ -34,6 +34,9 @@ pub struct Lab {
     /// QEMU's models of NICs. A guest gets two devices of each, joined by a hub of their own. If
     /// there are any, the kernel is Debian's generic one, which has the drivers.
     pub nics: Vec<&'static str>,
+    /// Processors of the guests of scripts; with more than one, no two runs are equal. Cells have
+    /// their own.
+    pub cpus: u32,
     /// Counts the instructions of every window by function: [`crate::CellOutput::profile`].
     pub profile: bool,
     /// Leaves the kernel's own modules their signatures, which cost a guest time.
@@ -71,6 +74,7 @@ impl Lab {
             refresh: false,
             debug_kernel: false,
             nics: Vec::new(),
+            cpus: 1,
             profile: false,
             signatures: false,
             answers: if env::var_os(FRESH).is_some_and(|value| value == "1") {

@@ -40,7 +40,7 @@ pub(crate) struct Origin {
 impl Origin {
     /// Finds the snapshot for a guest, or takes it. `base` is the initial file system of all
     /// guests, `files` the archive with the plan and what it needs. The guest boots from both if it
-    /// cannot be resumed: if it has NICs or large files.
+    /// cannot be resumed: if it has NICs, several processors or large files.
     pub fn new(
         cache: &Cache,
         guest: &Guest<'_>,
@@ -79,7 +79,7 @@ impl Origin {
 fn resumes(guest: &Guest<'_>, files_bytes: usize) -> bool {
     // The files pass through the shared memory on their way into the guest.
     let room = usize::try_from(guest.shared_bytes / 2).unwrap_or(usize::MAX);
-    guest.nics.is_empty() && files_bytes <= room
+    guest.nics.is_empty() && guest.cpus == 1 && files_bytes <= room
 }
 
 /// Boots a guest until it stops, and writes the snapshot into `target`. A guest that resumes from it
@@ -167,6 +167,7 @@ mod tests {
             initrd: &[],
             start: Start::Boot,
             memory_bytes: 1 << 30,
+            cpus: 1,
             shared_bytes,
             seed: 1,
             timeout: TIMEOUT,
@@ -183,6 +184,8 @@ mod tests {
         assert!(resumes(&guest(1 << 27, &[]), 1 << 26));
         let nics = guest(1 << 26, &["e1000e"]);
         assert!(!resumes(&nics, 1));
+        let cpus = 2;
+        assert!(!resumes(&Guest { cpus, ..small }, 1));
 
         // A guest that boots needs nothing of the cache, and gets everything at once.
         let cache = Cache::at(folder.path().join("none"));

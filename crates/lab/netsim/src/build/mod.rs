@@ -121,6 +121,9 @@ fn notes(cell: &Cell) -> Vec<String> {
     if cell.memory_bytes != MEMORY_BYTES {
         notes.push("memory is not modelled: there is no guest".to_owned());
     }
+    if cell.cpus > 1 {
+        notes.push("cpus is not modelled: a simulated host has no processor".to_owned());
+    }
     let is_plain = |c: &scenario::Cable| {
         c.bql_min_bytes.is_none()
             && c.ring == RING
