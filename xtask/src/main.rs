@@ -8,6 +8,7 @@ mod corpus;
 mod guests;
 mod judgement;
 mod notes;
+mod processors;
 mod profile;
 mod suite;
 
@@ -31,6 +32,8 @@ enum Command {
     Fuzz(guests::Fuzz),
     /// Where the instructions of a frame go: an experiment's cells, by function
     Profile(profile::Profile),
+    /// Frames a second through qdiscs against the number of processors that send
+    Processors(processors::Processors),
     /// Which pages of the results are older than the code that their figures come from
     /// Write the manual page of the pspacer command to standard output
     Man,
@@ -71,6 +74,10 @@ fn run(command: &Command) -> Result<()> {
         }
         Command::Profile(args) => {
             print!("{}", profile::main(args)?);
+            Ok(())
+        }
+        Command::Processors(args) => {
+            print!("{}", processors::main(args)?);
             Ok(())
         }
         Command::Man => {

@@ -108,6 +108,26 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ),
     (
         "duration = \"1s\"",
+        "duration = \"1s\"\ncpus = 9",
+        "s.toml:4: `cpus` is \"9\", expected a whole number, 1 to 8",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"udp\"\nsockets = 4",
+        "s.toml:27: [[flow]] lacks `turn`, expected the time for which each of the `sockets` sends",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"udp\"\nturn = \"1ms\"",
+        "s.toml:27: [[flow]] lacks `sockets`, expected the number of sockets that send in turn",
+    ),
+    (
+        "type = \"udp\"",
+        "type = \"udp\"\nsockets = 4\nturn = \"1ms\"\nports = 2",
+        "s.toml:32: `ports` is 2, expected nothing: a flow with `sockets` has no such key",
+    ),
+    (
+        "duration = \"1s\"",
         "duration = \"1s\"\nmemory = \"100mb\"",
         "s.toml:4: `memory` is \"100mb\", expected a size of whole megabytes, \"128mb\" to \"64gb\"",
     ),

@@ -78,6 +78,119 @@ fn queues_take_turns_on_the_wire() {
     }
 }
 
+/// Four sockets of one flow send for 2 ms each. Each may queue seven frames, which take 0.9 ms.
+const TURNS: &str = r#"
+queues = 4
+sink = true
+[[tc]]
+host = "tx"
+lines = [
+  "qdisc add dev eth0 root handle 1: mq",
+  "qdisc add dev eth0 clsact",
+]
+[[tc]]
+host = "tx"
+each = { q = "1..4" }
+lines = ["filter add dev eth0 egress protocol ip pref 1 handle ${q} fw action skbedit queue_mapping ${q - 1}"]
+[[flow]]
+name = "turns"
+type = "udp"
+from = "tx"
+to = "rx"
+sockets = 4
+turn = "2ms"
+buffer = "8kb"
+"#;
+
+#[test]
+fn the_sockets_of_a_flow_send_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scenario = scenario(TURNS);
+    for cell in &mut scenario.cells {
+        cell.flows.retain(|flow| flow.name == "turns");
+    }
+    let output = run(&scenario, folder.path(), LONG).unwrap();
+    let cell = &output.cells[0];
+    let sent = records(&fs::read(cell.dir.join("timeline.wire.a")).unwrap());
+    assert!(sent.len() > 140, "{} frames", sent.len());
+    for (start_ps, _, queue) in &sent {
+        let at_us = start_ps / 1_000_000 - cell.zero_ns / 1_000;
+        let (turn, into_us) = (at_us / 2_000, at_us % 2_000);
+        let before = (turn + 3) % 4;
+        let is_left = into_us < 1_000 && turn > 0 && u64::from(*queue) == before;
+        assert!(u64::from(*queue) == turn % 4 || is_left, "queue {queue} at {at_us} us");
+    }
+    let report = &cell.flow_reports["turns"];
+    assert_eq!(report["datagrams"], sent.len(), "{report}");
+}
+
+/// Each processor's generator has a queue.
+const PROCESSORS: &str = r#"
+queues = 2
+sink = true
+ring = 1024
+bql_min = "1mb"
+[[tc]]
+host = "tx"
+lines = [
+  "qdisc add dev eth0 root handle 1: mq",
+  "qdisc add dev eth0 clsact",
+]
+[[tc]]
+host = "tx"
+each = { q = "1..2" }
+lines = [
+  "qdisc add dev eth0 parent 1:${q:x} pfifo limit 500",
+  "filter add dev eth0 egress protocol ip flower ip_proto udp dst_port ${5000 + q} action skbedit queue_mapping ${q - 1}",
+]
+[[flow]]
+name = "generator-${q}"
+type = "pktgen"
+from = "tx"
+to = "rx"
+port = "${5000 + q}"
+payload = "100b"
+each = { q = "1..2" }
+[[window]]
+name = "steady"
+from = "100ms"
+"#;
+
+/// Two processors send through one cable at once. Neither was idle, no frame is lost, and the wire
+/// is one: frames leave one after the other.
+#[test]
+fn two_processors_share_a_cable() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut scenario = scenario(PROCESSORS);
+    for cell in &mut scenario.cells {
+        cell.cpus = 2;
+        cell.flows.retain(|flow| flow.name != "bulk");
+        cell.cables[0].rate_bps = 10_000_000_000;
+        cell.duration_ns = 600_000_000;
+        cell.windows[0].to_ns = cell.duration_ns;
+        cell.flows.iter_mut().for_each(|f| f.stop_ns = cell.duration_ns);
+    }
+    let output = run(&scenario, folder.path(), LONG).unwrap();
+    let cell = &output.cells[0];
+    assert!(cell.busy_ns[0] > 750_000_000, "{} ns of 500 ms", cell.busy_ns[0]);
+    let sent = records(&fs::read(cell.dir.join("timeline.wire.a")).unwrap());
+    for queue in 0..2 {
+        let frames = sent.iter().filter(|record| record.2 == queue).count();
+        assert!(frames > 500, "{frames} frames on queue {queue}");
+    }
+    let of_frame_ps = (142 + 24) * 800;
+    for pair in sent.windows(2) {
+        assert!(pair[1].0 >= pair[0].0 + of_frame_ps, "{pair:?}");
+    }
+    let counters = fs::read_to_string(cell.dir.join("counters.wire")).unwrap();
+    let of = |key: &str| -> usize {
+        let value = counters.lines().find_map(|line| line.strip_prefix(key));
+        value.unwrap().trim().parse().unwrap()
+    };
+    assert_eq!(of("a.data_frames "), sent.len(), "{counters}");
+    assert_eq!(of("a.sunk "), sent.len(), "{counters}");
+}
+
 #[test]
 fn every_frame_lost_by_a_fault_is_counted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");

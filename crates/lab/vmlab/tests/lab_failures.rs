@@ -89,6 +89,7 @@ fn without_an_archive_and_with_an_empty_cache_there_is_one_clear_error() {
         refresh: false,
         debug_kernel: false,
         nics: Vec::new(),
+        cpus: 1,
         profile: false,
         signatures: false,
         answers: Answers::Stored,
