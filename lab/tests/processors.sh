@@ -54,8 +54,9 @@ htb() {
 		tc class add dev pa parent "$2:" classid "$2:1" htb rate $rate quantum 1514
 }
 
+# This tc has 32 bits for maxrate, in bytes a second.
 fq() {
-	tc qdisc replace dev pa parent "$1" handle "$2:" fq maxrate $rate
+	tc qdisc replace dev pa parent "$1" handle "$2:" fq maxrate 30gbit
 }
 
 pfifo() {
