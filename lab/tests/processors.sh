@@ -68,9 +68,13 @@ shape() {
 	mq-psp | mq-htb | mq-fq | mq-pfifo)
 		each_queue "${1#mq-}"
 		;;
-	psp | htb)
-		tc qdisc replace dev pa root handle 1: "$1" default 1 &&
-			tc class add dev pa parent 1: classid 1:1 "$1" rate $rate
+	psp)
+		tc qdisc replace dev pa root handle 1: psp default 1 mode timer &&
+			tc class add dev pa parent 1: classid 1:1 psp rate $rate
+		;;
+	htb)
+		tc qdisc replace dev pa root handle 1: htb default 1 &&
+			tc class add dev pa parent 1: classid 1:1 htb rate $rate quantum 1514
 		;;
 	cake_mq)
 		tc qdisc replace dev pa root cake_mq bandwidth $rate besteffort flowblind interplanetary
