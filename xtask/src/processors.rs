@@ -18,7 +18,9 @@ use crate::notes::Notes;
 /// Limit of the guest's processor time.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 /// What is measured unless the command says it.
-const SHAPERS: [&str; 7] = ["mq-pfifo", "mq-psp", "mq-fq", "mq-htb", "cake_mq", "psp", "htb"];
+const SHAPERS: [&str; 7] = [
+    "mq-pfifo", "mq-psp", "mq-fq", "mq-htb", "cake_mq", "psp", "htb",
+];
 
 /// Arguments of `cargo xtask processors`.
 #[derive(Debug, Args)]
@@ -105,9 +107,9 @@ pub fn main(args: &Processors) -> Result<String> {
 }
 
 fn table(output: &str) -> Result<String> {
-    let lines = output.lines().map(|line| {
-        Line::parse(line).with_context(|| format!("the guest said: {line}"))
-    });
+    let lines = output
+        .lines()
+        .map(|line| Line::parse(line).with_context(|| format!("the guest said: {line}")));
     let lines: Vec<Line<'_>> = lines.collect::<Result<_>>()?;
     let mut table = Table::default();
     table.text("shaper");
@@ -117,7 +119,9 @@ fn table(output: &str) -> Result<String> {
     table.number("dropped", "");
     table.number("contended locks", "a thousand frames");
     for line in &lines {
-        let one = lines.iter().find(|l| l.shaper == line.shaper && l.senders == 1);
+        let one = lines
+            .iter()
+            .find(|l| l.shaper == line.shaper && l.senders == 1);
         let ratio = one.map_or(f64::NAN, |one| line.frames_per_s / one.frames_per_s);
         table.rows.push(vec![
             line.shaper.to_owned().into(),
@@ -129,7 +133,11 @@ fn table(output: &str) -> Result<String> {
         ]);
     }
     let mut text = String::new();
-    writeln!(text, "{}", draw::terminal::table(&table, draw::Style::PLAIN))?;
+    writeln!(
+        text,
+        "{}",
+        draw::terminal::table(&table, draw::Style::PLAIN)
+    )?;
     Ok(text)
 }
 
@@ -151,6 +159,10 @@ mod tests {
         for text in ["", "mq-psp 2", "mq-psp 2 1 2 3 4 x", "processors: no cable"] {
             assert_eq!(Line::parse(text), None, "{text}");
         }
-        assert!(table("mq-psp 1 10 10 0 0 1\nmq-psp 2 19 10 0 0 1\n").unwrap().contains("1.90"));
+        assert!(
+            table("mq-psp 1 10 10 0 0 1\nmq-psp 2 19 10 0 0 1\n")
+                .unwrap()
+                .contains("1.90")
+        );
     }
 }

@@ -119,7 +119,10 @@ fn the_sockets_of_a_flow_send_one_after_the_other() {
         let (turn, into_us) = (at_us / 2_000, at_us % 2_000);
         let before = (turn + 3) % 4;
         let is_left = into_us < 1_300 && turn > 0 && u64::from(*queue) == before;
-        assert!(u64::from(*queue) == turn % 4 || is_left, "queue {queue} at {at_us} us");
+        assert!(
+            u64::from(*queue) == turn % 4 || is_left,
+            "queue {queue} at {at_us} us"
+        );
     }
     let report = &cell.flow_reports["turns"];
     assert_eq!(report["datagrams"], sent.len(), "{report}");
@@ -166,11 +169,17 @@ fn two_processors_share_a_cable() {
         cell.cables[0].rate_bps = 10_000_000_000;
         cell.duration_ns = 600_000_000;
         (cell.windows[0].from_ns, cell.windows[0].to_ns) = (100_000_000, cell.duration_ns);
-        cell.flows.iter_mut().for_each(|f| f.stop_ns = cell.duration_ns);
+        cell.flows
+            .iter_mut()
+            .for_each(|f| f.stop_ns = cell.duration_ns);
     }
     let output = run(&scenario, folder.path(), LONG).unwrap();
     let cell = &output.cells[0];
-    assert!(cell.busy_ns[0] > 750_000_000, "{} ns of 500 ms", cell.busy_ns[0]);
+    assert!(
+        cell.busy_ns[0] > 750_000_000,
+        "{} ns of 500 ms",
+        cell.busy_ns[0]
+    );
     let sent = records(&fs::read(cell.dir.join("timeline.wire.a")).unwrap());
     for queue in 0..2 {
         let frames = sent.iter().filter(|record| record.2 == queue).count();
