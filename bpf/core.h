@@ -13,6 +13,7 @@
 #define BPF_CORE_H
 
 #define PACE_API	static inline __attribute__((always_inline))
+#define PACE_GROUPS	0
 
 #include <pace/pace_sched.h>
 
@@ -44,6 +45,7 @@ PART bool first_ahead_any(const struct pace_sched *s, struct pace_class **cls, u
 PART bool pace_first_ahead(const struct pace_sched *s, struct pace_class **cls, u64 *clock);
 PART struct pace_decision pace_idle_wait(struct pace_sched *s, u64 clock);
 /* And what would make the calls deeper than eight, the most that BPF allows. */
+PART void join_paced(struct pace_sched *s, struct pace_class *c, u64 position, bool over);
 PART void launch_begin(struct pace_sched *s, struct pace_class *c, u64 position);
 PART void insert_eligible(struct pace_sched *s, struct pace_class *c);
 #undef PART
@@ -62,6 +64,7 @@ PART void insert_eligible(struct pace_sched *s, struct pace_class *c);
 #include "../core/src/borrow.c"
 #include "no_parts.h"
 #include "../core/src/launch.c"
+#include "../core/src/rest.c"
 #include "../core/src/ring.c"
 #include "../core/src/best_effort.c"
 #include "../core/src/reservation.c"
@@ -70,6 +73,7 @@ PART void insert_eligible(struct pace_sched *s, struct pace_class *c);
 #undef inline
 #undef static
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+#include "../core/src/departure.c"
 #include "../core/src/sched.c"
 #pragma clang attribute pop
 #include "../core/src/configure.c"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Classes: life, options and operations.  Classes are flat.  Each has a FIFO
- * of its own, which a child qdisc may replace.
+ * Classes: life, options and operations.  A class is below the qdisc or below a class
+ * of type group.  Each has a FIFO of its own, which a child qdisc may replace.
  */
 
 static struct psp_class *psp_class_find(struct psp_qdisc *q, u32 classid)
@@ -50,7 +50,7 @@ static void psp_report_backlog(struct psp_qdisc *q, struct psp_class *cl, u64 no
 static void psp_class_deactivate(struct psp_qdisc *q, struct psp_class *cl, u64 now_ns)
 {
 	psp_unthrottle(q, cl);
-	pace_deactivate(&q->pace, &cl->pace, now_ns);
+	psp_entity_deactivate(q, &cl->entity, now_ns);
 }
 
 /* Drops the frame that was taken out of the child. */
@@ -106,41 +106,10 @@ static void psp_classes_release_ids(struct psp_qdisc *q)
 
 			if (!cl->flows || ids >= cl->flows->reserved)
 				continue;
-			q->reserved -= cl->flows->reserved - ids;
+			psp_ids_add(q, cl->group, (int)ids - (int)cl->flows->reserved);
 			cl->flows->reserved = ids;
 		}
 	}
-}
-
-/*
- * Makes room for `more` classes and flows.  Doubles the storage at least, so
- * the cost per class is O(1).
- */
-static int psp_grow_storage(struct psp_qdisc *q, u32 more,
-			    struct netlink_ext_ack *extack)
-{
-	u32 wanted = q->reserved + more;
-	u32 capacity = clamp(q->capacity * 2, wanted, PSP_IDS_MAX);
-	void *storage;
-
-	if (wanted <= q->capacity)
-		return 0;
-	if (wanted > PSP_IDS_MAX) {
-		psp_set_extack(extack, "%u classes and flows: expected at most %u",
-			       wanted, PSP_IDS_MAX);
-		return -ENOSPC;
-	}
-
-	storage = kvzalloc(pace_storage_bytes(capacity), GFP_KERNEL_ACCOUNT);
-	if (!storage)
-		return -ENOMEM;
-	sch_tree_lock(q->sch);
-	swap(q->storage, storage);
-	pace_set_storage(&q->pace, q->storage, capacity);
-	sch_tree_unlock(q->sch);
-	q->capacity = capacity;
-	kvfree(storage);
-	return 0;
 }
 
 /*
@@ -157,8 +126,11 @@ psp_class_config(const struct psp_class_options *opt, u64 line_rate_bps,
 	if (opt->type == TC_PSP_TYPE_DYNAMIC) {
 		ceil_bps = ceil_bps ?: line_rate_bps;
 		rate_bps = rate_bps ?: ceil_bps;
+		if (opt->total_bps)
+			rate_bps = min(rate_bps, opt->total_bps);
 	}
-	if (opt->type == TC_PSP_TYPE_NORMAL)
+	/* Its rate and ceil are those of the node: psp_node_config(). */
+	if (opt->type == TC_PSP_TYPE_NORMAL || opt->type == TC_PSP_TYPE_GROUP)
 		return (struct pace_class_config){
 			.type = PACE_TYPE_NORMAL,
 			.quantum_bytes = opt->quantum_bytes,
@@ -183,7 +155,10 @@ static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 			   struct pace_class_config *cfg,
 			   struct netlink_ext_ack *extack)
 {
-	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
+	const struct pace_config *line = psp_owns_group(cl) ? &q->pace.cfg :
+							      &psp_sched_of(q, cl)->cfg;
+	const char *above = line == &q->pace.cfg ? "the line's " : "a group's ";
+	u64 line_rate_bps = line->line_rate_bps;
 	struct psp_class_options in_force = *opt;
 	enum pace_error refused;
 
@@ -193,10 +168,11 @@ static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 	if (opt->ceil_bps == cl->opt.ceil_bps)
 		in_force.ceil_bps = min(opt->ceil_bps, line_rate_bps);
 	*cfg = psp_class_config(&in_force, line_rate_bps, U64_MAX);
-	refused = pace_class_check(&q->pace, &cl->pace, cfg);
+	refused = pace_class_check(line == &q->pace.cfg ? &q->pace : psp_sched_of(q, cl),
+				   &cl->pace, cfg);
 	/* On a faster line, too. */
 	if (!refused && opt->ceil_bps && opt->ceil_bps < opt->rate_bps)
-		return psp_extack_class(extack, PACE_ERR_CEIL, &q->pace.cfg, opt);
+		return psp_extack_class(extack, PACE_ERR_CEIL, line, opt, above);
 	if (refused == PACE_ERR_RESERVED)
 		return psp_extack_reserve(extack, q, cl, opt->reserve_bytes);
 	/* In a dynamic class the ceil may stand for the rate. */
@@ -204,9 +180,7 @@ static int psp_class_check(struct psp_qdisc *q, const struct psp_class *cl,
 		refused = PACE_ERR_CEIL;
 	else
 		in_force.rate_bps = cfg->rate_bps;
-	return refused ? psp_extack_class(extack, refused, &q->pace.cfg,
-				  &in_force)
-		       : 0;
+	return refused ? psp_extack_class(extack, refused, line, &in_force, above) : 0;
 }
 
 /*
@@ -245,7 +219,7 @@ static int psp_class_new_flows(struct psp_qdisc *q, const struct psp_class *cl,
 	psp_classes_release_ids(q);
 	reserved = cl->flows ? cl->flows->reserved : 0;
 	if (opt->flows > reserved) {
-		err = psp_grow_storage(q, opt->flows - reserved, extack);
+		err = psp_grow_storage(q, cl->group, opt->flows - reserved, extack);
 		if (err)
 			return err;
 	}
@@ -274,7 +248,7 @@ static void psp_class_set_options(struct psp_qdisc *q, struct psp_class *cl,
 	if (cl->flows && opt->type != TC_PSP_TYPE_DYNAMIC) {
 		psp_flows_clear(q, cl);
 		swap(cl->flows, *made);
-		q->reserved -= reserved;
+		psp_ids_add(q, cl->group, -(int)reserved);
 		psp_class_set_plain(cl);
 		return;
 	}
@@ -285,7 +259,7 @@ static void psp_class_set_options(struct psp_qdisc *q, struct psp_class *cl,
 	psp_class_set_plain(cl);
 	if (!cl->flows)
 		return;
-	q->reserved += cl->flows->reserved - reserved;
+	psp_ids_add(q, cl->group, (int)cl->flows->reserved - (int)reserved);
 	psp_flows_clamp(q, cl, pace_least_rate_bps(&q->pace.cfg),
 			psp_class_ceil_bps(q, cl));
 }
@@ -301,7 +275,7 @@ static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
 	psp_flows_clear(q, cl);
 	cl->flows = NULL;
 	sch_tree_unlock(q->sch);
-	q->reserved -= flows->reserved;
+	psp_ids_add(q, cl->group, -(int)flows->reserved);
 	psp_flows_free(flows);
 }
 
@@ -328,6 +302,11 @@ static int psp_class_check_shared(const struct psp_qdisc *q,
 		psp_set_extack(extack, "txtime: expected none, psp is shared");
 		return -EOPNOTSUPP;
 	}
+	if (psp_makes_group(opt)) {
+		psp_set_extack(extack, "%s: expected none, psp is shared",
+			       opt->total_bps ? "total" : "mode group");
+		return -EOPNOTSUPP;
+	}
 	return 0;
 }
 
@@ -346,7 +325,8 @@ static int psp_class_alloc_parts(struct psp_qdisc *q, struct psp_class *cl, u32 
 						  GFP_KERNEL_ACCOUNT);
 		if (!cl->reservation)
 			return -ENOMEM;
-	} else if (opt->type != TC_PSP_TYPE_NORMAL && !cl->lateness) {
+	} else if (opt->type != TC_PSP_TYPE_NORMAL && opt->type != TC_PSP_TYPE_GROUP &&
+		   !cl->lateness) {
 		cl->lateness = kzalloc(sizeof(*cl->lateness), GFP_KERNEL_ACCOUNT);
 		if (!cl->lateness)
 			return -ENOMEM;
@@ -367,6 +347,12 @@ static void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 	cl->reservation = NULL;
 	psp_parts_free(q, cl->parts, TC_H_MIN(cl->common.classid));
 	cl->parts = NULL;
+	if (cl->group)
+		list_del_init(&cl->member);
+	if (psp_owns_group(cl))
+		psp_group_free(q, cl->group);
+	cl->group = NULL;
+	cl->entity.in_group = false;
 }
 
 /* Makes the class the device's if its options say so, or no more.  Tree lock. */
@@ -392,11 +378,16 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 	enum pace_error refused;
 	int err;
 
+	INIT_LIST_HEAD(&cl->member);
 	psp_classes_release_ids(q);
 	cl->common.classid = classid;
-	err = psp_class_check_shared(q, opt, extack) ?:
-	      psp_class_check(q, cl, opt, &cfg, extack) ?:
-	      psp_grow_storage(q, 1 + opt->flows, extack) ?:
+	err = psp_class_check_shared(q, opt, extack);
+	if (!err && psp_makes_group(opt))
+		err = psp_group_new(q, cl, opt, extack);
+	if (err)
+		return err;
+	err = psp_class_check(q, cl, opt, &cfg, extack) ?:
+	      psp_grow_storage(q, cl->group, 1 + opt->flows, extack) ?:
 	      psp_class_alloc_parts(q, cl, TC_H_MIN(classid), opt) ?:
 	      psp_class_new_flows(q, cl, opt, &flows, extack);
 	if (err)
@@ -411,15 +402,15 @@ static int psp_class_setup(struct psp_qdisc *q, struct psp_class *cl, u32 classi
 
 	own = psp_class_core_config(cl, opt->type, &cfg);
 	sch_tree_lock(q->sch);
-	refused = pace_class_add(&q->pace, &cl->pace, &own);
+	refused = pace_class_add(psp_sched_of(q, cl), &cl->pace, &own);
 	if (!refused)
 		psp_class_share(q, cl);
 	sch_tree_unlock(q->sch);
 	if (refused) {
-		err = psp_extack_class(extack, refused, &q->pace.cfg, opt);
+		err = psp_extack_class(extack, refused, &q->pace.cfg, opt, "the line's ");
 		goto failed;
 	}
-	q->reserved++;
+	psp_ids_add(q, cl->group, 1);
 	return 0;
 
 failed:
@@ -429,7 +420,7 @@ failed:
 	return err;
 }
 
-static int psp_class_new(struct psp_qdisc *q, u32 classid,
+static int psp_class_new(struct psp_qdisc *q, u32 classid, struct psp_group *g,
 			 const struct psp_class_options *opt, struct psp_class **made,
 			 struct netlink_ext_ack *extack)
 {
@@ -438,6 +429,8 @@ static int psp_class_new(struct psp_qdisc *q, u32 classid,
 
 	if (!cl)
 		return -ENOMEM;
+	cl->group = g;
+	cl->entity.in_group = g;
 	err = psp_class_setup(q, cl, classid, opt, extack);
 	if (err) {
 		kfree(cl);
@@ -445,6 +438,8 @@ static int psp_class_new(struct psp_qdisc *q, u32 classid,
 	}
 
 	sch_tree_lock(q->sch);
+	if (g)
+		list_add_tail(&cl->member, &g->members);
 	qdisc_class_hash_insert(&q->classes, &cl->common);
 	sch_tree_unlock(q->sch);
 	qdisc_class_hash_grow(q->sch, &q->classes);
@@ -496,6 +491,28 @@ static int psp_class_check_flows(const struct psp_class *cl,
 	return -EBUSY;
 }
 
+/*
+ * Puts a group's options in force.  Flows and frames without a flow get rates that fit
+ * the total before and after; the next frame of each flow sets its rate again.  Tree
+ * lock.
+ */
+static void psp_class_change_group(struct psp_qdisc *q, struct psp_class *cl,
+				   const struct psp_class_options *opt)
+{
+	u64 least_bps = pace_least_rate_bps(&q->pace.cfg);
+	u64 most_bps = min(opt->total_bps, cl->opt.total_bps);
+	const struct pace_class_config own = {
+		.type = PACE_TYPE_PACED,
+		.rate_bps = min(cl->pace.rate_bps, most_bps),
+	};
+
+	if (cl->flows) {
+		psp_flows_clamp(q, cl, least_bps, most_bps);
+		WARN_ON_ONCE(psp_entity_change(q, &cl->entity, &own));
+	}
+	psp_group_configure(q, cl->group, opt, q->pace.cfg.line_rate_bps);
+}
+
 static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 				 const struct psp_class_options *opt,
 				 struct netlink_ext_ack *extack)
@@ -506,6 +523,11 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	bool was_rt;
 	int err;
 
+	if (psp_owns_group(cl)) {
+		err = psp_group_check(q, cl->group, opt, extack);
+		if (err)
+			return err;
+	}
 	err = psp_class_check_shared(q, opt, extack) ?:
 	      psp_class_check(q, cl, opt, &cfg, extack) ?:
 	      psp_class_alloc_parts(q, cl, TC_H_MIN(cl->common.classid), opt) ?:
@@ -523,7 +545,9 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 		return err;
 	}
 	was_rt = cl->pace.type == PACE_TYPE_RT;
-	refused = pace_class_change(&q->pace, &cl->pace, &own);
+	if (psp_owns_group(cl))
+		psp_class_change_group(q, cl, opt);
+	refused = psp_entity_change(q, &cl->entity, &own);
 	if (!refused) {
 		psp_class_set_options(q, cl, opt, &flows);
 		psp_class_share(q, cl);
@@ -535,7 +559,7 @@ static int psp_class_reconfigure(struct psp_qdisc *q, struct psp_class *cl,
 	if (flows)
 		psp_flows_free(flows);
 	if (refused)
-		return psp_extack_class(extack, refused, &q->pace.cfg, opt);
+		return psp_extack_class(extack, refused, &q->pace.cfg, opt, "the line's ");
 	psp_run_root(q);
 	return 0;
 }
@@ -551,9 +575,9 @@ static void psp_class_delete(struct psp_qdisc *q, struct psp_class *cl)
 	if (cl->flows)
 		psp_flows_clear(q, cl);
 	psp_class_deactivate(q, cl, ktime_get_ns());
-	pace_class_del(&q->pace, &cl->pace);
+	psp_entity_del(q, &cl->entity);
 	qdisc_class_hash_remove(&q->classes, &cl->common);
-	q->reserved--;
+	psp_ids_add(q, cl->group, -1);
 	q->tai_classes -= cl->opt.txtime == TC_PSP_TXTIME_TAI;
 	q->launch_classes -= !!cl->opt.txtime;
 	sch_tree_unlock(q->sch);
@@ -575,6 +599,12 @@ static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
 			struct pace_class_config cfg, own;
 
+			/* Classes below a group fit that, whatever the line is. */
+			if (psp_owns_group(cl))
+				psp_group_configure(q, cl->group, &cl->opt,
+						    line_rate_bps);
+			if (cl->group)
+				continue;
 			cfg = psp_class_config(&cl->opt, line_rate_bps,
 					       line_rate_bps);
 			own = psp_class_core_config(cl, cl->opt.type, &cfg);
@@ -612,8 +642,9 @@ static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config 
 		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
 			if (!cl->flows)
 				continue;
-			psp_flows_clamp(q, cl, least_bps, most_bps);
-			if (!cl->opt.rate_bps && !cl->opt.ceil_bps)
+			psp_flows_clamp(q, cl, least_bps,
+					min(most_bps, cl->opt.total_bps ?: U64_MAX));
+			if (!cl->group && !cl->opt.rate_bps && !cl->opt.ceil_bps)
 				pace_class_change(&q->pace, &cl->pace,
 						  &whole_line);
 		}
@@ -687,6 +718,8 @@ static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 		qlen += cl->flows->qlen;
 		queue.backlog += cl->flows->backlog;
 	}
+	if (psp_owns_group(cl))
+		psp_group_backlog(cl->group, &qlen, &queue.backlog);
 	psp_fill_class(&st, q, cl);
 	queue.drops = psp_class_drops(&cl->count);
 	sch_tree_unlock(sch);
@@ -701,6 +734,38 @@ static int psp_class_dump_stats(struct Qdisc *sch, unsigned long arg,
 
 /* Class operations of tc. */
 
+/*
+ * Finds the group that a class is to be in; *g is NULL if it is below the qdisc.  `cl`
+ * exists already, or is NULL.
+ */
+static int psp_class_parent(struct psp_qdisc *q, const struct psp_class *cl, u32 parentid,
+			    struct psp_group **g, struct netlink_ext_ack *extack)
+{
+	u32 root = q->sch->handle, is_below = root;
+	const struct psp_class *parent = NULL;
+
+	if (parentid != TC_H_ROOT && parentid != root) {
+		parent = psp_class_find(q, parentid);
+		if (!parent || parent->opt.type != TC_PSP_TYPE_GROUP) {
+			psp_set_extack(extack, "parent %x:%x: expected %x: or a class of mode group",
+				       TC_H_MAJ(parentid) >> 16, TC_H_MIN(parentid),
+				       root >> 16);
+			return -EINVAL;
+		}
+		*g = parent->group;
+	}
+	if (!cl)
+		return 0;
+	if (cl->group && !psp_owns_group(cl))
+		is_below = cl->group->owner->common.classid;
+	if (is_below == (parent ? parentid : root))
+		return 0;
+	psp_set_extack(extack, "parent %x:%x: expected %x:%x, classes do not move",
+		       TC_H_MAJ(parentid) >> 16, TC_H_MIN(parentid),
+		       TC_H_MAJ(is_below) >> 16, TC_H_MIN(is_below));
+	return -EINVAL;
+}
+
 static int psp_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 			    struct nlattr **tca, unsigned long *arg,
 			    struct netlink_ext_ack *extack)
@@ -708,14 +773,12 @@ static int psp_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 	struct psp_class *cl = (struct psp_class *)*arg;
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct psp_class_options opt = {};
+	struct psp_group *g = NULL;
 	int err;
 
-	if (parentid != TC_H_ROOT && parentid != sch->handle) {
-		psp_set_extack(extack, "parent %x:%x: expected %x:, classes are flat",
-			       TC_H_MAJ(parentid) >> 16, TC_H_MIN(parentid),
-			       sch->handle >> 16);
-		return -EINVAL;
-	}
+	err = psp_class_parent(q, cl, parentid, &g, extack);
+	if (err)
+		return err;
 	if (!TC_H_MIN(classid)) {
 		psp_set_extack(extack, "classid %x:0: expected %x:1 to %x:ffff",
 			       sch->handle >> 16, sch->handle >> 16,
@@ -732,9 +795,12 @@ static int psp_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 	err = psp_parse_class(tca[TCA_OPTIONS], &opt, !cl, extack);
 	if (err)
 		return err;
+	err = psp_group_check_type(cl, cl ? cl->group : g, &opt, extack);
+	if (err)
+		return err;
 	if (cl)
 		return psp_class_reconfigure(q, cl, &opt, extack);
-	err = psp_class_new(q, classid, &opt, &cl, extack);
+	err = psp_class_new(q, classid, g, &opt, &cl, extack);
 	if (!err)
 		*arg = (unsigned long)cl;
 	return err;
@@ -757,6 +823,12 @@ static int psp_delete_class(struct Qdisc *sch, unsigned long arg,
 		return -EBUSY;
 	}
 
+	if (psp_owns_group(cl) && !list_empty(&cl->group->members)) {
+		psp_set_extack(extack, "class %x:%x: it has classes, expected none",
+			       TC_H_MAJ(cl->common.classid) >> 16,
+			       TC_H_MIN(cl->common.classid));
+		return -EBUSY;
+	}
 	psp_class_delete(q, cl);
 	return 0;
 }

@@ -611,7 +611,8 @@ static enum pace_error psp_port_step(struct psp_qdisc *q, const struct pace_conf
 	if (by_device && after_bps < before_bps)
 		psp_classes_cap(q, after_bps);
 	psp_classes_fit_flows(q, pace);
-	refused = pace_reconfigure(&q->pace, pace, ktime_get_ns(), culprit);
+	refused = psp_groups_check_line(q, pace, culprit) ?:
+		  pace_reconfigure(&q->pace, pace, ktime_get_ns(), culprit);
 	psp_classes_cap(q, refused ? before_bps : after_bps);
 	return refused;
 }
@@ -677,7 +678,7 @@ static int psp_port_apply(struct psp_qdisc *q, const struct psp_options *opt,
 	if (refused)
 		return psp_extack_port(extack, refused, &port->pace,
 				       port->reserved_bytes,
-				       culprit ? psp_class_of(psp_entity_of(culprit)) : NULL);
+				       psp_culprit(culprit));
 	psp_proof_ask(q, by_device);
 	psp_run_root(q);
 	return 0;

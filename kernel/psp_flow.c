@@ -504,8 +504,8 @@ static void psp_flow_set_active(struct psp_qdisc *q, struct psp_flow *f)
 	list_del_init(&f->idle);
 	list_move_tail(&f->mine, &f->user->busy);
 	f->cl->flows->active++;
-	pace_activate(&q->pace, &f->pace, ktime_get_ns());
-	psp_count_throttled(q, f->cl, &f->pace);
+	psp_entity_activate(q, &f->entity, ktime_get_ns());
+	psp_count_throttled(q, f->cl, &f->entity);
 }
 
 /*
@@ -544,7 +544,7 @@ static void psp_flow_purge(struct psp_qdisc *q, struct psp_flow *f,
 		psp_count_cause(q, f->cl, drop_evicted);
 		psp_flow_drop(q, psp_flow_pull(f), to_free);
 	}
-	pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
+	psp_entity_deactivate(q, &f->entity, ktime_get_ns());
 }
 
 /*
@@ -569,7 +569,11 @@ static u64 psp_counted_bytes(const struct pace_config *cfg, u32 frames, u64 byte
 /* Returns the time until the clock of the flow is reached. */
 static u64 psp_flow_debt_ns(const struct psp_qdisc *q, const struct psp_flow *f)
 {
-	return pace_debt_ns(&q->pace, &f->pace, ktime_get_ns());
+	const struct psp_group *g = f->cl->group;
+	u64 now_ns = ktime_get_ns();
+
+	return g ? pace_group_debt_ns(&q->pace, &g->pace, &f->pace, now_ns) :
+		   pace_debt_ns(&q->pace, &f->pace, now_ns);
 }
 
 /*
@@ -671,7 +675,7 @@ static bool psp_flows_shorten(struct psp_qdisc *q, struct psp_flow *arriving,
 	psp_count_cause(q, cl, drop_limit);
 	psp_flow_drop(q, psp_flow_pull(f), to_free);
 	if (!f->entity.queue.qlen)
-		pace_deactivate(&q->pace, &f->pace, ktime_get_ns());
+		psp_entity_deactivate(q, &f->entity, ktime_get_ns());
 	return true;
 }
 
@@ -733,7 +737,7 @@ static void psp_flow_free(struct psp_qdisc *q, struct psp_flow *f)
 {
 	struct psp_flows *flows = f->cl->flows;
 
-	pace_class_del(&q->pace, &f->pace);
+	psp_entity_del(q, &f->entity);
 	hlist_del(&f->node);
 	list_del(&f->idle);
 	list_del(&f->mine);
@@ -744,7 +748,7 @@ static void psp_flow_free(struct psp_qdisc *q, struct psp_flow *f)
 
 static bool psp_flow_has_debt(const struct psp_qdisc *q, const struct psp_flow *f)
 {
-	return pace_debt_ns(&q->pace, &f->pace, ktime_get_ns()) != 0;
+	return psp_flow_debt_ns(q, f) != 0;
 }
 
 /*
@@ -856,9 +860,10 @@ static struct psp_flow *psp_flow_new(struct psp_qdisc *q, struct psp_class *cl,
 	f = kmem_cache_zalloc(psp_flow_cache, GFP_ATOMIC | __GFP_NOWARN);
 	if (!f)
 		goto no_room;
-	if (pace_class_add(&q->pace, &f->pace, &cfg))
+	if (pace_class_add(psp_sched_of(q, cl), &f->pace, &cfg))
 		goto no_id;
 	f->entity.is_flow = true;
+	f->entity.in_group = cl->group;
 	f->cl = cl;
 	f->sk = sk;
 	f->hash = sk->sk_hash;
@@ -888,7 +893,7 @@ static void psp_flow_set_rate(struct psp_qdisc *q, struct psp_flow *f,
 	};
 
 	/* psp_flow_rate() returns only rates that core/ accepts. */
-	WARN_ON_ONCE(pace_class_change(&q->pace, &f->pace, &cfg));
+	WARN_ON_ONCE(psp_entity_change(q, &f->entity, &cfg));
 	psp_flow_note_rate(q, f, rate_bps);
 }
 
@@ -965,7 +970,7 @@ static void psp_flows_clear(struct psp_qdisc *q, struct psp_class *cl)
 					  node) {
 			if (f->entity.queue.qlen) {
 				rtnl_kfree_skbs(f->entity.queue.head, f->entity.queue.tail);
-				pace_deactivate(&q->pace, &f->pace, now_ns);
+				psp_entity_deactivate(q, &f->entity, now_ns);
 			}
 			psp_flow_free(q, f);
 		}

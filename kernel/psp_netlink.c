@@ -62,18 +62,21 @@ static int psp_extack_port(struct netlink_ext_ack *extack, enum pace_error err,
 	}
 }
 
-/* Sets the text for an option of one class that core/ refused. */
+/*
+ * Sets the text for an option of one class that core/ refused.  `above` is what carries
+ * the class, "the line's " or "a group's ", and `cfg` has its rate.
+ */
 static int psp_extack_class(struct netlink_ext_ack *extack, enum pace_error err,
 			    const struct pace_config *cfg,
-			    const struct psp_class_options *opt)
+			    const struct psp_class_options *opt, const char *above)
 {
 	switch (err) {
 	case PACE_ERR_RATE_ZERO:
 		psp_set_extack(extack, "rate 0bit: expected 1bit or more");
 		return -ERANGE;
 	case PACE_ERR_RATE_LINE:
-		psp_set_extack(extack, "rate %llubit: expected at most the line's %llubit",
-			       opt->rate_bps, cfg->line_rate_bps);
+		psp_set_extack(extack, "rate %llubit: expected at most %s%llubit",
+			       opt->rate_bps, above, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_RATE_LOW:
 		psp_set_extack(extack, "rate %llubit: expected at least %llubit",
@@ -84,8 +87,8 @@ static int psp_extack_class(struct netlink_ext_ack *extack, enum pace_error err,
 			psp_set_extack(extack, "ceil %llubit: expected at least the rate's %llubit",
 				       opt->ceil_bps, opt->rate_bps);
 		else
-			psp_set_extack(extack, "ceil %llubit: expected at most the line's %llubit",
-				       opt->ceil_bps, cfg->line_rate_bps);
+			psp_set_extack(extack, "ceil %llubit: expected at most %s%llubit",
+				       opt->ceil_bps, above, cfg->line_rate_bps);
 		return -ERANGE;
 	case PACE_ERR_QUANTUM:
 		psp_set_extack(extack, "quantum %u: expected %u to %u bytes",
@@ -305,19 +308,24 @@ static const struct nla_policy psp_class_policy[TCA_PSP_CLASS_MAX + 1] = {
 						 __TC_PSP_TXTIME_MAX - 1),
 	[TCA_PSP_CLASS_TXTIME_DEADLINE] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_PSP_CLASS_TXTIME_LATE] = { .type = NLA_U64 },
+	[TCA_PSP_CLASS_TOTAL]	= { .type = NLA_U64 },
 };
 
-/* The types of class that have an option.  All have deadline. */
+/* The types of class that have an option. */
 static const struct {
 	int attr;
 	const char *name;
 	const char *with;
 	u8 types;
 } psp_class_knows[] = {
-	{ TCA_PSP_CLASS_RATE, "rate", "mode paced or dynamic",
-	  BIT(TC_PSP_TYPE_PACED) | BIT(TC_PSP_TYPE_DYNAMIC) },
-	{ TCA_PSP_CLASS_CEIL, "ceil", "mode paced or dynamic",
-	  BIT(TC_PSP_TYPE_PACED) | BIT(TC_PSP_TYPE_DYNAMIC) },
+	{ TCA_PSP_CLASS_RATE, "rate", "mode paced, dynamic or group",
+	  BIT(TC_PSP_TYPE_PACED) | BIT(TC_PSP_TYPE_DYNAMIC) | BIT(TC_PSP_TYPE_GROUP) },
+	{ TCA_PSP_CLASS_CEIL, "ceil", "mode paced, dynamic or group",
+	  BIT(TC_PSP_TYPE_PACED) | BIT(TC_PSP_TYPE_DYNAMIC) | BIT(TC_PSP_TYPE_GROUP) },
+	{ TCA_PSP_CLASS_DEADLINE, "deadline", "a mode other than group",
+	  (u8)~BIT(TC_PSP_TYPE_GROUP) },
+	{ TCA_PSP_CLASS_TOTAL, "total", "mode dynamic",
+	  BIT(TC_PSP_TYPE_DYNAMIC) },
 	{ TCA_PSP_CLASS_QUANTUM, "quantum", "mode normal",
 	  BIT(TC_PSP_TYPE_NORMAL) },
 	{ TCA_PSP_CLASS_FLOOR, "floor", "mode dynamic",
@@ -382,8 +390,8 @@ static void psp_forget_unknown(struct psp_class_options *opt)
 {
 	if (opt->type != TC_PSP_TYPE_NORMAL)
 		opt->quantum_bytes = 0;
-	if (opt->type != TC_PSP_TYPE_PACED &&
-	    opt->type != TC_PSP_TYPE_DYNAMIC) {
+	if (opt->type != TC_PSP_TYPE_PACED && opt->type != TC_PSP_TYPE_DYNAMIC &&
+	    opt->type != TC_PSP_TYPE_GROUP) {
 		opt->rate_bps = 0;
 		opt->ceil_bps = 0;
 	}
@@ -391,6 +399,7 @@ static void psp_forget_unknown(struct psp_class_options *opt)
 		opt->reserve_bytes = 0;
 	if (opt->type != TC_PSP_TYPE_DYNAMIC) {
 		opt->floor_bps = 0;
+		opt->total_bps = 0;
 		opt->flows = 0;
 		opt->limit = 0;
 		opt->flow_limit = 0;
@@ -454,6 +463,16 @@ static int psp_check_dynamic(struct psp_class_options *opt,
 	if (opt->flows > PSP_FLOWS_MAX) {
 		psp_set_extack(extack, "flows %u: expected 1 to %u", opt->flows,
 			       PSP_FLOWS_MAX);
+		return -ERANGE;
+	}
+	if (opt->total_bps && opt->rate_bps > opt->total_bps) {
+		psp_set_extack(extack, "rate %llubit: expected at most the total",
+			       opt->rate_bps);
+		return -ERANGE;
+	}
+	if (opt->total_bps && opt->total_bps < PACE_LINE_RATE_MIN) {
+		psp_set_extack(extack, "total %llubit: expected at least %llubit",
+			       opt->total_bps, PACE_LINE_RATE_MIN);
 		return -ERANGE;
 	}
 	if (opt->ceil_bps && opt->floor_bps > opt->ceil_bps) {
@@ -543,6 +562,8 @@ static int psp_parse_class(struct nlattr *attr, struct psp_class_options *opt,
 		opt->rate_bps = nla_get_u64(tb[TCA_PSP_CLASS_RATE]);
 	if (tb[TCA_PSP_CLASS_CEIL])
 		opt->ceil_bps = nla_get_u64(tb[TCA_PSP_CLASS_CEIL]);
+	if (tb[TCA_PSP_CLASS_TOTAL])
+		opt->total_bps = nla_get_u64(tb[TCA_PSP_CLASS_TOTAL]);
 	if (tb[TCA_PSP_CLASS_FLOOR])
 		opt->floor_bps = nla_get_u64(tb[TCA_PSP_CLASS_FLOOR]);
 	if (tb[TCA_PSP_CLASS_FLOWS])
@@ -610,6 +631,8 @@ static int psp_put_class(struct sk_buff *skb, const struct psp_qdisc *q,
 	     psp_put_u64(skb, TCA_PSP_CLASS_RATE, opt->rate_bps)) ||
 	    (opt->ceil_bps &&
 	     psp_put_u64(skb, TCA_PSP_CLASS_CEIL, opt->ceil_bps)) ||
+	    (opt->total_bps &&
+	     psp_put_u64(skb, TCA_PSP_CLASS_TOTAL, opt->total_bps)) ||
 	    (opt->floor_bps &&
 	     psp_put_u64(skb, TCA_PSP_CLASS_FLOOR, opt->floor_bps)) ||
 	    (opt->flows &&
@@ -630,7 +653,8 @@ static int psp_class_dump(struct Qdisc *sch, unsigned long arg, struct sk_buff *
 	const struct psp_class *cl = (const struct psp_class *)arg;
 	struct nlattr *nest;
 
-	t->tcm_parent = TC_H_ROOT;
+	t->tcm_parent = cl->group && !psp_owns_group(cl) ?
+			cl->group->owner->common.classid : TC_H_ROOT;
 	t->tcm_handle = cl->common.classid;
 	t->tcm_info = cl->child ? cl->child->handle : 0;
 
@@ -754,6 +778,11 @@ static noinline void psp_fill_class(struct tc_psp_class_stats *st,
 	if (cl->pace.type == PACE_TYPE_PACED) {
 		st->rate_bps = cl->pace.rate_bps;
 		st->ceil_bps = psp_class_ceil_bps(q, cl);
+	}
+	if (cl->opt.type == TC_PSP_TYPE_GROUP) {
+		st->active = cl->group->node.pace.active;
+		st->rate_bps = cl->group->node.pace.rate_bps;
+		st->ceil_bps = cl->group->node.pace.ceil_bps ?: st->rate_bps;
 	}
 	if (cl->pace.reservation) {
 		st->reserve_bytes = cl->reservation->reserve_bytes;

@@ -164,8 +164,8 @@ struct psp_port {
 #define PSP_FLOWS_MAX		65536u
 /*
  * Most classes and flows of one qdisc: 15 dynamic classes with flows of the
- * default, or three with the most and any number of others.  core/ needs 112
- * bytes for each, 28 MB.
+ * default, or three with the most and any number of others.  core/ needs 116
+ * bytes for each, 30 MB.
  */
 #define PSP_IDS_MAX		(1u << 18)
 /*
@@ -200,7 +200,10 @@ struct psp_entity {
 	 */
 	bool is_plain;
 	bool is_flow;
-	bool is_shared;		/* of a class: it is the device's */
+	/* Bits: the line has no byte left. */
+	bool is_shared : 1;	/* of a class: it is the device's */
+	bool is_node : 1;	/* of a group: struct psp_group */
+	bool in_group : 1;
 };
 
 /*
@@ -274,6 +277,7 @@ struct psp_class_options {
 	u64 deadline_ns;
 	u64 reserve_bytes;
 	/* Type dynamic: */
+	u64 total_bps;
 	u32 limit;			/* most frames in all flows */
 	u32 flow_limit;			/* most frames in one flow */
 	u64 horizon_ns;			/* also with txtime */
@@ -283,6 +287,21 @@ struct psp_class_options {
 	bool txtime_deadline;
 	u64 txtime_late_ns;		/* 0: psp_launch_late_ns() */
 };
+
+/*
+ * A group: classes that share a rate and a ceil, or the flows of a dynamic class that
+ * share its total.  Its owner is the class of type group, or that dynamic class; the
+ * owner's own queue is one of the classes of the group.
+ */
+struct psp_group {
+	struct psp_entity node;		/* stands for the group in the port's scheduler */
+	struct pace_group pace;
+	struct psp_class *owner;
+	struct list_head members;	/* classes below the owner */
+	void *storage;			/* memory of pace.inner, for `capacity` classes */
+	u32 capacity;
+	u32 reserved;			/* ids of pace.inner in use or reserved */
+} ____cacheline_aligned;
 
 /*
  * A frame of a plain class touches four cache lines of 64 bytes: three of
@@ -325,6 +344,8 @@ struct psp_class {
 	 */
 	struct list_head throttled;
 	struct pace_reservation *reservation;	/* NULL: has never been of type rt or nrt */
+	struct psp_group *group;	/* that it is in; NULL: in none */
+	struct list_head member;	/* link in psp_group.members; not of an owner */
 } ____cacheline_aligned;
 
 /*
@@ -368,6 +389,7 @@ struct psp_qdisc {
 	 * class.
 	 */
 	u32 reserved;
+	u32 reserved_in_groups;		/* of those: in the schedulers of groups */
 	struct Qdisc_class_hash classes;
 	/*
 	 * The class of frames that no filter and no option `default`
@@ -515,11 +537,27 @@ static inline void psp_count_waiting(struct Qdisc *sch, struct psp_entity *e,
 	psp_qlen_add(sch, 1, bytes);
 }
 
-/* Counts a class or flow whose next frame has to wait for its clock. */
-static inline void psp_count_throttled(const struct psp_qdisc *q, struct psp_class *cl,
-				       const struct pace_class *pace)
+/* Does the class own the group that it is in? */
+static inline bool psp_owns_group(const struct psp_class *cl)
 {
-	if (pace_is_throttled(&q->pace, pace))
+	return cl->group && cl->group->owner == cl;
+}
+
+/* Returns the scheduler that a class and its flows are in. */
+static inline struct pace_sched *psp_sched_of(struct psp_qdisc *q,
+					      const struct psp_class *cl)
+{
+	return cl->group ? &cl->group->pace.inner : &q->pace;
+}
+
+/* Counts a class or flow whose next frame has to wait for its clock. */
+static inline void psp_count_throttled(struct psp_qdisc *q, struct psp_class *cl,
+				       const struct psp_entity *e)
+{
+	const struct pace_sched *s = unlikely(e->in_group) ? psp_sched_of(q, cl) :
+							     &q->pace;
+
+	if (pace_is_throttled(s, &e->pace))
 		cl->count.throttled++;
 }
 
@@ -666,13 +704,16 @@ static u64 psp_class_ceil_bps(const struct psp_qdisc *q, const struct psp_class 
 {
 	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
 
-	if (cl->opt.type == TC_PSP_TYPE_DYNAMIC)
+	if (cl->opt.type == TC_PSP_TYPE_DYNAMIC) {
+		line_rate_bps = min(line_rate_bps, cl->opt.total_bps ?: U64_MAX);
 		return min(cl->opt.ceil_bps ?: line_rate_bps, line_rate_bps);
+	}
 	return cl->pace.ceil_bps ?: cl->pace.rate_bps;
 }
 
 #include "psp_netlink.c"
 #include "psp_queues.c"
+#include "psp_group.c"
 #include "psp_flow.c"
 #include "psp_launch.c"
 #include "psp_class.c"
@@ -840,7 +881,7 @@ static bool psp_burst_stays_whole(const struct psp_qdisc *q, const struct psp_cl
 	case TC_PSP_SPLIT_GSO_ON:
 		return false;
 	case TC_PSP_SPLIT_GSO_AUTO:
-		if (cl->pace.type != PACE_TYPE_NORMAL)
+		if (cl->pace.type != PACE_TYPE_NORMAL || cl->entity.in_group)
 			return false;
 		break;
 	}
@@ -908,7 +949,7 @@ static inline struct sk_buff *psp_pull(struct psp_qdisc *q, struct psp_entity *e
 /* Has core/ to know the length of the next frame of the class? */
 static inline bool psp_reports_head(const struct psp_qdisc *q, const struct psp_class *cl)
 {
-	return unlikely(q->pace.cfg.guard_band) &&
+	return unlikely(q->pace.cfg.guard_band) && !cl->entity.in_group &&
 	       (cl->pace.type == PACE_TYPE_NORMAL || cl->pace.type == PACE_TYPE_NRT);
 }
 
@@ -939,6 +980,8 @@ static void psp_report_head(struct psp_qdisc *q, struct psp_class *cl)
 	const struct sk_buff *skb = NULL;
 	struct psp_packet_info info;
 
+	if (cl->entity.in_group)
+		return;
 	if (psp_child_of(&cl->entity))
 		skb = cl->head;
 	else if (psp_reports_head(q, cl))
@@ -994,9 +1037,9 @@ static void psp_class_activate(struct psp_qdisc *q, struct psp_class *cl, u64 no
 	}
 	if (cl->entity.is_shared)
 		psp_report_waiting(cl);
-	pace_activate(&q->pace, &cl->pace, now_ns);
+	psp_entity_activate(q, &cl->entity, now_ns);
 	psp_report_head(q, cl);
-	psp_count_throttled(q, cl, &cl->pace);
+	psp_count_throttled(q, cl, &cl->entity);
 }
 
 /*
@@ -1491,7 +1534,7 @@ static void psp_drop_due(struct Qdisc *sch, struct psp_entity *e,
 	psp_dequeue_drop(sch, skb, reason);
 	if (e->is_flow) {
 		if (!e->queue.qlen)
-			pace_deactivate(&q->pace, &e->pace, now_ns);
+			psp_entity_deactivate(q, e, now_ns);
 		return;
 	}
 	if (psp_has_more(q, &cl->entity)) {
@@ -1518,9 +1561,14 @@ static void psp_sent(struct psp_qdisc *q, struct psp_class *cl, struct psp_entit
 
 	if (unlikely(e->is_shared))
 		psp_report_waiting(cl);
-	pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
-			info->burst.wire_bytes, info->burst.frames,
-			more && !launches, now_ns);
+	if (unlikely(e->in_group)) {
+		psp_group_sent(q, e, &info->burst, more, now_ns);
+		borrowed = q->pace.stats.borrowed_frames;
+	} else {
+		pace_sent_burst(&q->pace, &e->pace, info->burst.len_bytes,
+				info->burst.wire_bytes, info->burst.frames,
+				more && !launches, now_ns);
+	}
 	if (launches) {
 		psp_launch_activate(q, cl, now_ns);
 		return;
@@ -1531,7 +1579,7 @@ static void psp_sent(struct psp_qdisc *q, struct psp_class *cl, struct psp_entit
 	if (more) {
 		if (unlikely(q->pace.cfg.guard_band || !e->is_plain) && !e->is_flow)
 			psp_report_head(q, cl);
-		psp_count_throttled(q, cl, &e->pace);
+		psp_count_throttled(q, cl, e);
 	} else if (psp_child_of(e)) {
 		psp_class_set_empty(q, cl, now_ns);
 	}
@@ -1547,19 +1595,26 @@ static void psp_clear_times(const struct psp_class *cl, struct sk_buff *skb, u64
 }
 
 /*
- * Takes the next frame out of the class or flow `c`.  Returns NULL if there
- * is none that may be sent.
+ * Takes the next frame out of a class or flow, or of one of the group whose node `e`
+ * is.  Returns NULL if there is none that may be sent.
  */
 static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 				 s64 late_ps, u64 now_ns)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
-	struct psp_flow *f = psp_flow_at(e);
-	struct psp_class *cl = psp_class_of(e);
 	enum psp_drop_reason reason;
 	struct psp_packet_info info;
+	struct psp_class *cl;
+	struct psp_flow *f;
 	struct sk_buff *skb;
 
+	if (unlikely(e->is_node)) {
+		e = psp_group_next(q, e, &late_ps);
+		if (!e)
+			return NULL;
+	}
+	f = psp_flow_at(e);
+	cl = psp_class_of(e);
 	skb = f ? psp_flow_pull(f) : psp_pull(q, e);
 	if (unlikely(!skb)) {
 		psp_class_set_empty(q, cl, now_ns);
@@ -1584,6 +1639,8 @@ static struct sk_buff *psp_serve(struct Qdisc *sch, struct psp_entity *e,
 	if (unlikely(!cl->entity.is_plain))
 		psp_clear_times(cl, skb, now_ns);
 	bstats_update(&cl->bstats, skb);
+	if (unlikely(e->in_group))
+		psp_group_count_sent(cl, skb, &info);
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }

@@ -50,17 +50,20 @@ static void explain_class(void)
 	      "               [ txtime-deadline { on | off } ] [ horizon TIME ]\n"
 	      "       ... psp mode normal [ quantum BYTES ] [ deadline TIME ]\n"
 	      "       ... psp mode dynamic [ rate RATE ] [ ceil RATE ] [ floor RATE ]\n"
-	      "               [ flows NUMBER ] [ limit FRAMES ] [ flow-limit FRAMES ]\n"
+	      "               [ total RATE ] [ flows NUMBER ] [ limit FRAMES ] [ flow-limit FRAMES ]\n"
 	      "               [ horizon TIME ] [ pacing-floor RATE ] [ deadline TIME ]\n"
 	      "       ... psp mode { rt | nrt } reserve BYTES [ deadline TIME ]\n"
+	      "       ... psp mode group rate RATE [ ceil RATE ]\n"
 	      "rate      of a paced class; what it counts is the qdisc's layer\n"
 	      "ceil      up to where the class shares what others leave {rate}\n"
 	      "mode      paced (or 1): evenly spaced; normal (or 0): best effort;\n"
 	      "          dynamic: each TCP flow at packet size x cwnd / RTT, between floor\n"
 	      "          and ceil; rate: of what has no socket;\n"
-	      "          rt: what came before a period goes out in it; nrt: so much of each\n"
+	      "          rt: what came before a period goes out in it; nrt: so much of each;\n"
+	      "          group: classes below it (parent CLASSID) share its rate and ceil\n"
 	      "reserve   bytes in a period, as the qdisc's layer counts\n"
 	      "quantum   bytes a normal class sends in its turn {one largest frame}\n"
+	      "total     all flows together are no faster\n"
 	      "flows     most flows at a time\n"
 	      "limit     most frames in all flows {32768}; flow-limit: in one {4096}\n"
 	      "horizon   frames that would wait for longer are dropped {10s}\n"
@@ -258,6 +261,11 @@ static int parse_ceil(struct nlmsghdr *n, const char *key, const char *value)
 	return put_rate(n, TCA_PSP_CLASS_CEIL, key, value);
 }
 
+static int parse_total(struct nlmsghdr *n, const char *key, const char *value)
+{
+	return put_rate(n, TCA_PSP_CLASS_TOTAL, key, value);
+}
+
 static int parse_floor(struct nlmsghdr *n, const char *key, const char *value)
 {
 	return put_rate(n, TCA_PSP_CLASS_FLOOR, key, value);
@@ -388,6 +396,7 @@ static const struct option class_options[] = {
 	{ "mode", parse_type },
 	{ "quantum", parse_quantum },
 	{ "ceil", parse_ceil },
+	{ "total", parse_total },
 	{ "floor", parse_floor },
 	{ "flows", parse_flows },
 	{ "deadline", parse_deadline },

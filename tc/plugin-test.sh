@@ -69,6 +69,9 @@ class "$good" txtime off
 class "$good" rate 10mbit ceil 0 deadline 0
 class "$good" mode dynamic
 class "$good" mode dynamic rate 10mbit ceil 1gbit floor 100kbit flows 1000
+class "$good" mode dynamic ceil 10gbit total 40gbit
+class "$good" mode group rate 100mbit ceil 200mbit
+says "$good" class add dev none0 parent 1:10 classid 1:11 psp rate 20mbit ceil 200mbit
 qdisc "$good" period 10ms budget 70% align 2ms
 qdisc "$good" period 125us budget 50kb align off
 class "$good" mode rt reserve 15kb deadline 20ms
@@ -108,9 +111,10 @@ class 'reserve "0": expected bytes a period above 0' mode rt reserve 0
 class 'rate "0": expected whole bits per second' rate 0
 class 'rate "-1mbit": expected whole bits per second' rate -1mbit
 class 'rate "50%": expected whole bits per second' rate 50%
-class 'mode "2": expected paced, normal, dynamic, rt, nrt, 1 or 0' mode 2
-class 'mode "gap": expected paced, normal, dynamic, rt, nrt, 1 or 0' mode gap
+class 'mode "2": expected paced, normal, dynamic, rt, nrt, group, 1 or 0' mode 2
+class 'mode "gap": expected paced, normal, dynamic, rt, nrt, group, 1 or 0' mode gap
 class 'ceil "fast": expected whole bits per second' rate 1mbit ceil fast
+class 'total "lots": expected whole bits per second' mode dynamic total lots
 class 'floor "-1": expected whole bits per second' mode dynamic floor -1
 class 'flows "0": expected a number of flows' mode dynamic flows 0
 class 'flows "4294967296": expected a number' mode dynamic flows 4294967296

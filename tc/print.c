@@ -197,6 +197,8 @@ int psp_print_copt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		psp_show_rate(f, "rate", get_uint(tb[TCA_PSP_CLASS_RATE]));
 	if (tb[TCA_PSP_CLASS_CEIL])
 		psp_show_rate(f, "ceil", get_uint(tb[TCA_PSP_CLASS_CEIL]));
+	if (tb[TCA_PSP_CLASS_TOTAL])
+		psp_show_rate(f, "total", get_uint(tb[TCA_PSP_CLASS_TOTAL]));
 	if (tb[TCA_PSP_CLASS_FLOOR])
 		psp_show_rate(f, "floor", get_uint(tb[TCA_PSP_CLASS_FLOOR]));
 	if (tb[TCA_PSP_CLASS_FLOWS])

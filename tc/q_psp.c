@@ -14,7 +14,7 @@ static const char *const gaps[] = { "pause", "multicast", NULL };
 static const char *const switches[] = { "off", "on", NULL };
 static const char *const splits[] = { "auto", "on", "off", NULL };
 static const char *const types[] = { "normal", "paced", "dynamic", "rt", "nrt",
-				     NULL };
+				     "group", NULL };
 static const char *const txtimes[] = { "off", "monotonic", "tai", NULL };
 /* The words of enum tc_psp_why: the reason why mode auto is not hybrid. */
 static const char *const whys[] = {
@@ -29,7 +29,7 @@ const struct psp_words psp_gaps = { gaps, "pause or multicast" };
 const struct psp_words psp_switches = { switches, "on or off" };
 const struct psp_words psp_splits = { splits, "auto, on or off" };
 const struct psp_words psp_types = { types,
-				     "paced, normal, dynamic, rt, nrt, 1 or 0" };
+				     "paced, normal, dynamic, rt, nrt, group, 1 or 0" };
 const struct psp_words psp_txtimes = { txtimes, "monotonic, tai or off" };
 const struct psp_words psp_whys = { whys, "" };
 

@@ -62,7 +62,7 @@ enum {
 	TCA_PSP_CLASS_QUANTUM,	/* u32, bytes a round; type normal only; 0: one
 				 * largest frame
 				 */
-	TCA_PSP_CLASS_CEIL,	/* u64, bit/s, at least the rate; type paced:
+	TCA_PSP_CLASS_CEIL,	/* u64, bit/s, at least the rate; type paced or group:
 				 * borrows unused rate up to it; type dynamic:
 				 * no flow is faster; 0: the rate, or for type
 				 * dynamic the rate of the line
@@ -94,6 +94,10 @@ enum {
 					 * later than its launch time is dropped; 0:
 					 * 1 ms, or of deadlines none
 					 */
+	/* Type dynamic */
+	TCA_PSP_CLASS_TOTAL,	/* u64, bit/s: all flows together, and frames
+				 * without a flow, are no faster; 0: no limit
+				 */
 	__TCA_PSP_CLASS_MAX,
 };
 
@@ -146,6 +150,7 @@ enum tc_psp_type {
 	TC_PSP_TYPE_DYNAMIC,	/* each TCP flow at packet size x cwnd / RTT */
 	TC_PSP_TYPE_RT,		/* frames that arrived before a period leave in it */
 	TC_PSP_TYPE_NRT,	/* a share of each period, the rest in the next */
+	TC_PSP_TYPE_GROUP,	/* has a rate and ceil for classes below it */
 	__TC_PSP_TYPE_MAX,
 };
 

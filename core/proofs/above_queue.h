@@ -16,11 +16,13 @@
 #include "paced.c"
 #include "borrow.c"
 #include "launch.c"
+#include "rest.c"
 #include "ring.c"
 #include "best_effort.c"
 #include "reservation.c"
 #include "select.c"
 #include "waiting.c"
+#include "departure.c"
 #include "sched.c"
 #include "configure.c"
 

@@ -77,6 +77,7 @@ static void any_config(void)
 	GIVEN(s.cfg.min_frame_bytes <= s.cfg.max_frame_bytes);
 	s.cfg.layer = any_below(PACE_LAYER_IP + 1);
 #endif
+	s.load_most_bps = s.cfg.line_rate_bps;
 	s.cfg.order = ORDER;
 	s.cfg.mode = MODE;
 	s.cfg.guard_band = GUARD;

@@ -100,7 +100,7 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 		configure_class(s, c, cfg);
 		return PACE_OK;
 	}
-	if (c->type != cfg->type || pace_is_launching(c) ||
+	if (c->type != cfg->type || pace_is_launching(c) || pace_is_resting(c) ||
 	    (c->type == PACE_TYPE_PACED && c->part)) {
 		pace_unschedule_class(s, c);
 		configure_class(s, c, cfg);
@@ -146,6 +146,7 @@ static void set_config(struct pace_sched *s, const struct pace_config *cfg)
 	u64 rate = cfg->line_rate_bps;
 
 	s->cfg = *cfg;
+	s->load_most_bps = rate;
 	pace_set_plain(s);
 	s->byte_ps = pace_div_rem(PACE_BYTE_PS, rate, &s->byte_rem);
 	s->line_frac = 0;	/* in units of the old rate */

@@ -89,7 +89,8 @@ static inline enum pace_place place_in(const struct pace_sched *s,
 	return q == &s->waiting ? PACE_WAITING :
 	       q == &s->eligible ? PACE_ELIGIBLE :
 	       q == &s->at_ceil ? PACE_AT_CEIL :
-	       q == &s->launching ? PACE_LAUNCHING : PACE_BORROWING;
+	       q == &s->launching ? PACE_LAUNCHING :
+	       q == &s->resting ? PACE_RESTING : PACE_BORROWING;
 }
 
 /* Says that a class is in the queue, or in neither of its kind. */
@@ -97,7 +98,8 @@ static inline void set_place(const struct pace_sched *s,
 			     const struct pace_queue *q, struct pace_class *c,
 			     enum pace_place place)
 {
-	if (q == &s->waiting || q == &s->eligible || q == &s->launching)
+	if (q == &s->waiting || q == &s->eligible || q == &s->launching ||
+	    q == &s->resting)
 		c->place = place;
 	else
 		c->ceil_place = place;
@@ -116,6 +118,8 @@ static inline u64 key_in(const struct pace_sched *s, const struct pace_queue *q,
 		return pace_clock_key(c->ceil_clock.ps, c);
 	case PACE_LAUNCHING:
 		return c->launch_ns << PACE_ID_BITS | c->id;
+	case PACE_RESTING:
+		return pace_clock_key(c->rest_ps, c);
 	default:
 		return pace_clock_key(c->borrow_clock.ps, c);
 	}

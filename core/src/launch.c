@@ -108,17 +108,16 @@ static void pace_launch_remove(struct pace_sched *s, struct pace_class *c)
 }
 
 /*
- * Makes a class whose instant has come, or almost, a paced class among the others.
- * If the load exceeds the line their clocks lag, and it is given the same lag.
+ * Makes a class that may send from `position` on, and whose load is added, a paced
+ * class among the others.  `over`: the load exceeds the line, their clocks lag, and it
+ * is given the same lag.
  */
-static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 position)
+static void join_paced(struct pace_sched *s, struct pace_class *c, u64 position,
+		       bool over)
 {
 	u64 least = pace_schedule_clock(s) - pace_lag_max(s);
 	u64 clock = position - s->offset_ps;
-	bool over = pace_over_subscribed(s);
 
-	pace_launch_remove(s, c);
-	pace_load_add(s, c);
 	if (over)
 		clock -= virtual_time_lag(s);
 	/* A host that stood still. */
@@ -127,6 +126,16 @@ static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 positio
 	pace_clock_raise(&c->clock, clock);
 	pace_eligible_update(c);
 	pace_paced_enter(s, c);
+}
+
+/* The instant of a class has come, or almost. */
+static void launch_begin(struct pace_sched *s, struct pace_class *c, u64 position)
+{
+	bool over = pace_over_subscribed(s);
+
+	pace_launch_remove(s, c);
+	pace_load_add(s, c);
+	join_paced(s, c, position, over);
 }
 
 /* Begins all launches that are due, and notes when the next one is. */

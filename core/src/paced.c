@@ -100,8 +100,8 @@ static void remove_from_queue(struct pace_sched *s, struct pace_class *c)
  * other queue, so it is served from among the waiting ones: one path for one due class.
  * In ORDER_RATE a class might be behind without bound, and has to leave them.
  */
-static inline bool is_first_in_order(const struct pace_sched *s,
-				     const struct pace_class *c, u64 global_ps)
+static __always_inline bool is_first_in_order(const struct pace_sched *s,
+					      const struct pace_class *c, u64 global_ps)
 {
 	u64 second, least;
 
@@ -273,7 +273,7 @@ static void pace_load_sub(struct pace_sched *s, const struct pace_class *c)
 
 static bool pace_over_subscribed(const struct pace_sched *s)
 {
-	return s->offered_load_bps > s->cfg.line_rate_bps;
+	return s->offered_load_bps > s->load_most_bps;
 }
 
 /* Rebases all class clocks: moves them forward together. */

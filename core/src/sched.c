@@ -8,6 +8,9 @@
  * the smallest clock.  No clock is altered by the rounding of gaps, so that
  * error does not add up: each frame is at most half a smallest gap early or
  * late (-42 .. +41 bytes).
+ *
+ * Groups have a copy of the path of a frame (group.c), so it is __always_inline: the
+ * compiler would no longer make it part of the host's only call.
  */
 #include <pace/pace_sched.h>
 
@@ -66,6 +69,11 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 		pace_reservation_remove(s, c);
 	} else if (pace_is_launching(c)) {
 		pace_launch_remove(s, c);
+	} else if (pace_is_resting(c)) {
+		/* Its clock is old, and tells nothing of a lag. */
+		pace_rest_remove(s, c);
+		pace_load_sub(s, c);
+		pace_lag_settle(s, was_over, NULL);
 	} else {
 		pace_paced_remove(s, c);
 		if (c->has_ceil)
@@ -180,7 +188,7 @@ static inline struct pace_decision send_decision(const struct pace_sched *s,
 }
 
 /* Decides in GAP, and in HYBRID: that answers WAIT outside the lead. */
-static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
+static __always_inline struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 {
 	struct pace_class *c;
 	u64 clock, gap_ps;
@@ -188,6 +196,8 @@ static struct pace_decision next_gap(struct pace_sched *s, u64 now_ns)
 	for (;;) {
 		if (s->launching.count)
 			pace_launch_due(s, now_ns);
+		if (PACE_GROUPS && s->resting.count)
+			pace_rest_due(s);
 		c = pace_select(s);
 		if (c)
 			return send_decision(s, c);
@@ -222,7 +232,7 @@ static inline struct pace_decision wait_decision(const struct pace_sched *s,
  * Decides in TIMER.  The line is virtual: a frame may leave when the one before
  * it would have left the wire.
  */
-static struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
+static __always_inline struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
 {
 	bool free = (s64)(s->global_ps - s->busy_until_ps) >= 0;
 	struct pace_class *c;
@@ -230,6 +240,8 @@ static struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
 
 	if (s->launching.count)
 		pace_launch_due(s, now_ns);
+	if (PACE_GROUPS && s->resting.count)
+		pace_rest_due(s);
 	if (!pace_active(s))
 		return (struct pace_decision){ .verdict = PACE_IDLE };
 	if (!free && pace_any_ready(s))
@@ -249,8 +261,8 @@ static struct pace_decision next_timer(struct pace_sched *s, u64 now_ns)
  * late by no more than a stall.  Returns false, and has changed nothing, if that is not
  * so.
  */
-static inline bool next_alone(struct pace_sched *s, u64 now_ns,
-			      struct pace_decision *d)
+static __always_inline bool next_alone(struct pace_sched *s, u64 now_ns,
+				       struct pace_decision *d)
 {
 	u64 ns = now_ns - s->line.ns;
 	u64 global, free_ps, clock, until;
@@ -293,7 +305,7 @@ static inline bool next_alone(struct pace_sched *s, u64 now_ns,
  * Repeats its last answer while that stands: hosts ask whenever a packet comes,
  * mostly while a timer runs.
  */
-struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
+static __always_inline struct pace_decision decide(struct pace_sched *s, u64 now_ns)
 {
 	struct pace_decision d;
 
@@ -322,6 +334,11 @@ struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
 	s->repeated = false;
 	s->advanced = d.verdict == PACE_SEND;
 	return d;
+}
+
+struct pace_decision pace_next(struct pace_sched *s, u64 now_ns)
+{
+	return decide(s, now_ns);
 }
 
 /*
@@ -375,49 +392,6 @@ u64 pace_debt_ns(const struct pace_sched *s, const struct pace_class *c, u64 now
 	if (!pace_clock_ahead(c->clock.ps, now))
 		return 0;
 	return pace_ns_of(c->clock.ps - now);
-}
-
-/* Returns the position of the host's clock at an instant that is not far away. */
-static u64 line_at(const struct pace_line *l, u64 ns)
-{
-	return l->ps + (u64)((s64)(ns - l->ns) * PACE_PS_PER_NS);
-}
-
-bool pace_started(struct pace_sched *s, u64 got_ns, u64 latest_ns)
-{
-	s64 behind;
-
-	if (!s->handed)
-		return false;
-	behind = (s64)(line_at(&s->line, got_ns) - s->handed_ps);
-	if (behind > (s64)s->handover_ps) {
-		pace_invalidate(s);
-		s->handover_ps = behind;
-		handover_took(s, got_ns);
-	}
-	s->handed = false;
-	behind = (s64)(line_at(&s->line, latest_ns) - s->handed_ps);
-	return behind > (s64)s->handover_ps;
-}
-
-u64 pace_launch_ns(const struct pace_sched *s)
-{
-	const struct pace_class *c = queue_head(s, &s->launching);
-
-	return c ? c->launch_ns : ~0ull;
-}
-
-u64 pace_departure_ns(const struct pace_sched *s, u64 now_ns)
-{
-	struct pace_line line = s->line;
-
-	if (s->cfg.mode == PACE_MODE_TIMER)
-		return now_ns;
-	pace_line_advance(&line, now_ns);
-	line.ps -= s->handover_ps;
-	if ((s64)(line.ps - s->global_ps) >= 0)
-		return now_ns;
-	return pace_line_reaches_ns(&line, s->global_ps);
 }
 
 void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
@@ -483,8 +457,8 @@ static void sent_reserved(struct pace_sched *s, struct pace_class *c,
 		pace_unschedule_class(s, c);
 }
 
-static void sent_best_effort(struct pace_sched *s, struct pace_class *c,
-			     const struct pace_burst *t, bool more)
+static __always_inline void sent_best_effort(struct pace_sched *s, struct pace_class *c,
+					     const struct pace_burst *t, bool more)
 {
 	s->idled_ps = pace_schedule_clock(s);
 	occupy_line(s, t, false);
@@ -495,8 +469,8 @@ static void sent_best_effort(struct pace_sched *s, struct pace_class *c,
 		s->ring = c->next;
 }
 
-static void update_frame_cost(struct pace_sched *s, struct pace_class *c,
-			      const struct pace_burst *t)
+static __always_inline void update_frame_cost(struct pace_sched *s, struct pace_class *c,
+					      const struct pace_burst *t)
 {
 	if (is_same_burst(&c->last, t))
 		return;
@@ -506,7 +480,7 @@ static void update_frame_cost(struct pace_sched *s, struct pace_class *c,
 }
 
 /* Advances the clocks of a class by the frame cost of one burst.  Borrowed? */
-static bool move_clocks(struct pace_sched *s, struct pace_class *c)
+static __always_inline bool move_clocks(struct pace_sched *s, struct pace_class *c)
 {
 	bool borrows = !at_rate(s, c);
 
@@ -527,8 +501,8 @@ static bool move_clocks(struct pace_sched *s, struct pace_class *c)
 	return borrows;
 }
 
-static void sent_paced(struct pace_sched *s, struct pace_class *c,
-		       const struct pace_burst *t, bool more)
+static __always_inline void sent_paced(struct pace_sched *s, struct pace_class *c,
+				       const struct pace_burst *t, bool more)
 {
 	bool borrows;
 
@@ -556,8 +530,8 @@ static void sent_paced(struct pace_sched *s, struct pace_class *c,
  * false, and has changed nothing, if pace_next() did not go by this path, or something
  * has changed since.
  */
-static inline bool sent_alone(struct pace_sched *s, struct pace_class *c,
-			      const struct pace_burst *t, u64 now_ns)
+static __always_inline bool sent_alone(struct pace_sched *s, struct pace_class *c,
+				       const struct pace_burst *t, u64 now_ns)
 {
 	u64 now, due;
 
@@ -581,6 +555,35 @@ static inline bool sent_alone(struct pace_sched *s, struct pace_class *c,
 	return true;
 }
 
+static __always_inline void account_burst(struct pace_sched *s, struct pace_class *c,
+					  const struct pace_burst *t, bool more, u64 now_ns)
+{
+	/* It is active, and the burst as one before. */
+	if (more && sent_alone(s, c, t, now_ns))
+		return;
+	if (!PACE_ASSERT(c->active && t->len_bytes && t->frames &&
+			 t->len_bytes <= PACE_FRAME_MAX && t->wire_bytes &&
+			 t->wire_bytes <= PACE_BURST_WIRE_MAX))
+		return;
+	pace_invalidate(s);
+	/* pace_next() has done so, mostly; a short period may end twice. */
+	if (!s->advanced || now_ns != s->asked_ns || s->period.classes)
+		pace_advance_clock(s, now_ns);
+	s->advanced = false;
+	c->head_wire_bytes = 0;
+	if (s->period.classes)
+		s->period.left_bytes -= pace_counted_bytes(&s->cfg, t);
+	if (c->type == PACE_TYPE_NORMAL)
+		sent_best_effort(s, c, t, more);
+	else if (c->reservation)
+		sent_reserved(s, c, t, more);
+	else
+		sent_paced(s, c, t, more);
+	/* In TIMER frames do not move the clock. */
+	if (s->cfg.mode != PACE_MODE_TIMER)
+		pace_paced_advance(s);
+}
+
 void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		     u32 wire_bytes, u32 frames, bool more, u64 now_ns)
 {
@@ -590,30 +593,7 @@ void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
 		.wire_bytes = wire_bytes,
 	};
 
-	/* It is active, and the burst as one before. */
-	if (more && sent_alone(s, c, &t, now_ns))
-		return;
-	if (!PACE_ASSERT(c->active && len_bytes && frames &&
-			 len_bytes <= PACE_FRAME_MAX && wire_bytes &&
-			 wire_bytes <= PACE_BURST_WIRE_MAX))
-		return;
-	pace_invalidate(s);
-	/* pace_next() has done so, mostly; a short period may end twice. */
-	if (!s->advanced || now_ns != s->asked_ns || s->period.classes)
-		pace_advance_clock(s, now_ns);
-	s->advanced = false;
-	c->head_wire_bytes = 0;
-	if (s->period.classes)
-		s->period.left_bytes -= pace_counted_bytes(&s->cfg, &t);
-	if (c->type == PACE_TYPE_NORMAL)
-		sent_best_effort(s, c, &t, more);
-	else if (c->reservation)
-		sent_reserved(s, c, &t, more);
-	else
-		sent_paced(s, c, &t, more);
-	/* In TIMER frames do not move the clock. */
-	if (s->cfg.mode != PACE_MODE_TIMER)
-		pace_paced_advance(s);
+	account_burst(s, c, &t, more, now_ns);
 }
 
 void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_bytes,

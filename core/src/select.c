@@ -111,6 +111,8 @@ static bool first_ahead_any(const struct pace_sched *s, struct pace_class **cls,
 		*clock = s->launch_at_ps - s->offset_ps;
 		c = queue_head(s, &s->launching);
 	}
+	if (PACE_GROUPS && s->resting.count)
+		c = pace_first_resting(s, c, clock);
 	if (pace_spare_waits(s) &&
 	    (!c || pace_clock_ahead(*clock, s->spare_ps - s->offset_ps))) {
 		*cls = NULL;

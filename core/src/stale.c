@@ -63,8 +63,8 @@ static inline void pace_key_add(const struct pace_sched *s, struct pace_queue *q
 }
 
 /* Removes a class from the queue that it is in; its clocks may have changed. */
-static inline void pace_key_remove(const struct pace_sched *s, struct pace_queue *q,
-			    struct pace_class *c)
+static __always_inline void pace_key_remove(const struct pace_sched *s,
+					    struct pace_queue *q, struct pace_class *c)
 {
 	set_place(s, q, c, PACE_NOWHERE);
 	if (pace_queue_min(q) != c->id) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The scheduler's storage.  One block of memory, which the host owns, holds
- * everything that grows with the number of classes: five queues and the pool of
+ * everything that grows with the number of classes: six queues and the pool of
  * their wheels, the table of classes by id, and the list of free ids.
  */
 #include <pace/pace_sched.h>
 
-#define QUEUES		5
+#define QUEUES		6
 #define QUEUES_OF(s)	{ &(s)->waiting, &(s)->eligible, &(s)->at_ceil, \
-			  &(s)->borrowing, &(s)->launching }
-/* Those that share the pool: a class is in two of them.  The last one is a heap. */
+			  &(s)->borrowing, &(s)->launching, &(s)->resting }
+/* Those that share the pool: a class is in two of them.  The last two are heaps. */
 #define QUEUES_WITH_WHEEL	4
 
 static u32 clamp_capacity(u32 capacity)

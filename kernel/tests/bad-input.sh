@@ -53,7 +53,7 @@ refuse "quantum of a paced class" 'quantum: expected only with mode normal' \
 refuse "quantum 0" 'quantum "0": expected' bad_class mode normal quantum 0
 refuse "quantum too large" 'quantum "2mb": expected' \
 	bad_class mode normal quantum 2mb
-refuse "ceil of a normal class" 'ceil: expected only with mode paced or' \
+refuse "ceil of a normal class" 'ceil: expected only with mode paced,' \
 	bad_class mode normal ceil 1mbit
 refuse "ceil below the rate" \
 	"ceil 1000000bit: expected at least the rate's 2000000bit" \
@@ -104,7 +104,7 @@ refuse "class id without a minor" 'classid 1:0: expected' \
 	tc class add dev w1a parent 1: classid 1:0 psp rate 1mbit
 refuse "class of another qdisc" 'Invalid argument\|RTNETLINK' \
 	tc class add dev w1a parent 1: classid 2:1 psp rate 1mbit
-refuse "class below a class" 'classes are flat' \
+refuse "class below a class" 'expected 1: or a class of mode group' \
 	tc class add dev w1a parent 1:1 classid 1:9 psp rate 1mbit
 refuse "change of no class" 'RTNETLINK' \
 	tc class change dev w1a parent 1: classid 1:9 psp rate 1mbit

@@ -126,6 +126,20 @@ static void take_qdisc(const struct nlmsghdr *n, void *arg)
 	}
 }
 
+/* Reads which type a class has, and whether that has a total. */
+static void read_type(const struct nlattr *options, struct tree *tree, uint32_t minor)
+{
+	const struct nlattr *type;
+
+	if (!options)
+		return;
+	type = find(content(options), options->nla_len - NLA_HDRLEN, TCA_PSP_CLASS_TYPE);
+	if (type)
+		tree->classes[minor].type = *(const uint8_t *)content(type);
+	tree->classes[minor].has_total =
+		find(content(options), options->nla_len - NLA_HDRLEN, TCA_PSP_CLASS_TOTAL);
+}
+
 static void take_class(const struct nlmsghdr *n, void *arg)
 {
 	struct reading *reading = arg;
@@ -148,6 +162,9 @@ static void take_class(const struct nlmsghdr *n, void *arg)
 	}
 	reading->tree->classes[minor].there = true;
 	reading->tree->classes[minor].child = t->tcm_info;
+	reading->tree->classes[minor].above = t->tcm_parent == TC_H_ROOT ? HANDLE :
+									   t->tcm_parent;
+	read_type(find(from, size, TCA_OPTIONS), reading->tree, minor);
 	/* Without a child the class has its own FIFO. */
 	reading->tree->classes[minor].keeps = !t->tcm_info;
 	read_numbers(stats, &reading->tree->classes[minor].n);
@@ -232,8 +249,11 @@ bool tree_check(const struct tree *before, const struct tree *after,
 		uint32_t expected = i == minor ? frames : 0;
 		uint32_t found = gone(&before->classes[i].n, &after->classes[i].n);
 
-		waiting += after->classes[i].n.qlen;
+		/* A group has what waits in its classes, and sends what they send. */
+		if (after->classes[i].above == HANDLE)
+			waiting += after->classes[i].n.qlen;
 		if (!after->classes[i].there || !after->classes[i].keeps ||
+		    after->classes[i].type == TC_PSP_TYPE_GROUP ||
 		    after->copies || found == expected)
 			continue;
 		snprintf(why, size, "class 1:%x: %u frames came, %u are sent, dropped or waiting",

@@ -126,23 +126,51 @@ static bool count(struct fuzz *f, unsigned int p, unsigned long operation)
 
 /* ---- draining a port ---- */
 
+/* Asks for a class of a type, with a rate unless that is 0.  Returns what the kernel does. */
+static int ask_class(struct fuzz *f, const struct port *port, uint32_t above, uint32_t minor,
+		     uint8_t type, uint64_t rate_bps)
+{
+	size_t nest;
+
+	message_tc(&message, RTM_NEWTCLASS, 0, port->ifindex, above, HANDLE | minor);
+	message_put_text(&message, TCA_KIND, "psp");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_PSP_CLASS_TYPE, &type, sizeof(type));
+	if (rate_bps) {
+		message_put(&message, TCA_PSP_CLASS_RATE, &rate_bps, sizeof(rate_bps));
+		message_put(&message, TCA_PSP_CLASS_CEIL, &rate_bps, sizeof(rate_bps));
+	}
+	if (type == TC_PSP_TYPE_DYNAMIC)
+		message_put(&message, TCA_PSP_CLASS_TOTAL, &rate_bps, sizeof(rate_bps));
+	message_nest_end(&message, nest);
+	return netlink_ask(f->netlink, &message, NULL, NULL);
+}
+
 /*
  * Removes a class's child and makes it a normal class, so that all waiting
- * frames are sent at line rate.
+ * frames are sent at line rate.  What owns a group stays what it is, and gets the
+ * highest rate that the line has room for.
  */
-static void let_go(struct fuzz *f, const struct port *port, uint32_t minor, uint32_t child)
+static void let_go(struct fuzz *f, const struct port *port, uint32_t minor, uint32_t child,
+		   uint32_t above, uint8_t owns)
 {
-	uint8_t kind = TC_PSP_TYPE_NORMAL;
-	size_t nest;
+	uint64_t rate_bps = 1000000000;
 
 	message_tc(&message, RTM_DELQDISC, 0, port->ifindex, HANDLE | minor, child);
 	netlink_ask(f->netlink, &message, NULL, NULL);
-	message_tc(&message, RTM_NEWTCLASS, 0, port->ifindex, HANDLE, HANDLE | minor);
-	message_put_text(&message, TCA_KIND, "psp");
-	nest = message_nest(&message, TCA_OPTIONS);
-	message_put(&message, TCA_PSP_CLASS_TYPE, &kind, sizeof(kind));
-	message_nest_end(&message, nest);
-	netlink_ask(f->netlink, &message, NULL, NULL);
+	if (!owns) {
+		ask_class(f, port, above, minor, TC_PSP_TYPE_NORMAL, 0);
+		return;
+	}
+	while (rate_bps >= 10000 && ask_class(f, port, above, minor, owns, rate_bps))
+		rate_bps /= 10;
+}
+
+/* Returns the type of a class that owns a group, else 0. */
+static uint8_t owner_type(const struct tree *tree, unsigned int minor)
+{
+	return tree->classes[minor].type == TC_PSP_TYPE_GROUP ? TC_PSP_TYPE_GROUP :
+	       tree->classes[minor].has_total ? TC_PSP_TYPE_DYNAMIC : 0;
 }
 
 static bool drain(struct fuzz *f, const struct port *port, unsigned long operation)
@@ -161,9 +189,10 @@ static bool drain(struct fuzz *f, const struct port *port, unsigned long operati
 		return true;
 	for (unsigned int i = 1; i <= MINORS; i++)
 		if (tree.classes[i].there)
-			let_go(f, port, i, tree.classes[i].child);
+			let_go(f, port, i, tree.classes[i].child, tree.classes[i].above,
+			       owner_type(&tree, i));
 	for (unsigned int i = 0; i < tree.stranger_count; i++)
-		let_go(f, port, tree.strangers[i], 0);
+		let_go(f, port, tree.strangers[i], 0, HANDLE, 0);
 	f->drained++;
 	for (;; waited += 20) {
 		uint32_t left;

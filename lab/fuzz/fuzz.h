@@ -114,6 +114,9 @@ struct tree {
 		bool there;
 		bool keeps;	/* its child drops no frame that it has accepted */
 		uint32_t child;	/* handle */
+		uint32_t above;	/* handle of psp, or of the group that it is in */
+		uint8_t type;	/* enum tc_psp_type */
+		bool has_total;
 		struct numbers n;
 	} classes[MINORS + 1];
 	uint32_t strangers[STRANGERS_MAX];	/* other minors */

@@ -147,7 +147,8 @@ static void psp_txtime(struct random *r, struct message *m)
 static void psp_class(struct random *r, const struct port *port, struct message *m)
 {
 	uint32_t kind = random_below(r, __TC_PSP_TYPE_MAX);
-	bool paced = kind == TC_PSP_TYPE_PACED || kind == TC_PSP_TYPE_DYNAMIC;
+	bool paced = kind == TC_PSP_TYPE_PACED || kind == TC_PSP_TYPE_DYNAMIC ||
+		     kind == TC_PSP_TYPE_GROUP;
 	bool stream = kind == TC_PSP_TYPE_RT || kind == TC_PSP_TYPE_NRT;
 	uint64_t rate_bps = some_rate(r);
 	size_t nest;
@@ -157,7 +158,7 @@ static void psp_class(struct random *r, const struct port *port, struct message 
 		return;
 	}
 	message_tc(m, RTM_NEWTCLASS, make_flags(r), port->ifindex,
-		   random_percent(r, 95) ? HANDLE : some_class(r), some_class(r));
+		   random_percent(r, 75) ? HANDLE : some_class(r), some_class(r));
 	message_put_text(m, TCA_KIND, "psp");
 	nest = message_nest(m, TCA_OPTIONS);
 	if (random_percent(r, 70))
@@ -174,11 +175,13 @@ static void psp_class(struct random *r, const struct port *port, struct message 
 	if (random_percent(r, kind == TC_PSP_TYPE_DYNAMIC ? 40 : 3))
 		put_u32(m, TCA_PSP_CLASS_FLOWS, random_value(r, 12));
 	if (random_percent(r, kind == TC_PSP_TYPE_DYNAMIC ? 40 : 3))
+		put_u64(m, TCA_PSP_CLASS_TOTAL, some_rate(r));
+	if (random_percent(r, kind == TC_PSP_TYPE_DYNAMIC ? 40 : 3))
 		psp_bounds(r, m);
 	if (random_percent(r, stream ? 95 : 3))
 		put_u64(m, TCA_PSP_CLASS_RESERVE,
 			random_percent(r, 90) ? 1 + random_below(r, 100000) : random_value(r, 64));
-	if (random_percent(r, 15))
+	if (random_percent(r, kind == TC_PSP_TYPE_GROUP ? 3 : 15))
 		put_u64(m, TCA_PSP_CLASS_DEADLINE, random_value(r, 34));
 	if (random_percent(r, kind == TC_PSP_TYPE_PACED ? 20 : 3))
 		psp_txtime(r, m);

@@ -159,6 +159,7 @@ sch_pspacer-y := sch_psp.o
 
 ccflags-y += -I$(src)/core/include -I$(src)/core/deps/kernel
 ccflags-y += '-DPACE_API=static __maybe_unused'
+ccflags-y += '-DPACE_API_PATH=static __always_inline'
 
 # What the headers have: the adapter is compiled for older kernels, too.
 psp-has = $(shell grep -qs -w -e '$(2)' $(srctree)/include/$(1) && echo -DPSP_HAVE_$(3))

@@ -19,6 +19,11 @@ typedef __SIZE_TYPE__ size_t;
 #define false	0
 #endif
 
+/* Parts of their caller for certain, and never. */
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((__always_inline__))
+#endif
+
 #ifndef NULL
 #define NULL	((void *)0)
 #endif

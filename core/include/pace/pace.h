@@ -28,6 +28,18 @@
 #ifndef PACE_API
 #define PACE_API
 #endif
+/* And this, of what is called for each frame, as a function that is inlined for certain. */
+#ifndef PACE_API_PATH
+#define PACE_API_PATH	PACE_API
+#endif
+
+/*
+ * Are there groups of classes (pace_group.h)?  A host without them defines this as 0,
+ * and has none of their code.
+ */
+#ifndef PACE_GROUPS
+#define PACE_GROUPS		1
+#endif
 
 /* Most classes in one scheduler: an id takes 20 bits of a queue key. */
 #define PACE_ID_BITS		20
@@ -285,6 +297,7 @@ enum pace_place {
 	PACE_AT_CEIL,
 	PACE_BORROWING,
 	PACE_LAUNCHING,		/* waits for its launch time: src/launch.c */
+	PACE_RESTING,		/* no class of the group is due: src/rest.c */
 };
 
 /*
@@ -345,7 +358,10 @@ struct pace_class {
 	};
 
 	struct pace_frame_cost other;	/* of the burst before the last of another size */
-	u64 launch_ns;		/* launches: of the first frame; 0: at once */
+	union {
+		u64 launch_ns;	/* launches: of the first frame; 0: at once */
+		u64 rest_ps;	/* PACE_RESTING: until then, as global_ps counts */
+	};
 };
 
 #define PACE_ID_NONE	(~0u)
@@ -396,7 +412,7 @@ struct pace_stats {
 };
 
 /*
- * Storage: five queues, a pool that four of them share from 512 classes on, and the
+ * Storage: six queues, a pool that four of them share from 512 classes on, and the
  * table of classes by id, in one block of memory that the host owns.
  * pace_storage_bytes(n) returns what n classes need, a multiple of 8 aligned as
  * u64.  To grow, the host allocates a larger block, calls pace_set_storage()
@@ -527,7 +543,7 @@ PACE_API void pace_deactivate(struct pace_sched *s, struct pace_class *c, u64 no
  * becomes eligible once per frame.  Normal classes whose quantum is below a frame
  * take as many visits as quanta make up a frame.
  */
-PACE_API struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
+PACE_API_PATH struct pace_decision pace_next(struct pace_sched *s, u64 now_ns);
 /*
  * Returns until when pace_next() is expected to wait after the frame for which it
  * waits now, or 0 if that is unknown, as it is but in TIMER.  The expectation holds
@@ -552,8 +568,9 @@ PACE_API void pace_sent(struct pace_sched *s, struct pace_class *c, u32 len_byte
  * to max_burst_bytes, counts the headers of every frame; wire_bytes, up to
  * PACE_BURST_WIRE_MAX, the padding and overhead of every frame.  O(log n).
  */
-PACE_API void pace_sent_burst(struct pace_sched *s, struct pace_class *c, u32 len_bytes,
-			      u32 wire_bytes, u32 frames, bool more, u64 now_ns);
+PACE_API_PATH void pace_sent_burst(struct pace_sched *s, struct pace_class *c,
+				   u32 len_bytes, u32 wire_bytes, u32 frames, bool more,
+				   u64 now_ns);
 /*
  * Reports the wire bytes of the class's first frame or burst, by which the guard
  * band decides whether it ends in time.  They are forgotten when it is sent; 0,

@@ -80,6 +80,7 @@ struct pace_sched {
 	u32 active_normal;
 	u32 least_head_bytes;	/* no active normal class has a shorter first frame */
 	u64 offered_load_bps;		/* of all active paced classes, on the wire */
+	u64 load_most_bps;	/* the line carries that much; in a group, what it is given */
 	u64 least_cost_ps;	/* no class has a lower max_cost_ps */
 
 	struct pace_queue waiting;	/* active paced classes by clock */
@@ -88,6 +89,7 @@ struct pace_sched {
 	struct pace_queue borrowing;	/* below their ceil: by borrow clock */
 	struct pace_queue launching;	/* active, before their launch time: by that */
 	u64 launch_at_ps;	/* position of the first of those, as global_ps counts */
+	struct pace_queue resting;	/* active nodes of groups in which nothing is due */
 	u64 handover_ps;	/* the wire is so far behind line(): pace_started() */
 	u64 handover_least_ps;	/* how long handing over takes, at the least */
 	u64 handed_ps;		/* global_ps before what pace_started() speaks of ... */

@@ -10,6 +10,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::group::Groups;
 #[cfg(test)]
 use crate::layout::{ERR_BUSY, ERR_FULL};
 use crate::layout::{
@@ -22,7 +23,7 @@ pub(crate) const ID_NONE: u32 = u32::MAX;
 
 /// Opaque: `struct pace_sched`.
 #[repr(C)]
-struct RawSched {
+pub(crate) struct RawSched {
     _private: [u8; 0],
 }
 
@@ -103,13 +104,13 @@ unsafe extern "C" {
 }
 
 /// Zeroed memory aligned as `u64`, freed when dropped.
-struct Memory {
-    start: NonNull<u64>,
+pub(crate) struct Memory {
+    pub start: NonNull<u64>,
     words: usize,
 }
 
 impl Memory {
-    fn zeroed(bytes: usize) -> Self {
+    pub fn zeroed(bytes: usize) -> Self {
         let boxed: Box<[u64]> = vec![0; bytes.div_ceil(8)].into_boxed_slice();
         let words = boxed.len();
         let start = NonNull::from(Box::leak(boxed)).cast();
@@ -254,12 +255,19 @@ pub(crate) fn budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> 
 }
 
 /// A class of the core, and its reservation if its type uses periods.
-struct Class {
-    class: Memory,
+pub(crate) struct Class {
+    pub class: Memory,
     reservation: Option<Memory>,
 }
 
 impl Class {
+    pub fn new() -> Self {
+        Class {
+            class: Memory::zeroed(class_bytes()),
+            reservation: None,
+        }
+    }
+
     /// Returns `cfg` with the memory that its class type needs.
     fn fitted(&mut self, cfg: &RawClassConfig) -> RawClassConfig {
         if cfg.class_type < TYPE_RT {
@@ -285,6 +293,7 @@ pub(crate) struct Port {
     classes: Vec<Option<Class>>,
     /// What the core points into beside that.
     shared: Vec<Arc<Shared>>,
+    pub groups: Groups,
 }
 
 // SAFETY: all memory but what is shared (above) is owned and reached through this value alone; the core
@@ -302,6 +311,7 @@ impl Port {
             capacity,
             classes: Vec::new(),
             shared: Vec::new(),
+            groups: Groups::default(),
         };
         // SAFETY: both blocks are as large as the core says, aligned to 8.
         let err = unsafe {
@@ -316,11 +326,19 @@ impl Port {
         if err == 0 { Ok(port) } else { Err(err) }
     }
 
-    fn sched(&self) -> *mut RawSched {
+    pub fn sched(&self) -> *mut RawSched {
         self.sched.start.as_ptr().cast()
     }
 
-    fn class(&self, slot: u32) -> Option<*mut RawClass> {
+    /// The scheduler of a class: that of its group, or the port's.
+    fn sched_of(&self, slot: u32) -> *mut RawSched {
+        self.groups.of_member(slot).unwrap_or(self.sched())
+    }
+
+    pub fn class(&self, slot: u32) -> Option<*mut RawClass> {
+        if let Some(member) = self.groups.class(slot) {
+            return Some(member);
+        }
         let held = self.classes.get(slot as usize)?.as_ref()?;
         Some(held.class.start.as_ptr().cast())
     }
@@ -370,11 +388,7 @@ impl Port {
     }
 
     pub fn add(&mut self, cfg: &RawClassConfig) -> Result<u32, ErrorCode> {
-        let mut held = Class {
-            // SAFETY: a constant of shim.c.
-            class: Memory::zeroed(unsafe { pace_shim_class_bytes }),
-            reservation: None,
-        };
+        let mut held = Class::new();
         let cfg = &held.fitted(cfg);
         let class: *mut RawClass = held.class.start.as_ptr().cast();
         // SAFETY: zeroed memory of the size of a class; it is kept below for
@@ -402,6 +416,9 @@ impl Port {
     }
 
     pub fn change(&mut self, slot: u32, cfg: &RawClassConfig) -> Option<ErrorCode> {
+        if self.groups.class(slot).is_some() {
+            return self.member_change(slot, cfg);
+        }
         let class = self.class(slot)?;
         let cfg = &self.classes.get_mut(slot as usize)?.as_mut()?.fitted(cfg);
         // SAFETY: the class is alive and in this scheduler; what it has beside
@@ -444,6 +461,9 @@ impl Port {
     }
 
     pub fn del(&mut self, slot: u32) -> Option<()> {
+        if self.groups.class(slot).is_some() {
+            return self.member_del(slot);
+        }
         let class = self.class(slot)?;
         // SAFETY: as above; the core forgets it, then it is freed.
         unsafe { pace_class_del(self.sched(), class) };
@@ -452,6 +472,9 @@ impl Port {
     }
 
     pub fn activate(&mut self, slot: u32, now_ns: u64) -> Option<()> {
+        if self.groups.class(slot).is_some() {
+            return self.member_activate(slot, true, now_ns);
+        }
         let class = self.class(slot)?;
         // SAFETY: the class is alive and in this scheduler.
         unsafe { pace_activate(self.sched(), class, now_ns) };
@@ -476,6 +499,9 @@ impl Port {
     }
 
     pub fn deactivate(&mut self, slot: u32, now_ns: u64) -> Option<()> {
+        if self.groups.class(slot).is_some() {
+            return self.member_activate(slot, false, now_ns);
+        }
         let class = self.class(slot)?;
         // SAFETY: as above.
         unsafe { pace_deactivate(self.sched(), class, now_ns) };
@@ -484,11 +510,19 @@ impl Port {
 
     /// Returns the decision, and the slot of its class if it has one.
     pub fn next(&mut self, now_ns: u64) -> (RawDecision, Option<u32>) {
-        // SAFETY: the core names none but active classes, which are alive.
-        unsafe {
-            let decision = pace_next(self.sched(), now_ns);
-            let id = (!decision.cls.is_null()).then(|| pace_shim_class_id(decision.cls));
-            (decision, id)
+        loop {
+            // SAFETY: the core names none but active classes, which are alive.
+            let (decision, id) = unsafe {
+                let decision = pace_next(self.sched(), now_ns);
+                let id = (!decision.cls.is_null()).then(|| pace_shim_class_id(decision.cls));
+                (decision, id)
+            };
+            match id.and_then(|node| self.member_next(node)) {
+                None => return (decision, id),
+                Some((inner, Some(member))) => return (inner, Some(member)),
+                // No class of the group is due: the port is asked again.
+                Some((_, None)) => {}
+            }
         }
     }
 
@@ -496,6 +530,10 @@ impl Port {
     /// valid.
     pub fn sent(&mut self, slot: u32, len_bytes: u32, more: bool, now_ns: u64) -> Option<()> {
         let class = self.class(slot)?;
+        if self.groups.class(slot).is_some() {
+            let wire_bytes = self.wire_bytes(len_bytes);
+            return self.member_sent(slot, (len_bytes, wire_bytes, 1), more, now_ns);
+        }
         // SAFETY: the class is alive and in this scheduler.
         unsafe { pace_sent(self.sched(), class, len_bytes, more, now_ns) };
         Some(())
@@ -511,6 +549,9 @@ impl Port {
         now_ns: u64,
     ) -> Option<()> {
         let class = self.class(slot)?;
+        if self.groups.class(slot).is_some() {
+            return self.member_sent(slot, (len_bytes, wire_bytes, frames), more, now_ns);
+        }
         // SAFETY: the class is alive and in this scheduler.
         unsafe {
             pace_sent_burst(
@@ -578,11 +619,14 @@ impl Port {
     pub fn is_throttled(&self, slot: u32) -> Option<bool> {
         let class = self.class(slot)?;
         // SAFETY: as above.
-        Some(unsafe { pace_is_throttled(self.sched(), class) })
+        Some(unsafe { pace_is_throttled(self.sched_of(slot), class) })
     }
 
     pub fn debt_ns(&self, slot: u32, now_ns: u64) -> Option<u64> {
         let class = self.class(slot)?;
+        if self.groups.class(slot).is_some() {
+            return self.member_debt_ns(slot, now_ns);
+        }
         // SAFETY: as above.
         Some(unsafe { pace_debt_ns(self.sched(), class, now_ns) })
     }
@@ -641,73 +685,5 @@ impl Port {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CONFIG: RawConfig = RawConfig {
-        line_rate_bps: 1_000_000_000,
-        overhead_bytes: 24,
-        min_frame_bytes: 60,
-        max_frame_bytes: 1514,
-        max_burst_bytes: 0,
-        link_header_bytes: 14,
-        layer: 0,
-        order: 0,
-        mode: 0,
-        guard_band: false,
-        aligned: false,
-        period_ns: 0,
-        budget_bytes: 0,
-        align_ns: 0,
-    };
-    const PACED: RawClassConfig = RawClassConfig {
-        rate_bps: 1_000_000,
-        ..RawClassConfig::NONE
-    };
-
-    unsafe extern "C" {
-        static pace_shim_values: [u32; crate::layout::VALUES.len()];
-        static pace_shim_values_count: u32;
-    }
-
-    #[test]
-    fn enumerators_have_the_values_of_the_core() {
-        // SAFETY: constants of shim.c; the second says how long the first is.
-        let values = unsafe {
-            assert_eq!(pace_shim_values_count as usize, crate::layout::VALUES.len());
-            pace_shim_values
-        };
-        assert_eq!(values, crate::layout::VALUES);
-    }
-
-    #[test]
-    fn without_a_free_id_the_storage_is_full() {
-        let mut port = Port::new(&CONFIG, 2, 0).unwrap();
-        assert_eq!(port.add(&PACED), Ok(0));
-        assert_eq!(port.add(&PACED), Ok(1));
-        assert_eq!(port.add(&PACED), Err(ERR_FULL));
-        port.grow(3);
-        assert_eq!(port.add(&PACED), Ok(2));
-    }
-
-    #[test]
-    fn storage_too_small_for_the_ids_in_use_is_handed_back() {
-        let mut port = Port::new(&CONFIG, 4, 0).unwrap();
-        for _ in 0..3 {
-            port.add(&PACED).unwrap();
-        }
-        port.grow(2);
-        assert_eq!(port.capacity(), 4, "nothing has changed");
-        assert_eq!(port.add(&PACED), Ok(3));
-    }
-
-    #[test]
-    fn a_class_is_added_once() {
-        let mut port = Port::new(&CONFIG, 4, 0).unwrap();
-        let slot = port.add(&PACED).unwrap();
-        let class = port.class(slot).unwrap();
-        // SAFETY: the class is alive; the core refuses it.
-        let err = unsafe { pace_class_add(port.sched(), class, &PACED) };
-        assert_eq!(err, ERR_BUSY);
-    }
-}
+#[path = "ffi_tests.rs"]
+mod tests;

@@ -58,6 +58,15 @@ impl RawClassConfig {
     };
 }
 
+/// `struct pace_burst`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct RawBurst {
+    pub len_bytes: u32,
+    pub frames: u32,
+    pub wire_bytes: u32,
+}
+
 #[repr(C)]
 pub(crate) struct RawDecision {
     pub verdict: u32,
@@ -164,6 +173,7 @@ layout!(
     excess 88,
     catchup_bytes 96
 );
+layout!(RawBurst, 12: len_bytes 0, frames 4, wire_bytes 8);
 layout!(
     RawDecision,
     40: verdict 0,

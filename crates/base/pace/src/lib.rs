@@ -23,6 +23,7 @@
 mod config;
 mod device;
 mod ffi;
+mod group;
 mod launch;
 mod layout;
 pub mod placed;
@@ -30,6 +31,7 @@ pub mod placed;
 pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period};
 pub use device::{Device, DeviceClass};
 use ffi::Port;
+pub use group::{GROUP_CLASSES_MAX, GroupId};
 use layout::{ERR_FULL, GAP, RawReservation, RawStats, SEND, WAIT};
 
 /// The largest frame: `PACE_FRAME_MAX`.
@@ -291,13 +293,16 @@ impl Scheduler {
                 class: None,
             });
         }
+        let raw = config.raw();
         self.port
-            .reconfigure(&config.raw(), now_ns)
+            .groups_check(&raw)
+            .and_then(|()| self.port.reconfigure(&raw, now_ns))
             .map_err(|(code, slot)| ReconfigureError {
                 error: Error::from_code(code),
                 class: slot.map(|slot| self.id(slot)),
             })?;
         self.mode = config.mode;
+        self.port.groups_configure();
         Ok(())
     }
 
@@ -596,6 +601,9 @@ impl Scheduler {
     }
 
     fn slot(&self, class: ClassId) -> Result<u32, Error> {
+        if self.port.groups.class(class.slot).is_some() {
+            return Ok(class.slot);
+        }
         match self.generations.get(class.slot as usize) {
             Some(&generation) if generation == class.generation => Ok(class.slot),
             _ => Err(Error::UnknownClass),

@@ -51,6 +51,11 @@ SAME_OFFSET(pace_reservation, overrun, 80);
 SAME_OFFSET(pace_reservation, excess, 88);
 SAME_OFFSET(pace_reservation, catchup_bytes, 96);
 
+SAME_SIZE(struct pace_burst, 12);
+SAME_OFFSET(pace_burst, len_bytes, 0);
+SAME_OFFSET(pace_burst, frames, 4);
+SAME_OFFSET(pace_burst, wire_bytes, 8);
+
 SAME_SIZE(struct pace_decision, 40);
 SAME_OFFSET(pace_decision, verdict, 0);
 SAME_OFFSET(pace_decision, cls, 8);
@@ -110,6 +115,8 @@ const u32 pace_shim_values_count =
 
 const size_t pace_shim_sched_bytes = sizeof(struct pace_sched);
 const size_t pace_shim_class_bytes = sizeof(struct pace_class);
+const size_t pace_shim_group_bytes = sizeof(struct pace_group);
+_Static_assert(offsetof(struct pace_group, inner) == 0, "a group is its scheduler, too");
 
 void pace_shim_stats(const struct pace_sched *s, struct pace_stats *out);
 u64 pace_shim_global(const struct pace_sched *s);

@@ -13,6 +13,7 @@ mod burstiness;
 mod bursts;
 mod ceil;
 mod freestanding;
+mod groups;
 mod guard;
 mod hybrid;
 mod launch;

@@ -213,7 +213,7 @@ impl By {
                 launch: Some(launch),
                 ..
             } => refuse(format!("`txtime` is \"{}\"", launch.clock), "none", None),
-            TypeOptions::Dynamic(_) => {
+            TypeOptions::Dynamic(_) | TypeOptions::Group { .. } => {
                 let expected = match self.0 {
                     Backend::Edt => "\"paced\" or \"normal\"",
                     _ => "\"paced\", \"normal\", \"rt\" or \"nrt\"",

@@ -332,7 +332,11 @@ fn unbounded(device: &Device, line: &Line, max_frame_bytes: u32) -> Option<Strin
                     class.name
                 ));
             }
-            TypeOptions::Normal { .. } | TypeOptions::Rt { .. } | TypeOptions::Nrt { .. } => {}
+            // What it is guaranteed its classes are.
+            TypeOptions::Group { .. }
+            | TypeOptions::Normal { .. }
+            | TypeOptions::Rt { .. }
+            | TypeOptions::Nrt { .. } => {}
         }
     }
     wire_bps +=

@@ -351,7 +351,8 @@ fn names<'a>(sections: &[Section<'a>]) -> Result<Vec<(&'a str, Option<u16>)>, Er
 fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, Error> {
     let name = section.require("name")?.text()?.to_owned();
     let has = |key| section.get(key).is_some();
-    let types = words(ClassType::ALL, ClassType::word);
+    let mut types = words(ClassType::ALL, ClassType::word);
+    types.retain(|(_, class_type)| *class_type != ClassType::Group);
     let class_type = match section.word("type", &types)? {
         Some(class_type) => class_type,
         None if has("rate") || has("share") => ClassType::Paced,
@@ -377,6 +378,7 @@ fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, E
         ClassType::Nrt => TypeOptions::Nrt {
             reserve_bytes: reserve(section, of, share)?,
         },
+        ClassType::Group => return Err(section.require("type")?.wrong()),
     };
     let deadline_ns = section.time("deadline", 0..=u64::MAX)?;
     Ok(Class {
@@ -384,6 +386,7 @@ fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, E
         minor,
         options: ClassOptions {
             by_type,
+            group: None,
             deadline_ns: deadline_ns.filter(|deadline| *deadline > 0),
             mark_ns: section.parsed("mark", mark)?,
         },
@@ -510,6 +513,7 @@ fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, Error> {
     let dynamic = Dynamic {
         rate_bps: within_line(section, "rate", of)?,
         ceil_bps: within_line(section, "ceil", of)?,
+        total_bps: None,
         floor_bps: section.rate("floor")?,
         pacing_floor_bps: section.rate("pacing_floor")?,
         flows: section.number("flows", 1..=65_536)?.unwrap_or(none.flows),

@@ -202,6 +202,7 @@ pub(crate) fn highest_bps(options: &ClassOptions) -> u64 {
             let [rate, ceil] = [dynamic.rate_bps, dynamic.ceil_bps];
             rate.unwrap_or(0).max(ceil.unwrap_or(0))
         }
+        TypeOptions::Group { rate_bps, ceil_bps } => ceil_bps.unwrap_or(0).max(*rate_bps),
         _ => 0,
     }
 }

@@ -145,7 +145,10 @@ impl Change {
         };
         let class = |id: &Handle, options: &ClassOptions| {
             let attributes = vec![kind(PSP), nested(&options.write())];
-            message(NEW_CLASS, id.qdisc(), *id, 0, attributes)
+            let above = options
+                .group
+                .map_or(id.qdisc(), |minor| Handle::new(id.major(), minor));
+            message(NEW_CLASS, above, *id, 0, attributes)
         };
         let filter = |to, at: &FilterId, protocol: u16, attributes| {
             let info = (u32::from(at.priority) << 16) | u32::from(protocol.to_be());

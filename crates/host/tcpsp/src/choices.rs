@@ -125,6 +125,8 @@ words! {
         Rt = TC_PSP_TYPE_RT "rt",
         /// A share of each period, the rest in the next.
         Nrt = TC_PSP_TYPE_NRT "nrt",
+        /// A rate and a ceil for the classes below it.
+        Group = TC_PSP_TYPE_GROUP "group",
     }
 }
 words! {

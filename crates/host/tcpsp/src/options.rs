@@ -165,6 +165,9 @@ pub struct ClassOptions {
     /// Type, with what that type has.
     #[serde(flatten)]
     pub by_type: TypeOptions,
+    /// Minor of the class of type group that it is below; `None`: it is below the qdisc.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<u16>,
     /// Frames that have waited for longer are dropped; `None`: never.
     pub deadline_ns: Option<u64>,
     /// When its packets are CE-marked, if it says so. Only departure times do.
@@ -201,6 +204,13 @@ pub enum TypeOptions {
     Nrt {
         /// Bytes of a period.
         reserve_bytes: u64,
+    },
+    /// Classes below it share its rate and its ceil.
+    Group {
+        /// Guaranteed to all of them together.
+        rate_bps: u64,
+        /// What they share of what others leave; `None`: the rate.
+        ceil_bps: Option<u64>,
     },
 }
 
@@ -263,6 +273,9 @@ pub struct Dynamic {
     pub rate_bps: Option<u64>,
     /// No flow is faster; `None`: than the line.
     pub ceil_bps: Option<u64>,
+    /// All flows together, and frames without one, are no faster; `None`: than the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_bps: Option<u64>,
     /// The formula gives no flow less; `None`: one largest frame in 200 ms.
     pub floor_bps: Option<u64>,
     /// No flow is slower, whatever its socket asks for; `None`: one largest frame in a horizon.
@@ -282,6 +295,7 @@ impl Default for Dynamic {
         Self {
             rate_bps: None,
             ceil_bps: None,
+            total_bps: None,
             floor_bps: None,
             pacing_floor_bps: None,
             flows: FLOWS,
@@ -298,6 +312,7 @@ impl ClassOptions {
     pub fn new(by_type: TypeOptions) -> Self {
         Self {
             by_type,
+            group: None,
             deadline_ns: None,
             mark_ns: None,
         }
@@ -312,6 +327,7 @@ impl ClassOptions {
             TypeOptions::Dynamic(_) => ClassType::Dynamic,
             TypeOptions::Rt { .. } => ClassType::Rt,
             TypeOptions::Nrt { .. } => ClassType::Nrt,
+            TypeOptions::Group { .. } => ClassType::Group,
         }
     }
 
@@ -346,9 +362,14 @@ impl ClassOptions {
             ClassType::Dynamic => TypeOptions::Dynamic(Dynamic::read(found)),
             ClassType::Rt => TypeOptions::Rt { reserve_bytes },
             ClassType::Nrt => TypeOptions::Nrt { reserve_bytes },
+            ClassType::Group => TypeOptions::Group {
+                rate_bps: some(TCA_PSP_CLASS_RATE).unwrap_or(0),
+                ceil_bps: some(TCA_PSP_CLASS_CEIL),
+            },
         };
         Self {
             by_type,
+            group: None,
             deadline_ns: some(TCA_PSP_CLASS_DEADLINE),
             mark_ns: Mark::read(&found),
         }
@@ -358,10 +379,11 @@ impl ClassOptions {
     #[must_use]
     pub fn write(&self) -> Vec<Attribute> {
         let number = u8::try_from(self.class_type().number()).unwrap_or(u8::MAX);
-        let mut all = vec![
-            Attribute::u8(TCA_PSP_CLASS_TYPE, number),
-            Attribute::u64(TCA_PSP_CLASS_DEADLINE, self.deadline_ns.unwrap_or(0)),
-        ];
+        let mut all = vec![Attribute::u8(TCA_PSP_CLASS_TYPE, number)];
+        if self.class_type() != ClassType::Group {
+            let deadline_ns = self.deadline_ns.unwrap_or(0);
+            all.push(Attribute::u64(TCA_PSP_CLASS_DEADLINE, deadline_ns));
+        }
         all.extend(self.mark_ns.map(Mark::write));
         match &self.by_type {
             TypeOptions::Normal { quantum_bytes } => {
@@ -380,6 +402,10 @@ impl ClassOptions {
                 Launch::write(launch.as_ref(), &mut all);
             }
             TypeOptions::Dynamic(dynamic) => dynamic.write(&mut all),
+            TypeOptions::Group { rate_bps, ceil_bps } => {
+                all.push(Attribute::u64(TCA_PSP_CLASS_RATE, *rate_bps));
+                all.push(Attribute::u64(TCA_PSP_CLASS_CEIL, ceil_bps.unwrap_or(0)));
+            }
             TypeOptions::Rt { reserve_bytes } | TypeOptions::Nrt { reserve_bytes } => {
                 all.push(Attribute::u64(TCA_PSP_CLASS_RESERVE, *reserve_bytes));
             }
@@ -395,6 +421,7 @@ impl Dynamic {
         Self {
             rate_bps: some(TCA_PSP_CLASS_RATE),
             ceil_bps: some(TCA_PSP_CLASS_CEIL),
+            total_bps: some(TCA_PSP_CLASS_TOTAL),
             floor_bps: some(TCA_PSP_CLASS_FLOOR),
             pacing_floor_bps: some(TCA_PSP_CLASS_PACING_FLOOR),
             flows: found.u32(TCA_PSP_CLASS_FLOWS).unwrap_or(none.flows),
@@ -416,6 +443,11 @@ impl Dynamic {
         ] {
             all.push(Attribute::u64(kind, number.unwrap_or(0)));
         }
+        // A class gets it when it is made, and keeps one.
+        all.extend(
+            self.total_bps
+                .map(|total| Attribute::u64(TCA_PSP_CLASS_TOTAL, total)),
+        );
         for (kind, number) in [
             (TCA_PSP_CLASS_FLOWS, self.flows),
             (TCA_PSP_CLASS_LIMIT, self.limit_frames),
@@ -495,25 +527,28 @@ mod tests {
         let dynamic = (
             some(),
             some(),
-            some(),
+            (some(), some()),
             some(),
             1..9u32,
             1..9u32,
             1..9u32,
             1..9u64,
         );
-        let dynamic = dynamic.prop_map(|(rate, ceil, floor, least, flows, limit, one, horizon)| {
-            TypeOptions::Dynamic(Dynamic {
-                rate_bps: rate,
-                ceil_bps: ceil,
-                floor_bps: floor,
-                pacing_floor_bps: least,
-                flows,
-                limit_frames: limit,
-                flow_limit_frames: one,
-                horizon_ns: horizon,
-            })
-        });
+        let dynamic = dynamic.prop_map(
+            |(rate, ceil, (total, floor), least, flows, limit, one, horizon)| {
+                TypeOptions::Dynamic(Dynamic {
+                    rate_bps: rate,
+                    ceil_bps: ceil,
+                    total_bps: total,
+                    floor_bps: floor,
+                    pacing_floor_bps: least,
+                    flows,
+                    limit_frames: limit,
+                    flow_limit_frames: one,
+                    horizon_ns: horizon,
+                })
+            },
+        );
         let by_type = prop_oneof![
             proptest::option::of(256..99_999u32)
                 .prop_map(|quantum_bytes| TypeOptions::Normal { quantum_bytes }),
@@ -526,11 +561,17 @@ mod tests {
             ),
             (1..u64::MAX).prop_map(|reserve_bytes| TypeOptions::Rt { reserve_bytes }),
             (1..u64::MAX).prop_map(|reserve_bytes| TypeOptions::Nrt { reserve_bytes }),
+            (1..u64::MAX, some())
+                .prop_map(|(rate_bps, ceil_bps)| TypeOptions::Group { rate_bps, ceil_bps }),
             dynamic,
         ];
         (by_type, some()).prop_map(|(by_type, deadline_ns)| ClassOptions {
+            deadline_ns: match by_type {
+                TypeOptions::Group { .. } => None,
+                _ => deadline_ns,
+            },
             by_type,
-            deadline_ns,
+            group: None,
             mark_ns: None,
         })
     }

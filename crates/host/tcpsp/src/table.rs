@@ -178,7 +178,11 @@ fn qdisc(message: &Message) -> Qdisc {
 fn class(message: &Message) -> Class {
     let common = common(&message.attributes);
     let psp = common.psp(|options, app| PspClass {
-        options: ClassOptions::read(options),
+        options: ClassOptions {
+            group: Some(message.parent.minor())
+                .filter(|minor| *minor != 0 && message.parent != Handle::ROOT),
+            ..ClassOptions::read(options)
+        },
         stats: ClassStats::read_typed(app).unwrap_or_default(),
     });
     Class {

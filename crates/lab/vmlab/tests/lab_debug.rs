@@ -55,6 +55,12 @@ fn changes_under_traffic() {
 
 #[test]
 #[ignore = "make test-debug"]
+fn groups() {
+    run("groups.sh", "SLOW=5");
+}
+
+#[test]
+#[ignore = "make test-debug"]
 fn dynamic_pacing() {
     run("dynamic.sh", "SLOW=5");
 }

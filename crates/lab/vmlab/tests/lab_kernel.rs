@@ -76,6 +76,7 @@ on_every_kernel! {
     a_wire_that_is_no_clock: |kernel| run(kernel, "clock.sh");
     a_wire_that_drops_gap_frames: |kernel| run(kernel, "wire.sh");
     dynamic_pacing: |kernel| run(kernel, "dynamic.sh");
+    groups: |kernel| run(kernel, "groups.sh");
     traps_of_other_qdiscs: |kernel| run(kernel, "traps.sh");
     deadlines_and_ceil: |kernel| run(kernel, "waits.sh");
     guard: |kernel| run(kernel, "guard.sh");

@@ -16,6 +16,14 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
 
+/* Parts of their caller for certain, and never. */
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((__always_inline__))
+#endif
+#ifndef noinline
+#define noinline	__attribute__((__noinline__))
+#endif
+
 u64 pace_div_rem(u64 a, u64 b, u64 *rem);
 u64 pace_mul_div(u64 a, u64 b, u64 c);
 

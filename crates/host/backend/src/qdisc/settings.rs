@@ -122,7 +122,7 @@ fn class_config(options: &ClassOptions, line_rate_bps: u64) -> ClassConfig {
         TypeOptions::Rt { reserve_bytes } => ClassConfig::Rt { reserve_bytes },
         TypeOptions::Nrt { reserve_bytes } => ClassConfig::Nrt { reserve_bytes },
         // Refused before: check_backend().
-        TypeOptions::Dynamic(_) => ClassConfig::Normal {
+        TypeOptions::Dynamic(_) | TypeOptions::Group { .. } => ClassConfig::Normal {
             quantum_bytes: None,
         },
     }
