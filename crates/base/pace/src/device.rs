@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::config::{Error, Mode};
-use crate::ffi::Shared;
+use crate::memory::Shared;
 use crate::{ClassId, Scheduler};
 
 /// What the queues of a device share. Cloning it makes another handle.

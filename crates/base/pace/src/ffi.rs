@@ -7,25 +7,19 @@
 //! dropped as a whole; a class is freed only after `pace_class_del`.
 #![allow(unsafe_code)]
 
-use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::group::Groups;
+use crate::groups::Groups;
 #[cfg(test)]
 use crate::layout::{ERR_BUSY, ERR_FULL};
 use crate::layout::{
-    ErrorCode, RawClass, RawClassConfig, RawConfig, RawDecision, RawReservation, RawStats, TYPE_RT,
+    ErrorCode, RawClass, RawClassConfig, RawConfig, RawDecision, RawReservation, RawSched, RawStats,
 };
+use crate::memory::{Class, Memory, Shared};
 
 /// No queue has a wheel: `PACE_HEAP_ONLY`.
 const HEAP_ONLY: u32 = u32::MAX;
 pub(crate) const ID_NONE: u32 = u32::MAX;
-
-/// Opaque: `struct pace_sched`.
-#[repr(C)]
-pub(crate) struct RawSched {
-    _private: [u8; 0],
-}
 
 // SAFETY: the signatures are those of pace.h and shim.c; shim.c and layout.rs
 // assert the layout of what is passed by value or filled in.
@@ -92,98 +86,9 @@ unsafe extern "C" {
     fn pace_join(s: *mut RawSched, device: *mut u64, spare: *mut u64, step_ps: u64);
     fn pace_class_join(s: *mut RawSched, c: *mut RawClass, part: *mut u64, ceil_part: *mut u64);
     fn pace_class_leave(s: *mut RawSched, c: *mut RawClass);
-    fn pace_shim_device_bytes(slots: u32) -> usize;
-    fn pace_shim_common_bytes(slots: u32) -> usize;
-    fn pace_shim_device_init(d: *mut u64, slots: u32);
-    fn pace_shim_common_init(k: *mut u64, slots: u32);
-    fn pace_shim_device_part(d: *mut u64, slot: u32) -> *mut u64;
-    fn pace_shim_common_part(k: *mut u64, slot: u32) -> *mut u64;
     fn pace_shim_backlog(c: *mut RawClass, bytes: u64);
     fn pace_wire_bytes(s: *const RawSched, len_bytes: u32) -> u32;
     fn pace_min_gap_bytes(s: *const RawSched) -> u32;
-}
-
-/// Zeroed memory aligned as `u64`, freed when dropped.
-pub(crate) struct Memory {
-    pub start: NonNull<u64>,
-    words: usize,
-}
-
-impl Memory {
-    pub fn zeroed(bytes: usize) -> Self {
-        let boxed: Box<[u64]> = vec![0; bytes.div_ceil(8)].into_boxed_slice();
-        let words = boxed.len();
-        let start = NonNull::from(Box::leak(boxed)).cast();
-        Memory { start, words }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let slice = NonNull::slice_from_raw_parts(self.start, self.words);
-        // SAFETY: `start` and `words` are those of the box leaked above, and
-        // only this value frees it.
-        drop(unsafe { Box::from_raw(slice.as_ptr()) });
-    }
-}
-
-/// Memory that the queues of a device share: of its line, or of one clock of a class.
-pub(crate) struct Shared {
-    memory: Memory,
-    slots: u32,
-    is_device: bool,
-}
-
-// SAFETY: the core reaches what is in it by atomic operations, or, of a part, from the one
-// scheduler that has it.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    pub fn device(slots: u32) -> Self {
-        // SAFETY: a pure function; then memory of the size that it names.
-        unsafe {
-            let memory = Memory::zeroed(pace_shim_device_bytes(slots));
-            pace_shim_device_init(memory.start.as_ptr(), slots);
-            Shared {
-                memory,
-                slots,
-                is_device: true,
-            }
-        }
-    }
-
-    pub fn clock(slots: u32) -> Self {
-        // SAFETY: as above.
-        unsafe {
-            let memory = Memory::zeroed(pace_shim_common_bytes(slots));
-            pace_shim_common_init(memory.start.as_ptr(), slots);
-            Shared {
-                memory,
-                slots,
-                is_device: false,
-            }
-        }
-    }
-
-    pub fn slots(&self) -> u32 {
-        self.slots
-    }
-
-    /// Returns the part in a slot that there is.
-    fn part(&self, slot: u32) -> *mut u64 {
-        let start = self.memory.start.as_ptr();
-        assert!(slot < self.slots, "a slot that there is");
-        // SAFETY: initialised above, and the slot is one of it.
-        unsafe {
-            if self.is_device {
-                pace_shim_device_part(start, slot)
-            } else {
-                pace_shim_common_part(start, slot)
-            }
-        }
-    }
 }
 
 pub(crate) fn sched_bytes() -> usize {
@@ -254,35 +159,6 @@ pub(crate) fn budget_bytes(line_rate_bps: u64, period_ns: u64, percent: u32) -> 
     unsafe { pace_budget_bytes(line_rate_bps, period_ns, percent) }
 }
 
-/// A class of the core, and its reservation if its type uses periods.
-pub(crate) struct Class {
-    pub class: Memory,
-    reservation: Option<Memory>,
-}
-
-impl Class {
-    pub fn new() -> Self {
-        Class {
-            class: Memory::zeroed(class_bytes()),
-            reservation: None,
-        }
-    }
-
-    /// Returns `cfg` with the memory that its class type needs.
-    fn fitted(&mut self, cfg: &RawClassConfig) -> RawClassConfig {
-        if cfg.class_type < TYPE_RT {
-            return *cfg;
-        }
-        let reservation = self
-            .reservation
-            .get_or_insert_with(|| Memory::zeroed(size_of::<RawReservation>()));
-        RawClassConfig {
-            reservation: reservation.start.as_ptr().cast(),
-            ..*cfg
-        }
-    }
-}
-
 /// One scheduler and its classes. A class is identified by its slot, which is its id in the
 /// core; calls for a slot without a class return `None`.
 pub(crate) struct Port {
@@ -341,6 +217,23 @@ impl Port {
         }
         let held = self.classes.get(slot as usize)?.as_ref()?;
         Some(held.class.start.as_ptr().cast())
+    }
+
+    /// Makes a class of the port the node of a group.
+    pub fn add_group(&mut self, node: u32, ceil_bps: u64) -> Result<usize, ErrorCode> {
+        let class = self.class(node).unwrap_or(std::ptr::null_mut());
+        let port = self.sched();
+        self.groups.add(port, (node, class), ceil_bps)
+    }
+
+    pub fn configure_group(&mut self, group: usize, ceil_bps: u64) {
+        let port = self.sched();
+        self.groups.configure(port, group, ceil_bps);
+    }
+
+    pub fn configure_groups(&mut self) {
+        let port = self.sched();
+        self.groups.configure_all(port);
     }
 
     pub fn grow(&mut self, capacity: u32) {
@@ -417,7 +310,7 @@ impl Port {
 
     pub fn change(&mut self, slot: u32, cfg: &RawClassConfig) -> Option<ErrorCode> {
         if self.groups.class(slot).is_some() {
-            return self.member_change(slot, cfg);
+            return self.groups.change(self.sched(), slot, cfg);
         }
         let class = self.class(slot)?;
         let cfg = &self.classes.get_mut(slot as usize)?.as_mut()?.fitted(cfg);
@@ -462,7 +355,8 @@ impl Port {
 
     pub fn del(&mut self, slot: u32) -> Option<()> {
         if self.groups.class(slot).is_some() {
-            return self.member_del(slot);
+            let port = self.sched();
+            return self.groups.del(port, slot);
         }
         let class = self.class(slot)?;
         // SAFETY: as above; the core forgets it, then it is freed.
@@ -473,7 +367,7 @@ impl Port {
 
     pub fn activate(&mut self, slot: u32, now_ns: u64) -> Option<()> {
         if self.groups.class(slot).is_some() {
-            return self.member_activate(slot, true, now_ns);
+            return self.groups.activate(self.sched(), slot, true, now_ns);
         }
         let class = self.class(slot)?;
         // SAFETY: the class is alive and in this scheduler.
@@ -500,7 +394,7 @@ impl Port {
 
     pub fn deactivate(&mut self, slot: u32, now_ns: u64) -> Option<()> {
         if self.groups.class(slot).is_some() {
-            return self.member_activate(slot, false, now_ns);
+            return self.groups.activate(self.sched(), slot, false, now_ns);
         }
         let class = self.class(slot)?;
         // SAFETY: as above.
@@ -517,7 +411,7 @@ impl Port {
                 let id = (!decision.cls.is_null()).then(|| pace_shim_class_id(decision.cls));
                 (decision, id)
             };
-            match id.and_then(|node| self.member_next(node)) {
+            match id.and_then(|node| self.groups.next(self.sched(), node)) {
                 None => return (decision, id),
                 Some((inner, Some(member))) => return (inner, Some(member)),
                 // No class of the group is due: the port is asked again.
@@ -532,7 +426,8 @@ impl Port {
         let class = self.class(slot)?;
         if self.groups.class(slot).is_some() {
             let wire_bytes = self.wire_bytes(len_bytes);
-            return self.member_sent(slot, (len_bytes, wire_bytes, 1), more, now_ns);
+            let burst = (len_bytes, wire_bytes, 1);
+            return self.groups.sent(self.sched(), slot, burst, more, now_ns);
         }
         // SAFETY: the class is alive and in this scheduler.
         unsafe { pace_sent(self.sched(), class, len_bytes, more, now_ns) };
@@ -550,7 +445,8 @@ impl Port {
     ) -> Option<()> {
         let class = self.class(slot)?;
         if self.groups.class(slot).is_some() {
-            return self.member_sent(slot, (len_bytes, wire_bytes, frames), more, now_ns);
+            let burst = (len_bytes, wire_bytes, frames);
+            return self.groups.sent(self.sched(), slot, burst, more, now_ns);
         }
         // SAFETY: the class is alive and in this scheduler.
         unsafe {
@@ -625,7 +521,7 @@ impl Port {
     pub fn debt_ns(&self, slot: u32, now_ns: u64) -> Option<u64> {
         let class = self.class(slot)?;
         if self.groups.class(slot).is_some() {
-            return self.member_debt_ns(slot, now_ns);
+            return self.groups.debt_ns(self.sched(), slot, now_ns);
         }
         // SAFETY: as above.
         Some(unsafe { pace_debt_ns(self.sched(), class, now_ns) })

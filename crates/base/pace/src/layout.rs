@@ -9,6 +9,12 @@ use std::mem::offset_of;
 /// `enum pace_error` as an integer, because the core's compiler chose its size.
 pub(crate) type ErrorCode = u32;
 
+/// Opaque: `struct pace_sched`.
+#[repr(C)]
+pub(crate) struct RawSched {
+    _private: [u8; 0],
+}
+
 /// Opaque: `struct pace_class`.
 #[repr(C)]
 pub(crate) struct RawClass {

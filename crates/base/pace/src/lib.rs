@@ -23,15 +23,17 @@
 mod config;
 mod device;
 mod ffi;
-mod group;
+mod grouping;
+mod groups;
 mod launch;
 mod layout;
+mod memory;
 pub mod placed;
 
 pub use config::{ClassConfig, Config, Error, Layer, Mode, Order, Period};
 pub use device::{Device, DeviceClass};
 use ffi::Port;
-pub use group::{GROUP_CLASSES_MAX, GroupId};
+pub use groups::{GROUP_CLASSES_MAX, GroupId};
 use layout::{ERR_FULL, GAP, RawReservation, RawStats, SEND, WAIT};
 
 /// The largest frame: `PACE_FRAME_MAX`.
@@ -295,14 +297,15 @@ impl Scheduler {
         }
         let raw = config.raw();
         self.port
-            .groups_check(&raw)
+            .groups
+            .check_all(&raw)
             .and_then(|()| self.port.reconfigure(&raw, now_ns))
             .map_err(|(code, slot)| ReconfigureError {
                 error: Error::from_code(code),
                 class: slot.map(|slot| self.id(slot)),
             })?;
         self.mode = config.mode;
-        self.port.groups_configure();
+        self.port.configure_groups();
         Ok(())
     }
 

@@ -4,12 +4,10 @@
 //! A class of a group has a slot above [`MEMBER`], so the calls for classes serve it, too.
 #![allow(unsafe_code)]
 
-use crate::config::{ClassConfig, Error};
-use crate::ffi::{Class, Memory, Port, RawSched};
 use crate::layout::{
-    ErrorCode, RawBurst, RawClass, RawClassConfig, RawConfig, RawDecision, SEND, TYPE_RT,
+    ErrorCode, RawBurst, RawClass, RawClassConfig, RawConfig, RawDecision, RawSched, SEND,
 };
-use crate::{ClassId, Config, Scheduler};
+use crate::memory::{Class, Memory};
 
 /// Slots from here on are of classes in groups.
 const MEMBER: u32 = 1 << 31;
@@ -124,15 +122,18 @@ impl Groups {
         let (member, _) = self.member(slot)?;
         self.groups.get(member.group).map(Group::raw)
     }
-}
 
-impl Port {
-    fn member(&self, slot: u32) -> Option<(*mut RawSched, *mut RawClass)> {
-        Some((self.groups.of_member(slot)?, self.groups.class(slot)?))
+    fn both(&self, slot: u32) -> Option<(*mut RawSched, *mut RawClass)> {
+        Some((self.of_member(slot)?, self.class(slot)?))
     }
 
     /// The node is a class of the port already.
-    fn group_add(&mut self, node: u32, ceil_bps: u64) -> Result<usize, ErrorCode> {
+    pub fn add(
+        &mut self,
+        port: *mut RawSched,
+        (node, node_class): (u32, *mut RawClass),
+        ceil_bps: u64,
+    ) -> Result<usize, ErrorCode> {
         // SAFETY: constants of shim.c; a pure function.
         let (memory, storage) = unsafe {
             (
@@ -141,11 +142,10 @@ impl Port {
             )
         };
         let raw = memory.start.as_ptr().cast();
-        let node_class = self.class(node).unwrap_or(std::ptr::null_mut());
         // SAFETY: both blocks are as large as the core says, and live as long as the port.
         let err = unsafe {
             pace_group_init(
-                self.sched(),
+                port,
                 raw,
                 node_class,
                 ceil_bps,
@@ -156,19 +156,18 @@ impl Port {
         if err != 0 {
             return Err(err);
         }
-        self.groups.groups.push(Group {
+        self.groups.push(Group {
             memory,
             _storage: storage,
             node,
             ceil_bps,
             by_id: Vec::new(),
         });
-        Ok(self.groups.groups.len() - 1)
+        Ok(self.groups.len() - 1)
     }
 
-    fn group_check(&self, cfg: &RawConfig, group: usize, ceil_bps: u64) -> ErrorCode {
+    pub fn check(&self, cfg: &RawConfig, group: usize, ceil_bps: u64) -> ErrorCode {
         let raw = self
-            .groups
             .groups
             .get(group)
             .map_or(std::ptr::null_mut(), Group::raw);
@@ -176,19 +175,19 @@ impl Port {
         unsafe { pace_group_check(cfg, raw, ceil_bps, std::ptr::null_mut()) }
     }
 
-    fn group_configure(&mut self, group: usize, ceil_bps: u64) {
-        if let Some(group) = self.groups.groups.get_mut(group) {
+    pub fn configure(&mut self, port: *mut RawSched, group: usize, ceil_bps: u64) {
+        if let Some(group) = self.groups.get_mut(group) {
             group.ceil_bps = ceil_bps;
             let raw = group.raw();
             // SAFETY: a group of this port, checked by the caller.
-            unsafe { pace_group_configure(self.sched(), raw, ceil_bps) }
+            unsafe { pace_group_configure(port, raw, ceil_bps) }
         }
     }
 
     /// May the port have this configuration, as far as the classes of groups go?
-    pub(crate) fn groups_check(&self, cfg: &RawConfig) -> Result<(), (ErrorCode, Option<u32>)> {
-        for (index, group) in self.groups.groups.iter().enumerate() {
-            match self.group_check(cfg, index, group.ceil_bps) {
+    pub fn check_all(&self, cfg: &RawConfig) -> Result<(), (ErrorCode, Option<u32>)> {
+        for (index, group) in self.groups.iter().enumerate() {
+            match self.check(cfg, index, group.ceil_bps) {
                 0 => {}
                 code => return Err((code, None)),
             }
@@ -197,17 +196,17 @@ impl Port {
     }
 
     /// Brings all groups to the configuration of the port.
-    pub(crate) fn groups_configure(&mut self) {
-        for index in 0..self.groups.groups.len() {
-            self.group_configure(index, self.groups.groups[index].ceil_bps);
+    pub fn configure_all(&mut self, port: *mut RawSched) {
+        for index in 0..self.groups.len() {
+            self.configure(port, index, self.groups[index].ceil_bps);
         }
     }
 
-    fn member_add(&mut self, group: usize, cfg: &RawClassConfig) -> Result<u32, ErrorCode> {
+    pub fn add_class(&mut self, group: usize, cfg: &RawClassConfig) -> Result<u32, ErrorCode> {
         let held = Class::new();
         let class: *mut RawClass = held.class.start.as_ptr().cast();
-        let index = self.groups.members.len();
-        let of = &mut self.groups.groups[group];
+        let index = self.members.len();
+        let of = &mut self.groups[group];
         // SAFETY: zeroed memory of the size of a class, kept as long as the core knows it.
         let id = unsafe {
             let err = pace_class_add(of.raw(), class, cfg);
@@ -220,40 +219,51 @@ impl Port {
             of.by_id.resize(id + 1, 0);
         }
         of.by_id[id] = index;
-        self.groups.members.push(Member {
+        self.members.push(Member {
             group,
             held: Some(held),
         });
         Ok(MEMBER + index as u32)
     }
 
-    pub(crate) fn member_change(&mut self, slot: u32, cfg: &RawClassConfig) -> Option<ErrorCode> {
-        let (group, class) = self.member(slot)?;
+    pub fn change(
+        &mut self,
+        port: *mut RawSched,
+        slot: u32,
+        cfg: &RawClassConfig,
+    ) -> Option<ErrorCode> {
+        let (group, class) = self.both(slot)?;
         // SAFETY: the class is alive and of this group of this port.
         Some(unsafe {
             match pace_class_check(group, class, cfg) {
-                0 => pace_group_class_change(self.sched(), group, class, cfg),
+                0 => pace_group_class_change(port, group, class, cfg),
                 err => err,
             }
         })
     }
 
-    pub(crate) fn member_del(&mut self, slot: u32) -> Option<()> {
-        let (group, class) = self.member(slot)?;
+    pub fn del(&mut self, port: *mut RawSched, slot: u32) -> Option<()> {
+        let (group, class) = self.both(slot)?;
         // SAFETY: as above; the core forgets it, then it is freed.
-        unsafe { pace_group_class_del(self.sched(), group, class) };
-        self.groups.members[(slot - MEMBER) as usize].held = None;
+        unsafe { pace_group_class_del(port, group, class) };
+        self.members[(slot - MEMBER) as usize].held = None;
         Some(())
     }
 
-    pub(crate) fn member_activate(&mut self, slot: u32, on: bool, now_ns: u64) -> Option<()> {
-        let (group, class) = self.member(slot)?;
+    pub fn activate(
+        &mut self,
+        port: *mut RawSched,
+        slot: u32,
+        on: bool,
+        now_ns: u64,
+    ) -> Option<()> {
+        let (group, class) = self.both(slot)?;
         // SAFETY: as above.
         unsafe {
             if on {
-                pace_group_activate(self.sched(), group, class, now_ns);
+                pace_group_activate(port, group, class, now_ns);
             } else {
-                pace_group_deactivate(self.sched(), group, class, now_ns);
+                pace_group_deactivate(port, group, class, now_ns);
             }
         }
         Some(())
@@ -261,12 +271,12 @@ impl Port {
 
     /// Returns what the group of a node decides, and the slot of its class if one is due;
     /// `None`: the class is no node.
-    pub(crate) fn member_next(&mut self, node: u32) -> Option<(RawDecision, Option<u32>)> {
-        let group = self.groups.groups.iter().find(|group| group.node == node)?;
+    pub fn next(&mut self, port: *mut RawSched, node: u32) -> Option<(RawDecision, Option<u32>)> {
+        let group = self.groups.iter().find(|group| group.node == node)?;
         // SAFETY: a group of this port, which has just named its node; the core names none
         // but active classes, which are alive.
         let (decision, id) = unsafe {
-            let decision = pace_group_next(self.sched(), group.raw());
+            let decision = pace_group_next(port, group.raw());
             let id = (decision.verdict == SEND).then(|| pace_shim_class_id(decision.cls));
             (decision, id)
         };
@@ -274,89 +284,35 @@ impl Port {
         Some((decision, index.map(|index| MEMBER + index as u32)))
     }
 
-    pub(crate) fn member_sent(
+    pub fn sent(
         &mut self,
+        port: *mut RawSched,
         slot: u32,
         (len_bytes, wire_bytes, frames): (u32, u32, u32),
         more: bool,
         now_ns: u64,
     ) -> Option<()> {
-        let (group, class) = self.member(slot)?;
+        let (group, class) = self.both(slot)?;
         let burst = RawBurst {
             len_bytes,
             frames,
             wire_bytes,
         };
         // SAFETY: as above; the caller has checked that the class is active.
-        unsafe { pace_group_sent(self.sched(), group, class, &burst, more, now_ns) };
+        unsafe { pace_group_sent(port, group, class, &burst, more, now_ns) };
         Some(())
     }
 
-    pub(crate) fn member_debt_ns(&self, slot: u32, now_ns: u64) -> Option<u64> {
-        let (group, class) = self.member(slot)?;
+    pub fn debt_ns(&self, port: *mut RawSched, slot: u32, now_ns: u64) -> Option<u64> {
+        let (group, class) = self.both(slot)?;
         // SAFETY: as above.
-        Some(unsafe { pace_group_debt_ns(self.sched(), group, class, now_ns) })
+        Some(unsafe { pace_group_debt_ns(port, group, class, now_ns) })
     }
 }
 
-/// A group of classes of one [`Scheduler`].
+/// A group of classes of one scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupId {
-    index: usize,
-    node: ClassId,
-}
-
-impl Scheduler {
-    /// Adds a group without classes: together they are guaranteed `rate_bps`, and borrow up
-    /// to `ceil_bps`.
-    ///
-    /// # Errors
-    /// As [`Scheduler::add_class`] of a class with that rate and ceil.
-    pub fn add_group(&mut self, rate_bps: u64, ceil_bps: u64) -> Result<GroupId, Error> {
-        let node = self.add_class(&ClassConfig::Borrowing { rate_bps, ceil_bps })?;
-        match self.port.group_add(node.index(), ceil_bps) {
-            Ok(index) => Ok(GroupId { index, node }),
-            Err(code) => {
-                self.remove_class(node)?;
-                Err(Error::from_code(code))
-            }
-        }
-    }
-
-    /// Changes the rate and the ceil of a group. `config` is that of the port.
-    ///
-    /// # Errors
-    /// As [`Scheduler::add_group`], and those of a class that does not fit.
-    pub fn change_group(
-        &mut self,
-        group: GroupId,
-        config: &Config,
-        rate_bps: u64,
-        ceil_bps: u64,
-    ) -> Result<(), Error> {
-        match self.port.group_check(&config.raw(), group.index, ceil_bps) {
-            0 => {}
-            code => return Err(Error::from_code(code)),
-        }
-        self.change_class(group.node, &ClassConfig::Borrowing { rate_bps, ceil_bps })?;
-        self.port.group_configure(group.index, ceil_bps);
-        Ok(())
-    }
-
-    /// Adds an inactive class of type paced, borrowing or normal to a group.
-    ///
-    /// # Errors
-    /// As [`Scheduler::add_class`], with the group's ceil as the line rate;
-    /// [`Error::Busy`] for other types; [`Error::Full`] beyond [`GROUP_CLASSES_MAX`].
-    pub fn add_class_in(&mut self, group: GroupId, config: &ClassConfig) -> Result<ClassId, Error> {
-        let raw = config.raw();
-        if raw.launches || raw.class_type >= TYPE_RT {
-            return Err(Error::Busy);
-        }
-        let slot = self.port.member_add(group.index, &raw);
-        Ok(ClassId {
-            slot: slot.map_err(Error::from_code)?,
-            generation: 0,
-        })
-    }
+    pub(crate) index: usize,
+    pub(crate) node: u32,
 }
