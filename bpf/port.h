@@ -115,13 +115,13 @@ struct port_table {
 
 #define SAME_OFFSET(type, member, offset) \
 	_Static_assert(__builtin_offsetof(struct type, member) == (offset), #type "." #member)
-_Static_assert(sizeof(struct pace_sched) == 1096, "sched");
+_Static_assert(sizeof(struct pace_sched) == 1104, "sched");
 _Static_assert(sizeof(struct pace_class) == 256, "class");
 _Static_assert(sizeof(struct port_table) == 48, "table");
 _Static_assert(sizeof(struct port) == 96, "port");
 _Static_assert(sizeof(struct port_slot) == 288, "slot");
 _Static_assert(sizeof(struct port_class) == 384, "port's class");
-_Static_assert(sizeof(struct port_image) == 1152, "image");
+_Static_assert(sizeof(struct port_image) == 1160, "image");
 SAME_OFFSET(port_table, port, 8);
 SAME_OFFSET(port_table, port_bytes, 16);
 SAME_OFFSET(port_table, slots, 20);
@@ -153,13 +153,13 @@ SAME_OFFSET(port_class, minor, 256);
 SAME_OFFSET(port_class, limit, 260);
 SAME_OFFSET(port_class, deadline_ns, 264);
 SAME_OFFSET(port_class, reservation, 272);
-SAME_OFFSET(port_image, ready, 1096);
-SAME_OFFSET(port_image, default_slot, 1104);
-SAME_OFFSET(port_image, rules, 1108);
-SAME_OFFSET(port_image, link_bytes, 1124);
-SAME_OFFSET(port_image, text_bytes, 1128);
-SAME_OFFSET(port_image, classes, 1136);
-SAME_OFFSET(port_image, slots, 1144);
+SAME_OFFSET(port_image, ready, 1104);
+SAME_OFFSET(port_image, default_slot, 1112);
+SAME_OFFSET(port_image, rules, 1116);
+SAME_OFFSET(port_image, link_bytes, 1132);
+SAME_OFFSET(port_image, text_bytes, 1136);
+SAME_OFFSET(port_image, classes, 1144);
+SAME_OFFSET(port_image, slots, 1152);
 
 /* Of the core, what processes read. */
 _Static_assert(sizeof(struct pace_reservation) == 104, "reservation");

@@ -283,7 +283,8 @@ static void psp_class_drop_flows(struct psp_qdisc *q, struct psp_class *cl)
 static bool psp_class_shares(const struct psp_qdisc *q, const struct psp_class_options *opt)
 {
 	return q->device && (opt->type == TC_PSP_TYPE_PACED ||
-			     opt->type == TC_PSP_TYPE_DYNAMIC);
+			     opt->type == TC_PSP_TYPE_DYNAMIC ||
+			     opt->type == TC_PSP_TYPE_GROUP);
 }
 
 /* May a class of these options be the device's? */
@@ -294,17 +295,12 @@ static int psp_class_check_shared(const struct psp_qdisc *q,
 	if (!q->opt.shared)
 		return 0;
 	if (psp_type_reserves(opt->type)) {
-		psp_set_extack(extack, "mode %s: expected paced, dynamic or normal, psp is shared",
+		psp_set_extack(extack, "mode %s: expected none with periods, psp is shared",
 			       opt->type == TC_PSP_TYPE_RT ? "rt" : "nrt");
 		return -EOPNOTSUPP;
 	}
 	if (opt->txtime) {
 		psp_set_extack(extack, "txtime: expected none, psp is shared");
-		return -EOPNOTSUPP;
-	}
-	if (psp_makes_group(opt)) {
-		psp_set_extack(extack, "%s: expected none, psp is shared",
-			       opt->total_bps ? "total" : "mode group");
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -345,24 +341,37 @@ static void psp_class_clear(struct psp_qdisc *q, struct psp_class *cl)
 	cl->lateness = NULL;
 	kfree(cl->reservation);
 	cl->reservation = NULL;
-	psp_parts_free(q, cl->parts, TC_H_MIN(cl->common.classid));
-	cl->parts = NULL;
 	if (cl->group)
 		list_del_init(&cl->member);
 	if (psp_owns_group(cl))
 		psp_group_free(q, cl->group);
 	cl->group = NULL;
 	cl->entity.in_group = false;
+	psp_parts_free(q, cl->parts, TC_H_MIN(cl->common.classid));
+	cl->parts = NULL;
 }
 
-/* Makes the class the device's if its options say so, or no more.  Tree lock. */
+/*
+ * Makes the class the device's if its options say so, or no more; of a group, its node.
+ * Tree lock.
+ */
 static void psp_class_share(struct psp_qdisc *q, struct psp_class *cl)
 {
-	bool shares = psp_class_shares(q, &cl->opt);
+	bool is_group = psp_owns_group(cl);
 
-	if (shares && !cl->entity.is_shared)
-		psp_parts_join(q, &cl->pace, cl->parts);
-	cl->entity.is_shared = shares;
+	if (!psp_class_shares(q, &cl->opt)) {
+		/* Only a class that is no group changes so: core/ has left. */
+		cl->entity.is_shared = false;
+		return;
+	}
+	if (is_group && !cl->group->is_shared)
+		psp_parts_join(q, &q->pace, &cl->group->node.pace, cl->parts);
+	else if (!is_group && !cl->entity.is_shared)
+		psp_parts_join(q, psp_sched_of(q, cl), &cl->pace, cl->parts);
+	if (is_group)
+		cl->group->is_shared = true;
+	else
+		cl->entity.is_shared = true;
 }
 
 /*

@@ -200,10 +200,10 @@ static struct psp_parts *psp_parts_alloc(struct psp_qdisc *q, u32 minor)
 }
 
 /* Makes the class the device's.  Tree lock. */
-static void psp_parts_join(struct psp_qdisc *q, struct pace_class *c,
-			   struct psp_parts *parts)
+static void psp_parts_join(struct psp_qdisc *q, struct pace_sched *s,
+			   struct pace_class *c, struct psp_parts *parts)
 {
-	pace_class_join(&q->pace, c, &parts->rate, &parts->ceil);
+	pace_class_join(s, c, &parts->rate, &parts->ceil);
 	WRITE_ONCE(parts->rate.common->part[q->slot], &parts->rate);
 	WRITE_ONCE(parts->ceil.common->part[q->slot], &parts->ceil);
 }

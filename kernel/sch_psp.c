@@ -298,6 +298,7 @@ struct psp_group {
 	struct pace_group pace;
 	struct psp_class *owner;
 	struct list_head members;	/* classes below the owner */
+	bool is_shared;			/* its node is the device's */
 	void *storage;			/* memory of pace.inner, for `capacity` classes */
 	u32 capacity;
 	u32 reserved;			/* ids of pace.inner in use or reserved */
@@ -1979,8 +1980,8 @@ static int psp_change(struct Qdisc *sch, struct nlattr *attr,
 	if (err)
 		return err;
 	if (opt.shared != q->opt.shared) {
-		psp_set_extack(extack, "shared %s: expected %s, as this psp was made",
-			       opt.shared ? "on" : "off", q->opt.shared ? "on" : "off");
+		psp_set_extack(extack, "shared: expected %s, as this psp was made",
+			       q->opt.shared ? "on" : "off");
 		return -EOPNOTSUPP;
 	}
 	err = psp_port_resolve(q, &opt, &port, false, extack);

@@ -93,6 +93,8 @@ static void group_line(const struct pace_sched *port, struct pace_group *g)
 	g->inner.byte_ps = 0;
 	g->inner.byte_rem = 0;
 	g->inner.burst_ps = ps + (rem != 0);
+	g->inner.step_ps = port->step_ps;
+	pace_set_plain(&g->inner);
 	group_set_load(port, g);
 }
 
@@ -128,6 +130,8 @@ static u64 group_advance(const struct pace_sched *port, struct pace_group *g)
 	ns = pace_div_rem(now - g->at_ps, PACE_PS_PER_NS, &rem);
 	g->at_ps += ns * PACE_PS_PER_NS;
 	g->at_ns += ns;
+	if (port->step_ps)
+		g->inner.host_ps = g->at_ps - g->at_ns * PACE_PS_PER_NS + line_base(port);
 	/* As late as the port may be, its classes may be, too. */
 	g->inner.timer_ps = PACE_STALL_PS + pace_lag_max(port);
 	if (g->port_over != pace_over_subscribed(port)) {

@@ -32,6 +32,7 @@ void pace_leave(struct pace_sched *s)
 	s->spare_open = false;
 	pace_step_reclaim(s->spare, line_now(s));
 	s->device = NULL;
+	s->step_ps = 0;
 	pace_set_plain(s);
 }
 
@@ -40,7 +41,7 @@ void pace_class_leave(struct pace_sched *s, struct pace_class *c)
 	struct pace_part *part = c->part, *ceil_part = c->ceil_part;
 	bool active = c->active;
 
-	if (!s->device || c->type != PACE_TYPE_PACED || !part)
+	if (!s->step_ps || c->type != PACE_TYPE_PACED || !part)
 		return;
 	pace_invalidate(s);
 	if (active)
@@ -58,7 +59,7 @@ void pace_class_join(struct pace_sched *s, struct pace_class *c, struct pace_par
 {
 	bool active;
 
-	if (!s->device || c->type != PACE_TYPE_PACED)
+	if (!s->step_ps || c->type != PACE_TYPE_PACED)
 		return;
 	pace_class_leave(s, c);
 	active = c->active;

@@ -26,8 +26,14 @@
  * So every class loses the same part of its time, and they share in proportion to their
  * rates.
  *
- * Positions.  A common clock is on the host's time in picoseconds; of a class less the
- * offset.  Only TIMER has parts: there the port's clock is the host's.
+ * Groups.  The node of a group is a class like the others, which rests while its group
+ * has nothing due.  Classes of a group share their clocks as well; the inner scheduler
+ * has no line, and knows the host's time by host_ps.  The queues take turns at a group
+ * whatever waits in them, so its classes share in proportion where they wait in the same
+ * queues.
+ *
+ * Positions.  A common clock is on the host's time in picoseconds; of a class of the port
+ * less the offset.  Only TIMER has parts: there the port's clock is the host's.
  */
 #include <pace/pace_sched.h>
 
@@ -37,7 +43,7 @@
 /* Returns what to add to a position on the port's clock to get the host's time. */
 static inline u64 line_base(const struct pace_sched *s)
 {
-	return s->line.ns * PACE_PS_PER_NS - s->line.ps;
+	return s->line.ns * PACE_PS_PER_NS - s->line.ps + s->host_ps;
 }
 
 /* Returns the same for a class clock; the offset of the device is taken off. */
@@ -49,9 +55,13 @@ static inline u64 class_base(const struct pace_sched *s)
 /* Adopts by how much all classes of the device were set back. */
 static void adopt_offset(struct pace_sched *s)
 {
-	u64 offset = pace_atomic_read(&s->device->offset_ps);
-	u64 ps = offset - s->adopted_ps;
+	u64 offset, ps;
 
+	/* The classes of a group lag behind with it. */
+	if (!s->device)
+		return;
+	offset = pace_atomic_read(&s->device->offset_ps);
+	ps = offset - s->adopted_ps;
 	if (!ps)
 		return;
 	s->adopted_ps = offset;
@@ -85,7 +95,7 @@ static u64 wanted_of(const struct pace_part *p, u64 rate_bps)
 
 static inline u64 line_now(const struct pace_sched *s)
 {
-	return s->line.ns * PACE_PS_PER_NS;
+	return s->line.ns * PACE_PS_PER_NS + s->host_ps;
 }
 
 static inline u64 class_now(const struct pace_sched *s)
@@ -113,7 +123,7 @@ static struct pace_wish line_wish(const struct pace_sched *s)
 /* The class was silent for so long that the end of its step may look ahead. */
 static void pace_part_forget(const struct pace_sched *s, struct pace_class *c)
 {
-	if (!s->device || !c->part)
+	if (!s->step_ps || !c->part)
 		return;
 	c->part->end_ps = c->clock.ps;
 	c->ceil_part->end_ps = c->ceil_clock.ps;

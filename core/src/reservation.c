@@ -280,7 +280,7 @@ static void pace_set_plain(struct pace_sched *s)
 {
 	s->is_plain = s->cfg.mode == PACE_MODE_TIMER && !s->cfg.guard_band &&
 		      s->cfg.order != PACE_ORDER_RATE && !s->period.classes &&
-		      !s->device;
+		      !s->step_ps;
 }
 
 static u64 smaller_of(u64 a, u64 b)

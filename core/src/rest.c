@@ -49,6 +49,8 @@ static void pace_rest_begin(struct pace_sched *s, struct pace_class *c, u64 posi
 		pace_paced_remove(s, c);
 		if (c->has_ceil)
 			pace_borrow_leave(s, c);
+		if (c->part)
+			pace_part_rest(s, c);
 	}
 	/* Keys of a queue are close: those that are due leave it. */
 	pace_rest_due(s);

@@ -52,9 +52,9 @@ for queue in 1 2 3 4; do
 done
 check "a shared line is in mode timer" same timer "$(child 1 mode_in_force)"
 check "the options are shown" sh -c "'$TC' qdisc show dev c1a parent 1:1 | grep -q 'shared on'"
-refuse "shared on cannot change" "shared off: expected on, as this psp was made" \
+refuse "shared on cannot change" "shared: expected on, as this psp was made" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp shared off
-refuse "an rt class" "mode rt: expected paced, dynamic or normal, psp is shared" \
+refuse "an rt class" "mode rt: expected none with periods, psp is shared" \
 	class add 1 2 mode rt reserve 1000
 refuse "launch times" "txtime: expected none, psp is shared" \
 	class add 1 2 rate 1mbit txtime tai
@@ -127,6 +127,31 @@ check "beside best effort the class has its rate" between \
 	$((196 * ((end_ns - begun_ns) / 1000) / 8)) \
 	$((204 * ((after_ns - before_ns) / 1000) / 8)) $bytes
 check "all is sent" drained c1a
+
+# A group has its rate once, too, and so has a class in it.
+for queue in 1 2 3 4; do
+	check "queue $queue has a group" class add $queue 10 mode group rate 100mbit
+	check "queue $queue has a class in the group" tc class add dev c1a \
+		parent "1$queue:10" classid "1$queue:11" psp rate 60mbit ceil 100mbit
+	check "queue $queue has another one" tc class add dev c1a \
+		parent "1$queue:10" classid "1$queue:12" psp rate 60mbit
+	tc filter del dev c1a parent "1$queue:" pref 1
+	tc filter add dev c1a parent "1$queue:" protocol ip pref 1 u32 \
+		match ip dport 1 0x1 classid "1$queue:11"
+	tc filter add dev c1a parent "1$queue:" protocol ip pref 2 u32 \
+		match ip dport 0 0x1 classid "1$queue:12"
+done
+check "all is sent" drained c1a
+echo 1 >$WIRE/c1/reset
+rate_of 100 "a group of all queues sends 100 Mbit/s"
+check "all is sent" drained c1a
+for queue in 1 2 3 4; do
+	tc filter del dev c1a parent "1$queue:" pref 1
+	tc filter del dev c1a parent "1$queue:" pref 2
+	check "a class in the group is deleted" tc class del dev c1a classid "1$queue:11"
+	check "another one" tc class del dev c1a classid "1$queue:12"
+	check "the group is deleted" tc class del dev c1a classid "1$queue:10"
+done
 
 # A queue's psp goes and comes back, a class changes its type, while frames are sent.
 flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"

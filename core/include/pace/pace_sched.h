@@ -148,7 +148,8 @@ struct pace_sched {
 	bool spare_open;	/* it has a step, or waits for one */
 	u64 spare_ps;		/* such a frame may leave from here, as global_ps counts */
 	u64 owed_ps;		/* sent at guaranteed rates, and not charged yet */
-	u64 step_ps;
+	u64 step_ps;		/* 0: its classes are its own */
+	u64 host_ps;		/* of a group's: its clock and this is the host's time */
 	u64 adopted_ps;		/* of device->offset_ps, in offset_ps */
 };
 

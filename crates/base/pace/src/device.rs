@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::config::{Error, Mode};
 use crate::memory::Shared;
-use crate::{ClassId, Scheduler};
+use crate::{ClassId, GroupId, Scheduler};
 
 /// What the queues of a device share. Cloning it makes another handle.
 #[derive(Clone)]
@@ -71,6 +71,14 @@ impl Scheduler {
         self.port
             .class_join(slot, (&with.rate, &with.ceil), queue)
             .ok_or(Error::UnknownClass)
+    }
+
+    /// Makes a group the device's: its rate and its ceil.
+    ///
+    /// # Errors
+    /// As [`Scheduler::share`].
+    pub fn share_group(&mut self, group: GroupId, with: &DeviceClass) -> Result<(), Error> {
+        self.share(self.id(group.node), with)
     }
 
     /// Makes a class of the device this scheduler's own again. No effect on others.

@@ -486,7 +486,14 @@ impl Port {
     ) -> Option<()> {
         let class = self.class(slot)?;
         // SAFETY: the class is alive and in this scheduler, which holds both clocks.
-        unsafe { pace_class_join(self.sched(), class, rate.part(queue), ceil.part(queue)) };
+        unsafe {
+            pace_class_join(
+                self.sched_of(slot),
+                class,
+                rate.part(queue),
+                ceil.part(queue),
+            )
+        };
         self.shared.extend([Arc::clone(rate), Arc::clone(ceil)]);
         Some(())
     }
@@ -494,7 +501,7 @@ impl Port {
     pub fn class_leave(&mut self, slot: u32) -> Option<()> {
         let class = self.class(slot)?;
         // SAFETY: the class is alive and in this scheduler.
-        unsafe { pace_class_leave(self.sched(), class) };
+        unsafe { pace_class_leave(self.sched_of(slot), class) };
         Some(())
     }
 

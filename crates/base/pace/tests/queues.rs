@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Classes of a device: one rate, whose frames leave by several queues (core/src/part.c).
 
-use pace::{ClassConfig, ClassId, Config, Decision, Device, DeviceClass, Mode, Scheduler};
+use pace::{ClassConfig, ClassId, Config, Decision, Device, DeviceClass, GroupId, Mode, Scheduler};
 
 use crate::wire::Random;
 
@@ -21,6 +21,7 @@ struct Sent {
 struct Queue {
     port: Scheduler,
     ids: Vec<ClassId>,
+    groups: Vec<GroupId>,
     waiting: Vec<Vec<u32>>,
     wake_ns: Option<u64>,
 }
@@ -51,6 +52,7 @@ impl Host {
                 Queue {
                     port,
                     ids: Vec::new(),
+                    groups: Vec::new(),
                     waiting: Vec::new(),
                     wake_ns: None,
                 }
@@ -67,10 +69,29 @@ impl Host {
         }
     }
 
+    /// Makes a group of the device.
+    fn group(&mut self, rate_bps: u64, ceil_bps: u64) -> usize {
+        let shared = self.device.class();
+        for queue in &mut self.queues {
+            let group = queue.port.add_group(rate_bps, ceil_bps).unwrap();
+            queue.port.share_group(group, &shared).unwrap();
+            queue.groups.push(group);
+        }
+        self.queues[0].groups.len() - 1
+    }
+
     fn class(&mut self, config: ClassConfig) -> usize {
+        self.class_in(None, config)
+    }
+
+    fn class_in(&mut self, group: Option<usize>, config: ClassConfig) -> usize {
         let shared = (!matches!(config, ClassConfig::Normal { .. })).then(|| self.device.class());
         for queue in &mut self.queues {
-            let id = queue.port.add_class(&config).unwrap();
+            let id = match group {
+                Some(at) => queue.port.add_class_in(queue.groups[at], &config),
+                None => queue.port.add_class(&config),
+            };
+            let id = id.unwrap();
             if let Some(shared) = &shared {
                 queue.port.share(id, shared).unwrap();
             }
@@ -388,4 +409,47 @@ fn a_ceil_holds_for_the_device() {
         got[1].abs_diff(due[1]) <= 4 * u64::from(MTU),
         "{got:?} of {due:?}"
     );
+}
+
+/// A group's rate is the device's, its classes share it in proportion to their rates if they
+/// wait in the same queues, and a class in it has its own rate once.
+#[test]
+fn a_group_holds_for_the_device() {
+    let mut host = Host::new(4, GBIT);
+    let full = host.group(300_000_000, 300_000_000);
+    let light = host.group(200_000_000, 400_000_000);
+    let shares = [200_000_000, 100_000_000, 100_000_000].map(|rate_bps| {
+        let config = ClassConfig::Borrowing {
+            rate_bps,
+            ceil_bps: 300_000_000,
+        };
+        host.class_in(Some(full), config)
+    });
+    let own = host.class_in(
+        Some(light),
+        ClassConfig::Paced {
+            rate_bps: 150_000_000,
+        },
+    );
+    for queue in 0..4 {
+        for class in shares {
+            host.arrive(queue, class, &vec![MTU; 8000]);
+        }
+        host.arrive(queue, own, &vec![MTU; 8000]);
+    }
+    host.run_until(SECOND_NS / 20);
+    let from_ns = host.now_ns;
+    host.run_until(SECOND_NS / 4);
+    let ns = SECOND_NS / 4 - from_ns;
+    let got = shares.map(|class| host.bytes(class, from_ns, SECOND_NS));
+    let sum: u64 = got.iter().sum();
+    let due = bytes_of(300_000_000, ns);
+    assert!(sum.abs_diff(due) <= due / 200, "{sum} of {due}");
+    for (got, parts) in got.into_iter().zip([2, 1, 1]) {
+        let due = sum * parts / 4;
+        assert!(got.abs_diff(due) <= due / 50, "{got} of {due}");
+    }
+    let own = host.bytes(own, from_ns, SECOND_NS);
+    let due = bytes_of(150_000_000, ns);
+    assert!(own.abs_diff(due) <= 4 * u64::from(MTU), "{own} of {due}");
 }

@@ -27,10 +27,10 @@ pub(crate) const SLOT_BYTES: u64 = 288;
 /// `struct port_class`, of which the core's class is the first part.
 const CLASS_BYTES: u64 = 384;
 /// `struct port_image`, of which the core's scheduler is the first part.
-const IMAGE_BYTES: u64 = 1152;
+const IMAGE_BYTES: u64 = 1160;
 /// `struct pace_sched` and `struct pace_class`.
 #[cfg(test)]
-pub(crate) const SCHED_BYTES: u64 = 1096;
+pub(crate) const SCHED_BYTES: u64 = 1104;
 #[cfg(test)]
 pub(crate) const CORE_CLASS_BYTES: u64 = 256;
 #[cfg(test)]
@@ -84,16 +84,16 @@ pub(crate) mod at {
     pub(crate) const CLASS_CLOCK_PS: u64 = 8;
     pub(crate) const CLASS_RATE_BPS: u64 = 24;
 
-    pub(crate) const IMAGE_READY: u64 = 1096;
-    pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 1104;
-    pub(crate) const IMAGE_RULES: u64 = 1108;
-    pub(crate) const IMAGE_RULES_BASE: u64 = 1112;
-    pub(crate) const IMAGE_ADDRESSES: u64 = 1116;
-    pub(crate) const IMAGE_NET_CLS: u64 = 1120;
-    pub(crate) const IMAGE_LINK_BYTES: u64 = 1124;
-    pub(crate) const IMAGE_TEXT_BYTES: u64 = 1128;
-    pub(crate) const IMAGE_CLASSES: u64 = 1136;
-    pub(crate) const IMAGE_SLOTS: u64 = 1144;
+    pub(crate) const IMAGE_READY: u64 = 1104;
+    pub(crate) const IMAGE_DEFAULT_SLOT: u64 = 1112;
+    pub(crate) const IMAGE_RULES: u64 = 1116;
+    pub(crate) const IMAGE_RULES_BASE: u64 = 1120;
+    pub(crate) const IMAGE_ADDRESSES: u64 = 1124;
+    pub(crate) const IMAGE_NET_CLS: u64 = 1128;
+    pub(crate) const IMAGE_LINK_BYTES: u64 = 1132;
+    pub(crate) const IMAGE_TEXT_BYTES: u64 = 1136;
+    pub(crate) const IMAGE_CLASSES: u64 = 1144;
+    pub(crate) const IMAGE_SLOTS: u64 = 1152;
     /// Of the core's scheduler: its clock in ps, and how far classes' clocks are behind it.
     pub(crate) const SCHED_GLOBAL_PS: u64 = 72;
     pub(crate) const SCHED_OFFSET_PS: u64 = 80;
