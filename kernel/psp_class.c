@@ -439,7 +439,7 @@ static int psp_class_new(struct psp_qdisc *q, u32 classid, struct psp_group *g,
 	if (!cl)
 		return -ENOMEM;
 	cl->group = g;
-	cl->entity.in_group = g;
+	cl->entity.in_group = !!g;
 	err = psp_class_setup(q, cl, classid, opt, extack);
 	if (err) {
 		kfree(cl);

@@ -863,7 +863,7 @@ static struct psp_flow *psp_flow_new(struct psp_qdisc *q, struct psp_class *cl,
 	if (pace_class_add(psp_sched_of(q, cl), &f->pace, &cfg))
 		goto no_id;
 	f->entity.is_flow = true;
-	f->entity.in_group = cl->group;
+	f->entity.in_group = !!cl->group;
 	f->cl = cl;
 	f->sk = sk;
 	f->hash = sk->sk_hash;

@@ -41,7 +41,7 @@ static inline u64 pace_mul_div(u64 a, u64 b, u64 c)
 }
 
 /* What several processors share. */
-typedef atomic64_t pace_atomic;
+#define pace_atomic	atomic64_t
 
 static inline u64 pace_atomic_read(const pace_atomic *a)
 {
