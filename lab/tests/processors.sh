@@ -49,6 +49,11 @@ psp() {
 		tc class add dev pa parent "$2:" classid "$2:1" psp rate $rate
 }
 
+shared() {
+	tc qdisc replace dev pa parent "$1" handle "$2:" psp shared on default 1 &&
+		tc class add dev pa parent "$2:" classid "$2:1" psp rate $rate
+}
+
 htb() {
 	tc qdisc replace dev pa parent "$1" handle "$2:" htb default 1 &&
 		tc class add dev pa parent "$2:" classid "$2:1" htb rate $rate quantum 1514
@@ -65,7 +70,7 @@ pfifo() {
 
 shape() {
 	case $1 in
-	mq-psp | mq-htb | mq-fq | mq-pfifo)
+	mq-shared | mq-psp | mq-htb | mq-fq | mq-pfifo)
 		each_queue "${1#mq-}"
 		;;
 	psp)
@@ -80,7 +85,7 @@ shape() {
 		tc qdisc replace dev pa root cake_mq bandwidth $rate besteffort flowblind interplanetary
 		;;
 	*)
-		fail "shaper $1: expected mq-psp, mq-htb, mq-fq, mq-pfifo, cake_mq, psp or htb"
+		fail "shaper $1: expected mq-shared, mq-psp, mq-htb, mq-fq, mq-pfifo, cake_mq, psp or htb"
 		;;
 	esac
 }

@@ -18,8 +18,15 @@ use crate::notes::Notes;
 /// Limit of the guest's processor time.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 /// What is measured unless the command says it.
-const SHAPERS: [&str; 7] = [
-    "mq-pfifo", "mq-psp", "mq-fq", "mq-htb", "cake_mq", "psp", "htb",
+const SHAPERS: [&str; 8] = [
+    "mq-pfifo",
+    "mq-shared",
+    "mq-psp",
+    "mq-fq",
+    "mq-htb",
+    "cake_mq",
+    "psp",
+    "htb",
 ];
 
 /// Arguments of `cargo xtask processors`.
@@ -31,7 +38,7 @@ pub struct Processors {
     /// How long each is measured, in seconds
     #[arg(long, value_name = "S", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
     seconds: u32,
-    /// mq-psp, mq-htb, mq-fq, mq-pfifo, cake_mq, psp or htb; all by default
+    /// mq-shared (classes of the device), mq-psp, mq-htb, mq-fq, mq-pfifo, cake_mq, psp or htb; all by default
     shapers: Vec<String>,
 }
 

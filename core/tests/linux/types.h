@@ -12,4 +12,10 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
 
+/* Of linux/compiler.h, which they all include. */
+#define noinline	__attribute__((noinline))
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((always_inline))
+#endif
+
 #endif /* TEST_LINUX_TYPES_H */
