@@ -153,10 +153,19 @@ for backend; do
 	ip link add d0 numtxqueues 4 type dummy
 	ip link set d0 up
 	file "$backend" d0 mq
+	if [ "$backend" = bpf ]; then
+		refuse "$backend: a psp for each of four queues" 'expected "root" by backend "bpf"' \
+			psp apply /tmp/host.toml
+		ip link del d0
+		continue
+	fi
 	check "$backend: a psp for each of four queues" psp apply /tmp/host.toml
 	check "$backend: below mq" same mq "$(kind d0)"
 	check "$backend: four of them" same 4 "$(tc qdisc show dev d0 | grep -c 'parent 7074:')"
 	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
+	[ "$backend" != module ] ||
+		check "$backend: their classes are the device's" \
+			same 4 "$(tc qdisc show dev d0 | grep -c 'shared on')"
 	file "$backend" d0 root
 	check "$backend: one at the root" psp apply /tmp/host.toml
 	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
