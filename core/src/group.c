@@ -94,7 +94,6 @@ static void group_line(const struct pace_sched *port, struct pace_group *g)
 	g->inner.byte_rem = 0;
 	g->inner.burst_ps = ps + (rem != 0);
 	g->inner.step_ps = port->step_ps;
-	pace_set_plain(&g->inner);
 	group_set_load(port, g);
 }
 

@@ -17,7 +17,6 @@ void pace_join(struct pace_sched *s, struct pace_device *device, struct pace_par
 	s->spare = spare;
 	s->step_ps = step_ps;
 	s->adopted_ps = pace_atomic_read(&device->offset_ps);
-	pace_set_plain(s);
 }
 
 void pace_set_step(struct pace_sched *s, u64 step_ps)
@@ -33,7 +32,6 @@ void pace_leave(struct pace_sched *s)
 	pace_step_reclaim(s->spare, line_now(s));
 	s->device = NULL;
 	s->step_ps = 0;
-	pace_set_plain(s);
 }
 
 void pace_class_leave(struct pace_sched *s, struct pace_class *c)

@@ -279,8 +279,7 @@ static bool pace_period_awaited(const struct pace_sched *s)
 static void pace_set_plain(struct pace_sched *s)
 {
 	s->is_plain = s->cfg.mode == PACE_MODE_TIMER && !s->cfg.guard_band &&
-		      s->cfg.order != PACE_ORDER_RATE && !s->period.classes &&
-		      !s->step_ps;
+		      s->cfg.order != PACE_ORDER_RATE && !s->period.classes;
 }
 
 static u64 smaller_of(u64 a, u64 b)

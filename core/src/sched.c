@@ -538,9 +538,11 @@ static __always_inline bool sent_alone(struct pace_sched *s, struct pace_class *
 	if (!s->alone || now_ns != s->asked_ns ||
 	    pace_queue_min(&s->waiting) != c->id || !is_same_burst(&c->last, t))
 		return false;
+	/* The next step of a class of the device is the other path's. */
+	if (c->part && pace_step_is_used(c->part, c->clock.ps + c->rate_quot, c->rate_quot))
+		return false;
 	s->alone = false;
 	s->advanced = false;
-	now = pace_schedule_clock(s);
 	note_lateness(s, c->clock.ps);
 	s->last_finish_ps = pace_virtual_finish(s, c);
 	pace_clock_advance(&c->clock, c->rate_quot, c->rate_rem, c->rate_bps);
@@ -548,6 +550,7 @@ static __always_inline bool sent_alone(struct pace_sched *s, struct pace_class *
 	pace_queue_replace_min(&s->waiting, pace_clock_key(c->clock.ps, c));
 	if (pace_queue_has_wheel(&s->waiting))
 		fetch_coming(s, &s->waiting);
+	now = pace_schedule_clock(s);
 	due = pace_first_waiting(s)->clock.ps;
 	if (pace_clock_ahead(pace_key_clock(due), now))
 		s->quiet_until_ns = pace_line_reaches_ns(&s->line,
