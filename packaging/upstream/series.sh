@@ -108,11 +108,25 @@ without a rate, which share the rest by deficit round robin. A guard band
 keeps them from delaying a paced frame.
 END
 
-core launch
+core launch departure
 commit "add launch times" <<'END'
 Add classes whose first frame has an instant at which it is to leave. Such a
 class waits in a queue of its own, by the host's clock, until the clock of the
 port reaches that instant, and is then paced like any other.
+END
+
+core steps part join
+commit "add classes that several transmit queues share" <<'END'
+Add clocks that the schedulers of several transmit queues have in common: a
+class has one rate over all of them, and so has the line. A queue takes its
+turn at such a clock for some ten microseconds, without a lock of the others.
+END
+
+put core/include/pace/pace_group.h $psp/core/include/pace
+core rest group
+commit "add groups of classes" <<'END'
+Add one level above classes: a group has a rate and a ceiling that its classes
+share. It is a class of the port and a scheduler of its own.
 END
 
 core reservation
