@@ -21,8 +21,7 @@ static inline void pace_paced_enter(struct pace_sched *s, struct pace_class *c)
 #define pace_part_rest(s, c)		((void)(s))
 #define pace_spare_holds(s)		false
 #define pace_spare_waits(s)		false
-#define pace_spare_sent(s, ps)		((void)(s))
-#define pace_line_settle(s, ps)		((void)(s))
+#define pace_device_sent(s, ps, rate)	((void)(s), (void)(rate))
 #define pace_device_rest(s)		((void)(s))
 #define pace_class_leave(s, c)		((void)(s))
 

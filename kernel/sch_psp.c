@@ -1746,7 +1746,7 @@ static inline bool psp_decides_ahead(const struct psp_qdisc *q)
  * Returns the frame for the wire, or NULL.  The core is asked at one place, so
  * that the compiler inlines its decision once.
  */
-static struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
+static __always_inline struct sk_buff *psp_next_frame(struct Qdisc *sch, u64 now_ns)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct sk_buff *skb = NULL;

@@ -224,7 +224,7 @@ static inline bool pace_spare_waits(const struct pace_sched *s)
 }
 
 /* Such a frame was sent; the line takes `ps` for it. */
-static void pace_spare_sent(struct pace_sched *s, u64 ps)
+static void spare_sent(struct pace_sched *s, u64 ps)
 {
 	struct pace_wish w;
 
@@ -236,7 +236,7 @@ static void pace_spare_sent(struct pace_sched *s, u64 ps)
 }
 
 /* A class waits no more for such a step: was it the last? */
-static void pace_spare_settle(struct pace_sched *s)
+static void spare_settle(struct pace_sched *s)
 {
 	if (!s->spare_open || spare_is_wanted(s))
 		return;
@@ -278,7 +278,7 @@ static void set_back(struct pace_device *d, u64 until, u64 now)
 }
 
 /* Charges the line with what was sent at guaranteed rates, in steps. */
-static void pace_line_settle(struct pace_sched *s, u64 ps)
+static void line_settle(struct pace_sched *s, u64 ps)
 {
 	struct pace_common *k = &s->device->line;
 	u64 now = line_now(s), after;
@@ -298,8 +298,17 @@ static void pace_line_settle(struct pace_sched *s, u64 ps)
 /* A class has become inactive, or has borrowed. */
 static void pace_device_rest(struct pace_sched *s)
 {
-	pace_spare_settle(s);
+	spare_settle(s);
 	/* No paced class loads the line. */
 	if (!s->active_paced && s->spare->load_bps)
 		pace_write_once(s->spare->load_bps, 0);
+}
+
+/* A frame was sent, for which the line takes `ps`.  guaranteed: it left at a rate. */
+static noinline void pace_device_sent(struct pace_sched *s, u64 ps, bool guaranteed)
+{
+	if (guaranteed)
+		line_settle(s, ps);
+	else
+		spare_sent(s, ps);
 }

@@ -407,7 +407,7 @@ void pace_set_head(struct pace_sched *s, struct pace_class *c, u32 wire_bytes)
 /*
  * Charges the line with a frame that goes to the wire.  guaranteed: it leaves at a rate.
  */
-static inline void occupy_line(struct pace_sched *s, const struct pace_burst *t,
+static __always_inline void occupy_line(struct pace_sched *s, const struct pace_burst *t,
 			       bool guaranteed)
 {
 	u64 ps;
@@ -418,12 +418,8 @@ static inline void occupy_line(struct pace_sched *s, const struct pace_burst *t,
 		ps = pace_line_charge(s, t->wire_bytes);
 		s->busy_until_ps = pace_later(s->busy_until_ps,
 					      s->global_ps - PACE_SLACK_PS) + ps;
-		if (!s->device)
-			return;
-		if (guaranteed)
-			pace_line_settle(s, ps);
-		else
-			pace_spare_sent(s, ps);
+		if (s->device)
+			pace_device_sent(s, ps, guaranteed);
 		return;
 	}
 	pace_hand_out(s, t->wire_bytes);
