@@ -137,6 +137,7 @@ static void pace_ceil_return(const struct pace_sched *s, struct pace_class *c)
 static void ceil_advance(struct pace_class *c, u64 floor)
 {
 	pace_clock_raise(&c->ceil_clock, floor);
+	pace_step_raise(c->ceil_part, c->ceil_clock.ps);
 	pace_clock_advance(&c->ceil_clock, c->ceil_quot, c->ceil_rem,
 			   c->ceil_bps);
 }

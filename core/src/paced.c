@@ -376,6 +376,7 @@ static void pace_rate_lag_bound(const struct pace_sched *s,
 		max = PACE_LAG_MAX_PS;
 	if (lag_of(s, c->clock.ps) > max) {
 		pace_clock_set(&c->clock, pace_schedule_clock(s) - max);
+		pace_step_raise(c->part, c->clock.ps);
 		pace_eligible_update(c);
 	}
 }

@@ -129,18 +129,28 @@ static void pace_part_forget(const struct pace_sched *s, struct pace_class *c)
 	c->ceil_part->end_ps = c->ceil_clock.ps;
 }
 
+static void next_step(struct pace_sched *s, struct pace_class *c)
+{
+	struct pace_wish w = rate_wish(s, c);
+
+	pace_step_next(c->part, &c->clock.ps, &w);
+}
+
+static void next_ceil_step(struct pace_sched *s, struct pace_class *c)
+{
+	struct pace_wish w = ceil_wish(s, c);
+
+	pace_step_next(c->ceil_part, &c->ceil_clock.ps, &w);
+}
+
 /* The class becomes active, and its clocks have been set. */
 static void pace_part_begin(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_wish w;
-
 	adopt_offset(s);
-	w = rate_wish(s, c);
-	pace_steps_begin(c->part, &c->clock.ps, &w);
-	if (c->has_ceil) {
-		w = ceil_wish(s, c);
-		pace_steps_begin(c->ceil_part, &c->ceil_clock.ps, &w);
-	}
+	if (pace_steps_begin(c->part, c->clock.ps, c->rate_quot))
+		next_step(s, c);
+	if (c->has_ceil && pace_steps_begin(c->ceil_part, c->ceil_clock.ps, c->ceil_quot))
+		next_ceil_step(s, c);
 	pace_eligible_update(c);
 }
 
@@ -150,19 +160,14 @@ static void pace_part_settle(struct pace_sched *s, struct pace_class *c)
 	bool next = pace_step_is_used(c->part, c->clock.ps, c->rate_quot);
 	bool next_ceil = c->has_ceil && pace_step_is_used(c->ceil_part, c->ceil_clock.ps,
 							  c->ceil_quot);
-	struct pace_wish w;
 
 	if (!next && !next_ceil)
 		return;
 	adopt_offset(s);
-	if (next) {
-		w = rate_wish(s, c);
-		pace_step_next(c->part, &c->clock.ps, &w);
-	}
-	if (next_ceil) {
-		w = ceil_wish(s, c);
-		pace_step_next(c->ceil_part, &c->ceil_clock.ps, &w);
-	}
+	if (next)
+		next_step(s, c);
+	if (next_ceil)
+		next_ceil_step(s, c);
 	pace_eligible_update(c);
 }
 
@@ -196,23 +201,55 @@ static inline bool spare_is_wanted(const struct pace_sched *s)
 }
 
 /*
+ * Takes the next step of the line; not while that is further ahead than one step of each
+ * queue.  Else best effort would keep a turn among the guaranteed rates, which only add
+ * what they have sent.  Then it waits, and asks again.
+ */
+static void next_spare_step(struct pace_sched *s)
+{
+	struct pace_common *k = &s->device->line;
+	struct pace_wish w = line_wish(s);
+	u64 most = w.now + pace_read_once(s->device->queues) * w.step_ps;
+	u64 base = line_base(s), given = pace_atomic_read(&k->clock_ps);
+
+	if (pace_clock_ahead(given, most)) {
+		pace_steps_reclaim(k, w.now);
+		given = pace_atomic_read(&k->clock_ps);
+	}
+	if (!pace_clock_ahead(given, most)) {
+		pace_step_next(s->spare, &s->spare_ps, &w);
+		return;
+	}
+	/* Below 0: left. */
+	pace_step_take(k, w.now, s->spare_ps - s->spare->end_ps);
+	s->spare_ps = w.now + (given - most) - base;
+	s->spare->end_ps = s->spare_ps;
+}
+
+/*
  * Returns true if what no rate guarantees has to wait for a step of the line; takes the
  * first one.
  */
 static bool pace_spare_holds(struct pace_sched *s)
 {
+	bool used;
+
 	if (!s->device)
 		return false;
 	promote_borrowing(s);
 	if (!spare_is_wanted(s))
 		return false;
-	if (!s->spare_open) {
-		struct pace_wish w = line_wish(s);
-
+	if (s->spare_open) {
+		if ((s64)(s->spare_ps - s->global_ps) > 0)
+			return true;
+		used = pace_step_is_used(s->spare, s->spare_ps, s->burst_ps);
+	} else {
 		s->spare_open = true;
 		s->spare_ps = pace_later(s->spare_ps, s->global_ps);
-		pace_steps_begin(s->spare, &s->spare_ps, &w);
+		used = pace_steps_begin(s->spare, s->spare_ps, s->burst_ps);
 	}
+	if (used)
+		next_spare_step(s);
 	return (s64)(s->spare_ps - s->global_ps) > 0;
 }
 
@@ -226,13 +263,11 @@ static inline bool pace_spare_waits(const struct pace_sched *s)
 /* Such a frame was sent; the line takes `ps` for it. */
 static void spare_sent(struct pace_sched *s, u64 ps)
 {
-	struct pace_wish w;
-
-	s->spare_ps = pace_later(s->spare_ps, s->global_ps - PACE_SLACK_PS) + ps;
-	if (!s->spare_open || !pace_step_is_used(s->spare, s->spare_ps, s->burst_ps))
-		return;
-	w = line_wish(s);
-	pace_step_next(s->spare, &s->spare_ps, &w);
+	s->spare_ps = pace_later(s->spare_ps, s->global_ps - PACE_SLACK_PS);
+	pace_step_raise(s->spare, s->spare_ps);
+	s->spare_ps += ps;
+	if (s->spare_open && pace_step_is_used(s->spare, s->spare_ps, s->burst_ps))
+		next_spare_step(s);
 }
 
 /* A class waits no more for such a step: was it the last? */

@@ -101,7 +101,7 @@ static void pace_step_reclaim(struct pace_part *p, u64 now)
  * Sets the common clock back by what resting parts have left, as long as it is ahead of
  * `now`.  O(parts), once a step, and only where the caller would have to wait.
  */
-static void steps_reclaim(struct pace_common *k, u64 now)
+static void pace_steps_reclaim(struct pace_common *k, u64 now)
 {
 	u64 ahead = pace_atomic_read(&k->clock_ps) - now, sum = 0;
 	u32 i;
@@ -134,7 +134,7 @@ static void pace_step_next(struct pace_part *p, u64 *clock, const struct pace_wi
 	u64 floor = pace_clock_earlier(p->end_ps + w->base, w->now), start;
 
 	if (pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now)) {
-		steps_reclaim(k, w->now);
+		pace_steps_reclaim(k, w->now);
 		if (w->wanted_ps > w->frame_ps / 2 && w->wanted_ps < step_ps &&
 		    pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now))
 			step_ps = w->wanted_ps;
@@ -144,16 +144,22 @@ static void pace_step_next(struct pace_part *p, u64 *clock, const struct pace_wi
 	p->end_ps = *clock + step_ps;
 }
 
-/* The clock is about to be used again: resumes its step, or takes another. */
-static void pace_steps_begin(struct pace_part *p, u64 *clock, const struct pace_wish *w)
+/*
+ * The clock was raised to `clock`, because it was left behind: the time until there has
+ * passed unused, and is not owed.
+ */
+static inline void pace_step_raise(struct pace_part *p, u64 clock)
 {
-	if (step_resume(p) && pace_clock_ahead(p->end_ps, *clock)) {
-		if (!pace_step_is_used(p, *clock, w->frame_ps))
-			return;
-	} else {
-		p->end_ps = *clock;
-	}
-	pace_step_next(p, clock, w);
+	if (p && pace_clock_ahead(clock, p->end_ps))
+		p->end_ps = clock;
+}
+
+/* The clock is about to be used again.  Returns true if it needs the next step. */
+static bool pace_steps_begin(struct pace_part *p, u64 clock, u64 frame_ps)
+{
+	if (!step_resume(p) || !pace_clock_ahead(p->end_ps, clock))
+		p->end_ps = clock;
+	return pace_step_is_used(p, clock, frame_ps);
 }
 
 /* The clock is not used for now: leaves the rest to others, pays what is owed. */

@@ -140,7 +140,8 @@ static void run_queue(int q)
 		};
 		s64 ps;
 
-		pace_steps_begin(&part[q], clock, &w);
+		if (pace_steps_begin(&part[q], *clock, FRAME))
+			pace_step_next(&part[q], clock, &w);
 		ps = (s64)(part[q].end_ps - *clock) + r->sends;
 		if (ps < 0)
 			ps = 0;

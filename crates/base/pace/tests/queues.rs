@@ -453,3 +453,53 @@ fn a_group_holds_for_the_device() {
     let due = bytes_of(150_000_000, ns);
     assert!(own.abs_diff(due) <= 4 * u64::from(MTU), "{own} of {due}");
 }
+
+/// While paced frames fill the line, the time that best effort could not use is not charged to
+/// it: afterwards it has the line at once.
+#[test]
+fn best_effort_owes_nothing_for_time_that_others_had() {
+    let mut host = Host::new(2, GBIT);
+    let paced = host.class(ClassConfig::Paced {
+        rate_bps: 983_500_000,
+    });
+    let normal = host.class(ClassConfig::Normal {
+        quantum_bytes: None,
+    });
+    for queue in 0..2 {
+        host.arrive(queue, normal, &vec![MTU; 6000]);
+    }
+    host.run_until(1_000_000);
+    host.arrive(0, paced, &vec![MTU; 1600]);
+    while host.waits(0, paced) > 0 {
+        host.run_until(host.now_ns + 10_000);
+    }
+    let from_ns = host.now_ns;
+    host.run_until(from_ns + 10_000_000);
+    let sent = host.bytes(normal, from_ns, SECOND_NS) * u64::from(MTU + 24) / u64::from(MTU);
+    let line = bytes_of(GBIT, 10_000_000);
+    assert!(sent >= line * 9 / 10, "{sent} of {line}");
+    // A ceil that the line left no room for is not owed either.
+    let mut host = Host::new(2, GBIT);
+    let borrower = host.class(ClassConfig::Borrowing {
+        rate_bps: 50_000_000,
+        ceil_bps: 500_000_000,
+    });
+    let paced = host.class(ClassConfig::Paced {
+        rate_bps: 930_000_000,
+    });
+    for queue in 0..2 {
+        host.arrive(queue, borrower, &vec![MTU; 6000]);
+        host.arrive(queue, paced, &vec![MTU; 800]);
+    }
+    while host.waits(0, paced) + host.waits(1, paced) > 0 {
+        host.run_until(host.now_ns + 10_000);
+    }
+    let from_ns = host.now_ns;
+    host.run_until(from_ns + 10_000_000);
+    let (sent, due) = (
+        host.bytes(borrower, from_ns, SECOND_NS),
+        bytes_of(500_000_000, 10_000_000),
+    );
+    assert!(sent >= due * 9 / 10, "{sent} of {due}");
+    assert!(sent <= due * 11 / 10, "{sent} of {due}");
+}
