@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A value and its place.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::RangeInclusive;
 
 use toml::Spanned;
@@ -292,27 +294,36 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The values in use, each with its line.
+/// The values in use of one file, each with its offset; `None` if a command line gives it.
 #[derive(Debug)]
-pub struct Taken<T>(Vec<(T, usize)>);
+pub struct Taken<T>(BTreeMap<T, Option<usize>>);
 
 impl<T> Default for Taken<T> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self(BTreeMap::new())
     }
 }
 
-impl<T: PartialEq> Taken<T> {
-    /// Adds the value of an item. `what` says what it is: "a name".
+impl<T: Ord> Taken<T> {
+    /// Adds the value of an item. `what` says what it is: "a name". O(log n): lines are counted
+    /// only where a value is in use.
     ///
     /// # Errors
     /// If the value is in use.
     pub fn insert(&mut self, item: Item<'_>, value: T, what: &'static str) -> Result<(), Error> {
-        let used = self.0.iter().find(|(used, _)| *used == value);
-        if let Some((_, first)) = used {
-            return Err(item.duplicate(what, *first));
+        let offset = match item.given {
+            Given::Toml(offset, _) => Some(offset),
+            Given::Set(..) => None,
+        };
+        match self.0.entry(value) {
+            Entry::Occupied(first) => {
+                let line = first.get().map_or(0, |offset| item.source.line(offset));
+                Err(item.duplicate(what, line))
+            }
+            Entry::Vacant(free) => {
+                free.insert(offset);
+                Ok(())
+            }
         }
-        self.0.push((value, item.line()));
-        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes the changes of a plan.
 
+use std::collections::BTreeSet;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,7 @@ pub fn make(
     let mut maker = Maker::new(&observed.facts, drain);
     let device = observed.facts.index;
     let all = plan.changes.len();
+    let mut empty = BTreeSet::new();
     for (made, change) in plan.changes.iter().enumerate() {
         let line = line(change, &model, plan);
         say(&format!("{}: {line}", plan.device))?;
@@ -80,8 +82,14 @@ pub fn make(
             continue;
         }
         if let Change::DeleteClass { id } = change {
-            drained(tc, device, *id, drain)
+            drained(tc, device, *id, drain, &mut empty)
                 .map_err(|error| anyhow!("{}: {line}: {error}; {}", plan.device, left()))?;
+        }
+        if matches!(
+            change,
+            Change::AddFilter { .. } | Change::ReplaceFilter { .. } | Change::ChangeQdisc { .. }
+        ) {
+            empty.clear();
         }
         request(tc, device, change, drain).map_err(|error| {
             let advice = match error.cause.raw_os_error() {
@@ -120,14 +128,24 @@ fn request(tc: &mut Tc, device: u32, change: &Change, most: Duration) -> Result<
     }
 }
 
-/// Waits until a class has no frames. No filter names it any more.
-fn drained(tc: &mut Tc, device: u32, id: Handle, most: Duration) -> Result<()> {
+/// Waits until a class has no frames. No filter names it any more: classes that were `empty` when
+/// the kernel listed all of them stay so.
+fn drained(
+    tc: &mut Tc,
+    device: u32,
+    id: Handle,
+    most: Duration,
+    empty: &mut BTreeSet<Handle>,
+) -> Result<()> {
     let start = Instant::now();
-    loop {
+    while !empty.remove(&id) {
         let classes = tc.classes(device)?;
         let class = classes.iter().find(|class| class.id == id);
         let waiting = class.map_or(0, |class| class.counters.waiting_packets);
+        let are_empty = classes.iter().filter(|c| c.counters.waiting_packets == 0);
+        *empty = are_empty.map(|class| class.id).collect();
         if waiting == 0 {
+            empty.remove(&id);
             return Ok(());
         }
         if start.elapsed() >= most {
@@ -135,6 +153,7 @@ fn drained(tc: &mut Tc, device: u32, id: Handle, most: Duration) -> Result<()> {
         }
         sleep(LOOK);
     }
+    Ok(())
 }
 
 #[cfg(test)]

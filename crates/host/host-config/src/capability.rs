@@ -8,6 +8,7 @@ use crate::backend::{Backend, Queues};
 use crate::bursts::burst_note;
 use crate::error::Refusal;
 use crate::file::{Class, Device, MOST_RULES};
+use crate::match_lists::lists;
 
 /// Most matches of a device without the module: those of one whole address are in a table.
 const ADDRESSES_MAX: usize = 65_536;
@@ -27,7 +28,8 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
         .filter(|rule| !is_address(&rule.matching));
     let (all, listed) = (device.rules.len(), list.count());
     let (most, count) = if backend == Backend::Module {
-        (MOST_RULES, all)
+        let matches = device.rules.iter().map(|rule| &rule.matching);
+        (MOST_RULES, lists(matches).len())
     } else if listed > MOST_RULES {
         (MOST_RULES, listed)
     } else {
@@ -36,8 +38,13 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
     if count > most {
         return Err(Refusal(format!(
             "{count} filters of a device, expected at most {most} by backend \"{}\"; one of ports \
-             without protocol and address takes four",
-            backend.word()
+             without protocol and address takes four{}",
+            backend.word(),
+            if backend == Backend::Module {
+                ", addresses of one length that follow each other take one together"
+            } else {
+                ""
+            }
         )));
     }
     let by = By(backend);
@@ -213,7 +220,14 @@ impl By {
                 launch: Some(launch),
                 ..
             } => refuse(format!("`txtime` is \"{}\"", launch.clock), "none", None),
-            TypeOptions::Dynamic(_) | TypeOptions::Group { .. } => {
+            TypeOptions::Group { .. } => {
+                let expected = "no [[device.group]]";
+                let (word, why) = (self.0.word(), "only the module has groups");
+                Err(Refusal(format!(
+                    "group {name}: expected {expected} by backend \"{word}\": {why}"
+                )))
+            }
+            TypeOptions::Dynamic(_) => {
                 let expected = match self.0 {
                     Backend::Edt => "\"paced\" or \"normal\"",
                     _ => "\"paced\", \"normal\", \"rt\" or \"nrt\"",

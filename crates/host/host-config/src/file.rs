@@ -4,13 +4,15 @@
 
 use tcpsp::{Budget, ClassOptions, Dynamic, Launch, Mark, Match, QdiscOptions, TypeOptions};
 use tcpsp::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso};
-use toml_reader::{Document, Error, Item, Key, Section, Taken, key};
+use toml_reader::{Document, Error, Key, Section, Taken, key};
 use units::parse;
 
 use crate::backend::{Backend, Queues};
+use crate::group::{self, Group};
 use crate::launch_times::Launches;
 use crate::matching;
 use crate::minor;
+use crate::rates::{at_least, share, within_line};
 
 /// Most filters of a device that are a list: those of the kernel have room to be put between each
 /// other.
@@ -52,6 +54,7 @@ pub(crate) const DEVICE_KEYS: &[Key] = &[
     ),
     key("net_cls", WORD_ANY),
     key("class", "an array of tables, [[device.class]]"),
+    key("group", "an array of tables, [[device.group]]"),
 ];
 /// Keys of a class.
 pub(crate) const CLASS_KEYS: &[Key] = &[
@@ -64,8 +67,10 @@ pub(crate) const CLASS_KEYS: &[Key] = &[
         "type",
         "\"paced\", \"normal\", \"dynamic\", \"rt\" or \"nrt\"",
     ),
+    key("group", "the name of a group of this device"),
     key("rate", RATE),
     key("ceil", RATE),
+    key("total", RATE),
     key("share", "a share of the line such as \"20%\" or \"2.5%\""),
     key("deadline", TIME),
     key("mark", "a time such as \"20ms\", or \"off\""),
@@ -117,6 +122,7 @@ const KEYS_OF_TYPES: &[(&str, &[ClassType], &str)] = &[
         &[ClassType::Rt, ClassType::Nrt],
         "it only with type \"rt\" or \"nrt\"",
     ),
+    ("total", &[ClassType::Dynamic], DYNAMIC),
     ("floor", &[ClassType::Dynamic], DYNAMIC),
     ("pacing_floor", &[ClassType::Dynamic], DYNAMIC),
     ("flows", &[ClassType::Dynamic], DYNAMIC),
@@ -160,7 +166,7 @@ pub struct Device {
     pub has_overhead: bool,
     /// `limit_min` of the byte queue limit of each transmit queue.
     pub byte_queue_limit_min_bytes: Option<u64>,
-    /// Its classes.
+    /// Its classes; groups, which are of a type of their own, are before all others.
     pub classes: Vec<Class>,
     /// Which frames go to which class; the first that matches decides.
     pub rules: Vec<Rule>,
@@ -222,17 +228,24 @@ fn device(section: Section<'_>) -> Result<Device, Error> {
         ("edt", Some(Backend::Edt)),
         ("auto", None),
     ];
-    let sections = section.tables("class", "[[device.class]]", CLASS_KEYS)?;
+    let mut sections = section.tables("group", "[[device.group]]", group::KEYS)?;
+    let groups = sections.len();
+    sections.extend(section.tables("class", "[[device.class]]", CLASS_KEYS)?);
     if let (Some(item), true) = (section.get("class"), sections.len() > minor::MOST_CLASSES) {
         let (count, most) = (sections.len(), minor::MOST_CLASSES);
-        return Err(item.fault(&format!("at most {most} classes, there are {count}")));
+        let expected = format!("at most {most} classes and groups, there are {count}");
+        return Err(item.fault(&expected));
     }
-    let names = names(&sections)?;
-    let chosen: Vec<_> = names.iter().map(|(name, minor)| (*name, *minor)).collect();
-    let mut classes = Vec::new();
+    let minors = minor::minors(&names(&sections)?);
+    let all: Vec<_> = sections.into_iter().zip(minors).collect();
+    let (of_groups, of_classes) = all.split_at(groups);
+    let groups = of_groups.iter();
+    let groups = groups.map(|(section, minor)| Group::read(*section, &options, *minor));
+    let groups = groups.collect::<Result<Vec<_>, _>>()?;
+    let mut classes: Vec<Class> = groups.iter().map(Class::of_group).collect();
     let mut rules = Vec::new();
-    for (section, minor) in sections.iter().zip(minor::minors(&chosen)) {
-        let class = class(*section, &options, minor)?;
+    for (section, minor) in of_classes.iter().copied() {
+        let class = class(section, &options, &groups, minor)?;
         for table in section.tables("match", "a match", matching::KEYS)? {
             let matches = matching::read(table)?.into_iter();
             rules.extend(matches.map(|matching| Rule {
@@ -244,8 +257,12 @@ fn device(section: Section<'_>) -> Result<Device, Error> {
     }
     if let Some(item) = section.get("default") {
         let wanted = item.text()?;
-        let class = classes.iter().find(|class| class.name == wanted);
-        let known = || classes.iter().map(|class| class.name.clone()).collect();
+        let classes = classes.iter().skip(groups.len());
+        let known = || {
+            let names = classes.clone().map(|class| class.name.clone());
+            names.collect()
+        };
+        let class = classes.clone().find(|class| class.name == wanted);
         options.default_minor = class.ok_or_else(|| item.unknown(known()))?.minor;
     }
     if section.boolean("net_cls")? == Some(true) {
@@ -348,7 +365,23 @@ fn names<'a>(sections: &[Section<'a>]) -> Result<Vec<(&'a str, Option<u16>)>, Er
     Ok(all)
 }
 
-fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, Error> {
+impl Class {
+    fn of_group(group: &Group) -> Self {
+        Self {
+            name: group.name.clone(),
+            minor: group.minor,
+            options: group.options(),
+            launches: Vec::new(),
+        }
+    }
+}
+
+fn class(
+    section: Section<'_>,
+    of: &QdiscOptions,
+    groups: &[Group],
+    minor: u16,
+) -> Result<Class, Error> {
     let name = section.require("name")?.text()?.to_owned();
     let has = |key| section.get(key).is_some();
     let mut types = words(ClassType::ALL, ClassType::word);
@@ -385,8 +418,8 @@ fn class(section: Section<'_>, of: &QdiscOptions, minor: u16) -> Result<Class, E
         name,
         minor,
         options: ClassOptions {
+            group: Group::of_class(section, groups, &by_type)?,
             by_type,
-            group: None,
             deadline_ns: deadline_ns.filter(|deadline| *deadline > 0),
             mark_ns: section.parsed("mark", mark)?,
         },
@@ -398,62 +431,6 @@ fn mark(text: &str) -> Option<Mark> {
     match text {
         "off" => Some(Mark::Off),
         _ => parse::time_ns(text).map(Mark::After),
-    }
-}
-
-/// A share of the line, in bit/s.
-fn share(section: Section<'_>, of: &QdiscOptions) -> Result<Option<u64>, Error> {
-    let Some(item) = section.get("share") else {
-        return Ok(None);
-    };
-    for other in ["rate", "reserve"] {
-        if section.get(other).is_some() {
-            return Err(item.fault(&format!("either it or `{other}`")));
-        }
-    }
-    // Percents are read as a rate, so that they are exact: 1% is 1000 of 100000.
-    let thousandths = item.parsed(|text| {
-        let number = text.strip_suffix('%')?;
-        let number = parse::rate_bps(&format!("{number}kbit"))?;
-        (1..=100_000).contains(&number).then_some(number)
-    })?;
-    let line_bps = of.line_rate_bps.ok_or_else(|| {
-        item.fault("a rate: a share is of the line, and the device's `line` is \"auto\"")
-    })?;
-    let share_bps = u128::from(line_bps) * u128::from(thousandths) / 100_000;
-    Ok(u64::try_from(share_bps).ok())
-}
-
-/// Returns a rate if it is at most the line's.
-fn within_line(
-    section: Section<'_>,
-    key: &'static str,
-    of: &QdiscOptions,
-) -> Result<Option<u64>, Error> {
-    let rate = section.rate(key)?;
-    if let (Some(rate), Some(line_bps), Some(item)) = (rate, of.line_rate_bps, section.get(key)) {
-        if rate > line_bps {
-            return Err(item.fault(&format!(
-                "at most the line's {}",
-                units::display::rate(line_bps as f64)
-            )));
-        }
-    }
-    Ok(rate)
-}
-
-/// Rejects a value that is below another.
-fn at_least(
-    item: Option<Item<'_>>,
-    value: Option<u64>,
-    least: Option<u64>,
-    of: &str,
-) -> Result<(), Error> {
-    match (item, value, least) {
-        (Some(item), Some(value), Some(least)) if value < least => {
-            Err(item.fault(&format!("at least the {of}")))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -513,7 +490,7 @@ fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, Error> {
     let dynamic = Dynamic {
         rate_bps: within_line(section, "rate", of)?,
         ceil_bps: within_line(section, "ceil", of)?,
-        total_bps: None,
+        total_bps: within_line(section, "total", of)?,
         floor_bps: section.rate("floor")?,
         pacing_floor_bps: section.rate("pacing_floor")?,
         flows: section.number("flows", 1..=65_536)?.unwrap_or(none.flows),

@@ -6,6 +6,7 @@ use tcpsp::{Change, ClassOptions, FilterId, Handle, Match, QdiscKind, QdiscOptio
 
 use crate::file::budget_bytes;
 use crate::minor;
+use crate::moves::{group_ceil_bps, is_change};
 use crate::port::{ClassState, FilterState, Port, Psp, Root, Slot};
 
 impl Port {
@@ -63,6 +64,7 @@ impl Port {
             Change::ChangeClass { id, options } => {
                 let psp = self.known(id.qdisc())?;
                 psp.check_class(*id, options)?;
+                psp.check_change(*id, options)?;
                 let options = psp.in_force(options);
                 let class = psp.classes.get_mut(&id.minor());
                 class
@@ -74,6 +76,9 @@ impl Port {
                 let psp = self.known(id.qdisc())?;
                 if psp.filters.iter().any(|f| f.class == Some(id.minor())) {
                     return Err(format!("class {id}: filters name it"));
+                }
+                if psp.members(id.minor()).next().is_some() {
+                    return Err(format!("class {id}: it has classes"));
                 }
                 let class = psp.classes.remove(&id.minor());
                 class
@@ -92,7 +97,8 @@ impl Port {
             } => {
                 let psp = self.known(at.qdisc)?;
                 psp.check_named(*class)?;
-                let filter = psp.filter(at)?;
+                let index = psp.index_of(at)?;
+                let filter = &mut psp.filters[index];
                 if filter.matching.as_ref() != Some(matching) {
                     return Err(format!("filter {}: looks at something else", at.priority));
                 }
@@ -101,9 +107,8 @@ impl Port {
             }
             Change::DeleteFilter { at, .. } => {
                 let psp = self.known(at.qdisc)?;
-                psp.filter(at)?;
-                let is_it = |f: &FilterState| f.priority == at.priority && f.handle == at.handle;
-                psp.filters.retain(|filter| !is_it(filter));
+                let index = psp.index_of(at)?;
+                psp.filters.remove(index);
                 Ok(())
             }
         }
@@ -199,8 +204,8 @@ pub(crate) fn highest_bps(options: &ClassOptions) -> u64 {
             rate_bps, ceil_bps, ..
         } => ceil_bps.unwrap_or(0).max(*rate_bps),
         TypeOptions::Dynamic(dynamic) => {
-            let [rate, ceil] = [dynamic.rate_bps, dynamic.ceil_bps];
-            rate.unwrap_or(0).max(ceil.unwrap_or(0))
+            let rates = [dynamic.rate_bps, dynamic.ceil_bps, dynamic.total_bps];
+            rates.into_iter().flatten().max().unwrap_or(0)
         }
         TypeOptions::Group { rate_bps, ceil_bps } => ceil_bps.unwrap_or(0).max(*rate_bps),
         _ => 0,
@@ -244,6 +249,10 @@ impl Psp {
         {
             return Err(format!("class {id}: more than the line"));
         }
+        self.check_group(id, options)?;
+        if options.reserve_bytes() == 0 {
+            return Ok(());
+        }
         let others = self
             .classes
             .iter()
@@ -251,8 +260,47 @@ impl Psp {
         let others: u64 = others.map(|(_, class)| class.options.reserve_bytes()).sum();
         let reserved = others + options.reserve_bytes();
         let budget = budget_bytes(&self.options, self.line_bps);
-        if options.reserve_bytes() > 0 && budget.is_some_and(|budget| reserved > budget) {
+        if budget.is_some_and(|budget| reserved > budget) {
             return Err(format!("class {id}: no budget is left"));
+        }
+        Ok(())
+    }
+
+    /// Returns the classes of a group. O(classes).
+    fn members(&self, group: u16) -> impl Iterator<Item = &ClassState> {
+        let classes = self.classes.values();
+        classes.filter(move |class| class.options.group == Some(group))
+    }
+
+    /// Refuses a class that its group does not take, or a group that its classes do not fit.
+    fn check_group(&self, id: Handle, options: &ClassOptions) -> Result<(), String> {
+        if let Some(group) = options.group {
+            let state = self.classes.get(&group);
+            let most_bps = state.and_then(|state| group_ceil_bps(&state.options));
+            let Some(most_bps) = most_bps else {
+                return Err(format!("class {id}: its group {group:x} is not there"));
+            };
+            let is_taken = matches!(
+                options.by_type,
+                TypeOptions::Normal { .. } | TypeOptions::Paced { launch: None, .. }
+            );
+            if !is_taken || highest_bps(options) > most_bps {
+                return Err(format!("class {id}: its group {group:x} does not take it"));
+            }
+        }
+        if let Some(most_bps) = group_ceil_bps(options) {
+            let mut members = self.members(id.minor());
+            if members.any(|member| highest_bps(&member.options) > most_bps) {
+                return Err(format!("class {id}: classes of the group ask for more"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_change(&self, id: Handle, options: &ClassOptions) -> Result<(), String> {
+        let had = self.classes.get(&id.minor());
+        if had.is_some_and(|had| !is_change(&had.options, options)) {
+            return Err(format!("class {id}: it stays where it is, and what it is"));
         }
         Ok(())
     }
@@ -267,28 +315,45 @@ impl Psp {
     }
 
     fn add_filter(&mut self, at: &FilterId, matching: &Match, class: Handle) -> Result<(), String> {
-        if self.filters.iter().any(|f| f.priority == at.priority) {
+        let place = (at.priority, at.handle);
+        let before = self
+            .filters
+            .partition_point(|filter| filter.place() < place);
+        let beside = [before.checked_sub(1), Some(before)].into_iter().flatten();
+        let mut beside = beside.filter_map(|at| self.filters.get(at));
+        let kind = (matching.kind(), matching.protocol());
+        let is_in_the_way = |other: &FilterState| {
+            other.priority == at.priority
+                && (other.handle == at.handle || (other.kind.as_str(), other.protocol) != kind)
+        };
+        if beside.any(is_in_the_way) {
             return Err(format!("filter {}: is there", at.priority));
         }
         if *matching != Match::Cgroup {
             self.check_named(class)?;
         }
         let class = (*matching != Match::Cgroup).then_some(class.minor());
-        self.filters.push(FilterState {
+        let filter = FilterState {
             priority: at.priority,
             handle: at.handle,
             kind: matching.kind().to_owned(),
             protocol: matching.protocol(),
             class,
             matching: Some(matching.clone()),
-        });
-        self.filters.sort_by_key(|filter| filter.priority);
+        };
+        self.filters.insert(before, filter);
         Ok(())
     }
 
-    fn filter(&mut self, at: &FilterId) -> Result<&mut FilterState, String> {
-        let mut filters = self.filters.iter_mut();
-        let filter = filters.find(|f| f.priority == at.priority && f.handle == at.handle);
-        filter.ok_or_else(|| format!("filter {}: is not there", at.priority))
+    /// Returns the index of a filter.
+    fn index_of(&self, at: &FilterId) -> Result<usize, String> {
+        let place = (at.priority, at.handle);
+        let index = self
+            .filters
+            .partition_point(|filter| filter.place() < place);
+        match self.filters.get(index) {
+            Some(filter) if filter.place() == place => Ok(index),
+            _ => Err(format!("filter {}: is not there", at.priority)),
+        }
     }
 }

@@ -13,19 +13,25 @@ mod capability;
 mod collisions;
 mod error;
 mod file;
+mod filter_changes;
+mod group;
 mod kernel_model;
 mod launch_times;
+mod match_lists;
 mod matching;
 mod merge;
 pub mod minor;
+mod moves;
 mod names;
 mod plan;
 mod port;
 mod queue_limits;
+mod rates;
 mod saved;
 #[cfg(test)]
 mod schema_tests;
 mod stages;
+mod target;
 mod text;
 
 pub use backend::{Backend, Made, Queues};
@@ -35,11 +41,12 @@ pub use error::Refusal;
 pub use file::{Class, Device, Host, MOST_RULES, Rule};
 pub use launch_times::Launches;
 pub use names::ClassNames;
-pub use plan::{Plan, Target, TargetPsp, TargetRoot, TargetRule, plan};
+pub use plan::{Plan, plan};
 pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};
 pub use queue_limits::{
     KeptLimit, KeptLimits, LimitChange, LimitPlan, QueueLimits, WantedLimits, limit_lines,
 };
 pub use saved::{Saved, SavedDevice};
+pub use target::{Target, TargetPsp, TargetRoot, TargetRule};
 pub use text::{line, text};
 pub use toml_reader::{Error, Place, Problem};

@@ -19,8 +19,10 @@ pub const MOST_CLASSES: usize = (LAST_MINOR - FIRST_MINOR) as usize + 1;
 /// Most transmit queues of a device: their major numbers stay below those that the kernel gives
 /// away, 8001.
 pub const MOST_QUEUES: u16 = 0x8000 - MAJOR - 2;
-/// Handle of the filters that have one of ours.
+/// Handle of the filters that have one of ours: the first of a list, and the last.
 pub const FILTER: u32 = 0x7073_0001;
+/// The last.
+pub const FILTER_LAST: u32 = 0x7073_ffff;
 /// Last priority of filters: behind it are those that the kernel gives away.
 pub const LAST_PRIORITY: u16 = 0x7fff;
 

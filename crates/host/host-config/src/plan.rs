@@ -11,108 +11,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tcpsp::{Change, ClassOptions, FilterId, Handle, Match, QdiscKind, QdiscOptions, TypeOptions};
+use tcpsp::{Change, ClassOptions, Handle, QdiscKind, QdiscOptions, TypeOptions};
 
-use crate::backend::{Backend, Made, Queues};
+use crate::backend::Made;
 use crate::collisions::LaunchReport;
 use crate::error::Refusal;
-use crate::file::Device;
-use crate::merge::{Edit, Edits, Placed, Wanted, merge};
+use crate::filter_changes::{change_of, delete};
+use crate::merge::{Edits, Placed, Wanted, merge};
 use crate::minor::{self, is_ours};
-use crate::port::{FilterState, Port, Psp, Root, Slot};
+use crate::moves::{Moves, group_ceil_bps};
+use crate::port::{ClassState, FilterState, Port, Psp, Root, Slot};
 use crate::queue_limits::LimitChange;
 use crate::stages::Stages;
-
-/// What is wanted of a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// What its psp are made of.
-    pub made: Made,
-    /// What shall stand at its root.
-    pub root: TargetRoot,
-    /// Names of classes, by minor number.
-    pub names: BTreeMap<u16, String>,
-}
-
-/// What shall stand at a root.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TargetRoot {
-    /// Nothing of ours.
-    Default,
-    /// psp.
-    Psp(TargetPsp),
-    /// psp at each transmit queue, below mq.
-    Mq(Vec<TargetPsp>),
-}
-
-/// What is wanted of a psp.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetPsp {
-    /// All of its options.
-    pub options: QdiscOptions,
-    /// Its classes, by minor number.
-    pub classes: BTreeMap<u16, ClassOptions>,
-    /// Its filters of ours, the first that matches decides.
-    pub rules: Vec<TargetRule>,
-}
-
-/// A filter that is wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetRule {
-    /// What it looks at.
-    pub matching: Match,
-    /// Minor number of the class; 0 of [`Match::Cgroup`].
-    pub class: u16,
-    /// Its priority, if it must have a certain one.
-    pub priority: Option<u16>,
-}
-
-impl Target {
-    /// Returns what a file wants of a device.
-    #[must_use]
-    pub fn new(device: &Device, backend: Backend, port: &Port) -> Self {
-        let made = Made::new(backend, device.queues);
-        let mut options = device.options.clone();
-        if !device.has_overhead {
-            options.overhead_bytes = QdiscOptions::default_of(port.is_ethernet).overhead_bytes;
-        }
-        options.shared = made == Made::Module && device.queues == Queues::Mq;
-        let classes = device.classes.iter();
-        let rules = device.rules.iter().map(|rule| TargetRule {
-            matching: rule.matching.clone(),
-            class: rule.class,
-            priority: None,
-        });
-        let psp = TargetPsp {
-            options,
-            classes: classes
-                .clone()
-                .map(|c| (c.minor, c.options.clone()))
-                .collect(),
-            rules: rules.collect(),
-        };
-        Self {
-            made,
-            root: match device.queues {
-                Queues::Mq if made.is_of_each_queue() => {
-                    TargetRoot::Mq(vec![psp; port.queues.into()])
-                }
-                _ => TargetRoot::Psp(psp),
-            },
-            names: classes.map(|c| (c.minor, c.name.clone())).collect(),
-        }
-    }
-
-    /// Returns that nothing of ours is wanted.
-    #[must_use]
-    pub fn nothing() -> Self {
-        Self {
-            made: Made::Module,
-            root: TargetRoot::Default,
-            names: BTreeMap::new(),
-        }
-    }
-}
+use crate::target::{Target, TargetPsp, TargetRoot};
 
 /// The changes of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -145,7 +56,7 @@ pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refus
         take_over,
         changes: Vec::new(),
         notes: Vec::new(),
-        names: &target.names,
+        names: target.names.clone(),
     };
     match (&target.root, &port.root) {
         (TargetRoot::Default, root) => planner.remove(root),
@@ -169,7 +80,7 @@ pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refus
         device: port.name.clone(),
         changes: planner.changes,
         notes: planner.notes,
-        names: target.names.clone(),
+        names: planner.names,
         launches: Vec::new(),
         byte_queue_limits: Vec::new(),
     })
@@ -181,7 +92,7 @@ struct Planner<'a> {
     take_over: bool,
     changes: Vec<Change>,
     notes: Vec<String>,
-    names: &'a BTreeMap<u16, String>,
+    names: BTreeMap<u16, String>,
 }
 
 /// Returns the packets that wait in what stands at a place.
@@ -348,13 +259,42 @@ impl Planner<'_> {
         name.map_or_else(|| format!("{minor:x}"), Clone::clone)
     }
 
+    /// Leads a psp to what is wanted. Classes that move go through others that take their place.
     fn psp(&mut self, have: &Psp, want: &TargetPsp) -> Result<(), Refusal> {
+        let Some(moves) = Moves::new(have, want) else {
+            return self.refuse("no class can move: all minor numbers are in use");
+        };
+        if moves.is_empty() {
+            return self.lead(have, want);
+        }
+        for (minor, deputy) in moves.all() {
+            let name = self.name(minor);
+            self.notes.push(format!(
+                "class {name} is made anew: the kernel moves no class to another group; its packets \
+                 leave first, and new ones may overtake them"
+            ));
+            self.names.insert(deputy, format!("{name} (moving)"));
+        }
+        let made = self.changes.len();
+        self.lead(have, &moves.between(want))?;
+        let changes = self.changes.get(made..).unwrap_or_default();
+        let Some(between) = after(self.port, have, changes) else {
+            return self.refuse("the kernel would refuse to move classes");
+        };
+        let result = self.lead(&between, want);
+        let mut said = BTreeSet::new();
+        self.notes.retain(|note| said.insert(note.clone()));
+        result
+    }
+
+    fn lead(&mut self, have: &Psp, want: &TargetPsp) -> Result<(), Refusal> {
         let going = self.going(have, want)?;
         let (edits, others) = self.edits(have, want)?;
+        let narrowed = narrowed(have, want);
         let stages = Stages::new(
             (self.port.speed_bps, have),
             (&want.options, &want.classes),
-            &going,
+            (&going, &narrowed),
         );
         let configure = |options: &QdiscOptions| Change::ChangeQdisc {
             parent: have.parent,
@@ -367,15 +307,24 @@ impl Planner<'_> {
             match after {
                 0 => {}
                 1 => {
-                    self.classes(have, want, &mut changes);
+                    classes(have, want, &narrowed, &mut changes);
                     changes.extend(edits.arrive.iter().map(|edit| change_of(edit, have.handle)));
                 }
                 _ => {
                     changes.extend(others.iter().map(|filter| delete(filter, have.handle)));
                     changes.extend(edits.leave.iter().map(|edit| change_of(edit, have.handle)));
-                    changes.extend(going.iter().map(|minor| Change::DeleteClass {
-                        id: Handle::new(have.handle.major(), *minor),
+                    let id = |minor: &u16| Handle::new(have.handle.major(), *minor);
+                    let delete = |minor| Change::DeleteClass { id: id(minor) };
+                    let is_group =
+                        |minor: &&u16| have.classes.get(minor).is_some_and(is_group_state);
+                    let (groups, classes): (Vec<_>, Vec<_>) = going.iter().partition(is_group);
+                    changes.extend(classes.into_iter().map(delete));
+                    changes.extend(narrowed.iter().filter_map(|minor| {
+                        let options = want.classes.get(minor)?.clone();
+                        let id = id(minor);
+                        Some(Change::ChangeClass { id, options })
                     }));
+                    changes.extend(groups.into_iter().map(delete));
                 }
             }
             if stage != now {
@@ -414,6 +363,15 @@ impl Planner<'_> {
                 self.notes
                     .push(format!("class {id} is of others and stays"));
                 continue;
+            }
+            let is_in = |(other, state): &(&u16, &ClassState)| {
+                state.options.group == Some(*minor) && !is_ours(**other)
+            };
+            let mut classes = have.classes.iter();
+            if is_group_state(class) && !self.take_over && classes.any(|class| is_in(&class)) {
+                return self.refuse(&format!(
+                    "group {id} goes, and others have put a class into it; --take-over deletes both"
+                ));
             }
             if class.has_queue && !self.take_over {
                 return self.refuse(&format!(
@@ -459,6 +417,7 @@ impl Planner<'_> {
             .filter_map(|filter| {
                 Some(Placed {
                     priority: filter.priority,
+                    handle: filter.handle,
                     matching: filter.matching.clone()?,
                     class: filter.class.unwrap_or(0),
                 })
@@ -470,7 +429,7 @@ impl Planner<'_> {
             .map(|rule| Wanted {
                 matching: rule.matching.clone(),
                 class: rule.class,
-                priority: rule.priority,
+                place: rule.place,
             })
             .collect();
         let taken: BTreeSet<u16> = others.iter().map(|filter| filter.priority).collect();
@@ -487,28 +446,62 @@ impl Planner<'_> {
         };
         Ok((edits, going))
     }
+}
 
-    /// Adds the changes of classes that stay, and those that come. Reservations shrink before
-    /// others grow, so that no more is promised in between than at either end.
-    fn classes(&self, have: &Psp, want: &TargetPsp, changes: &mut Vec<Change>) {
-        let largest = u32::try_from(have.max_frame_bytes).ok();
-        let (mut changed, mut added) = (Vec::new(), Vec::new());
-        for (minor, options) in &want.classes {
-            let id = Handle::new(have.handle.major(), *minor);
-            let options = options.clone();
-            match have.classes.get(minor) {
-                None => added.push(Change::AddClass { id, options }),
-                Some(class) if is_same(&class.options, &options, largest) => {}
-                Some(class) => {
-                    let grows = options.reserve_bytes() > class.options.reserve_bytes();
-                    changed.push((grows, Change::ChangeClass { id, options }));
-                }
+fn is_group(options: &ClassOptions) -> bool {
+    matches!(options.by_type, TypeOptions::Group { .. })
+}
+
+fn is_group_state(class: &ClassState) -> bool {
+    is_group(&class.options)
+}
+
+/// Returns the groups whose ceil gets less: they change once their classes have.
+fn narrowed(have: &Psp, want: &TargetPsp) -> Vec<u16> {
+    let narrowed = want.classes.iter().filter(|(minor, options)| {
+        let had = have.classes.get(minor).map(|class| &class.options);
+        had.is_some_and(|had| group_ceil_bps(had) > group_ceil_bps(options))
+    });
+    narrowed.map(|(minor, _)| *minor).collect()
+}
+
+/// Adds the changes of classes that stay, and those that come. Reservations shrink before others
+/// grow, so that no more is promised in between than at either end. A group is there, and wide
+/// enough, before its classes.
+fn classes(have: &Psp, want: &TargetPsp, narrowed: &[u16], changes: &mut Vec<Change>) {
+    let largest = u32::try_from(have.max_frame_bytes).ok();
+    let (mut changed, mut added) = (Vec::new(), Vec::new());
+    for (minor, options) in &want.classes {
+        let id = Handle::new(have.handle.major(), *minor);
+        let is_class = !is_group(options);
+        let options = options.clone();
+        match have.classes.get(minor) {
+            None => added.push((is_class, Change::AddClass { id, options })),
+            Some(class) if is_same(&class.options, &options, largest) => {}
+            Some(_) if narrowed.binary_search(minor).is_ok() => {}
+            Some(class) => {
+                let grows = options.reserve_bytes() > class.options.reserve_bytes();
+                changed.push((is_class, grows, Change::ChangeClass { id, options }));
             }
         }
-        changed.sort_by_key(|(grows, _)| *grows);
-        changes.extend(changed.into_iter().map(|(_, change)| change));
-        changes.append(&mut added);
     }
+    changed.sort_by_key(|(is_class, grows, _)| (*is_class, *grows));
+    changes.extend(changed.into_iter().map(|(.., change)| change));
+    added.sort_by_key(|(is_class, _)| *is_class);
+    changes.extend(added.into_iter().map(|(_, change)| change));
+}
+
+/// Returns a psp after changes; `None` if one is refused.
+fn after(port: &Port, have: &Psp, changes: &[Change]) -> Option<Psp> {
+    let mut model = Port {
+        root: Root::One(Slot::Psp(have.clone())),
+        ..port.clone()
+    };
+    changes
+        .iter()
+        .try_for_each(|change| model.apply(change))
+        .ok()?;
+    model.psp(have.handle).cloned()
 }
 
 /// Returns the options that a new qdisc begins with: nothing goes to the default class before all
@@ -529,46 +522,4 @@ fn is_same(have: &ClassOptions, want: &ClassOptions, largest: Option<u32>) -> bo
         *quantum_bytes = quantum_bytes.or(largest);
     }
     *have == want
-}
-
-fn change_of(edit: &Edit, qdisc: Handle) -> Change {
-    let at = |placed: &Placed| FilterId {
-        qdisc,
-        priority: placed.priority,
-        handle: match placed.matching {
-            Match::Mark(mark) => mark,
-            _ => minor::FILTER,
-        },
-    };
-    let class = |placed: &Placed| Handle::new(qdisc.major(), placed.class);
-    match edit {
-        Edit::Add(placed) => Change::AddFilter {
-            at: at(placed),
-            matching: placed.matching.clone(),
-            class: class(placed),
-        },
-        Edit::Redirect(placed) => Change::ReplaceFilter {
-            at: at(placed),
-            matching: placed.matching.clone(),
-            class: class(placed),
-        },
-        Edit::Delete(placed) => Change::DeleteFilter {
-            at: at(placed),
-            kind: placed.matching.kind().to_owned(),
-            protocol: placed.matching.protocol(),
-        },
-    }
-}
-
-/// Takes a filter of others out.
-fn delete(filter: &FilterState, qdisc: Handle) -> Change {
-    Change::DeleteFilter {
-        at: FilterId {
-            qdisc,
-            priority: filter.priority,
-            handle: filter.handle,
-        },
-        kind: filter.kind.clone(),
-        protocol: filter.protocol,
-    }
 }

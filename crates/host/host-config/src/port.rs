@@ -85,7 +85,7 @@ pub struct Psp {
     pub max_frame_bytes: u64,
     /// Its classes, by minor number.
     pub classes: BTreeMap<u16, ClassState>,
-    /// Its filters, by priority.
+    /// Its filters, by priority and number.
     pub filters: Vec<FilterState>,
 }
 
@@ -118,13 +118,19 @@ pub struct FilterState {
 }
 
 impl FilterState {
+    /// Returns its place among others.
+    #[must_use]
+    pub fn place(&self) -> (u16, u32) {
+        (self.priority, self.handle)
+    }
+
     /// Returns whether the filter is of ours: by its priority and number, of which a filter of
     /// marks has no choice.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         let is_numbered = match self.matching {
             Some(Match::Mark(_)) => true,
-            Some(_) => self.handle == minor::FILTER,
+            Some(_) => (minor::FILTER..=minor::FILTER_LAST).contains(&self.handle),
             None => false,
         };
         is_numbered && self.priority <= minor::LAST_PRIORITY
@@ -215,6 +221,17 @@ fn other(qdisc: &Qdisc) -> Slot {
 }
 
 impl Psp {
+    /// Returns the filter at a place. O(log n).
+    #[must_use]
+    pub fn filter_at(&self, place: (u16, u32)) -> Option<&FilterState> {
+        let at = self
+            .filters
+            .partition_point(|filter| filter.place() < place);
+        self.filters
+            .get(at)
+            .filter(|filter| filter.place() == place)
+    }
+
     /// Returns one that does nothing yet.
     #[must_use]
     pub fn empty(made: Made, handle: Handle, parent: Handle) -> Self {
@@ -235,7 +252,7 @@ impl Psp {
     #[must_use]
     pub fn rules(&self) -> (Vec<(&Match, u16)>, bool) {
         let mut filters: Vec<&FilterState> = self.filters.iter().collect();
-        filters.sort_by_key(|filter| filter.priority);
+        filters.sort_by_key(|filter| filter.place());
         let is_cgroup = |filter: &&FilterState| filter.matching == Some(Match::Cgroup);
         let net_cls = filters.iter().any(is_cgroup);
         let rules = filters.into_iter().filter(|filter| !is_cgroup(filter));
@@ -268,7 +285,7 @@ impl Psp {
                 matching: filter.matching(),
             })
             .collect();
-        filters.sort_by_key(|filter| filter.priority);
+        filters.sort_by_key(FilterState::place);
         Self {
             made: Made::of_kind(&qdisc.kind),
             handle: qdisc.handle,

@@ -11,8 +11,8 @@ use tcpsp::attribute::write as bytes_of;
 use tcpsp::{ClassOptions, Filter, Handle, Match, QdiscOptions};
 
 use crate::backend::Made;
-use crate::plan::{Target, TargetPsp, TargetRoot, TargetRule};
 use crate::port::{ClassState, FilterState, Port, Psp, Root, Slot};
+use crate::target::{Target, TargetPsp, TargetRoot, TargetRule};
 
 /// Name and version of the form.
 const FORMAT: &str = "pspacer-saved-1";
@@ -89,6 +89,9 @@ enum SavedRoot {
 struct SavedPsp {
     options: String,
     classes: BTreeMap<String, String>,
+    /// Of classes in a group its minor number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    groups: BTreeMap<String, String>,
     filters: Vec<SavedFilter>,
 }
 
@@ -211,6 +214,14 @@ impl SavedPsp {
                     (format!("{minor:x}"), options)
                 })
                 .collect(),
+            groups: psp
+                .classes
+                .iter()
+                .filter_map(|(minor, class)| {
+                    let group = class.options.group?;
+                    Some((format!("{minor:x}"), format!("{group:x}")))
+                })
+                .collect(),
             filters: filters
                 .map(|filter| {
                     let class = Handle::new(psp.handle.major(), filter.class.unwrap_or(0));
@@ -230,7 +241,11 @@ impl SavedPsp {
 
     fn target(&self) -> Result<TargetPsp, String> {
         let classes = self.classes.iter().map(|(minor, options)| {
-            let options = ClassOptions::read(&bytes(options)?);
+            let group = self.groups.get(minor);
+            let options = ClassOptions {
+                group: group.map(|group| number(group)).transpose()?,
+                ..ClassOptions::read(&bytes(options)?)
+            };
             Ok::<_, String>((number(minor)?, options))
         });
         let rules = self.filters.iter().map(|filter| {
@@ -251,7 +266,7 @@ impl SavedPsp {
             Ok::<_, String>(TargetRule {
                 matching,
                 class: number(&filter.class)?,
-                priority: Some(filter.priority),
+                place: Some((filter.priority, filter.handle)),
             })
         });
         Ok(TargetPsp {
@@ -315,6 +330,8 @@ impl Psp {
             class: (rule.matching != Match::Cgroup).then_some(rule.class),
             matching: Some(rule.matching),
         });
+        let mut filters: Vec<_> = filters.collect();
+        filters.sort_by_key(FilterState::place);
         Ok(Self {
             made,
             handle,
@@ -322,7 +339,7 @@ impl Psp {
             line_bps: kept.line_bps,
             max_frame_bytes: kept.max_frame_bytes,
             classes: classes.collect(),
-            filters: filters.collect(),
+            filters,
             options: target.options,
         })
     }

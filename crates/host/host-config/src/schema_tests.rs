@@ -7,6 +7,7 @@ use serde_json::Value;
 use toml_reader::Key;
 
 use crate::file::{CLASS_KEYS, DEVICE_KEYS, FILE_KEYS, Host};
+use crate::group;
 use crate::launch_times;
 use crate::matching;
 
@@ -36,6 +37,8 @@ fn the_schema_has_the_keys_of_the_reader() {
     assert_eq!(keys_of(&schema), names(FILE_KEYS));
     assert_eq!(keys_of(device), names(DEVICE_KEYS));
     assert_eq!(keys_of(class), names(CLASS_KEYS));
+    let groups = &device["properties"]["group"]["items"];
+    assert_eq!(keys_of(groups), names(group::KEYS));
     // What is refused with advice is no key of the schema.
     let mut known = names(matching::KEYS);
     assert!(known.remove("user"));

@@ -20,7 +20,7 @@ impl Stages {
     pub fn new(
         (device_bps, have): (Option<u64>, &Psp),
         (new, classes): (&QdiscOptions, &BTreeMap<u16, ClassOptions>),
-        going: &[u16],
+        (going, narrowed): (&[u16], &[u16]),
     ) -> Self {
         let old = &have.options;
         let old_bps = old.line_rate_bps.or(have.line_bps).unwrap_or(u64::MAX);
@@ -62,7 +62,8 @@ impl Stages {
             first.budget = Budget::Bytes(most);
         }
         let mut middle = new.clone();
-        let highest_gone = going.iter().filter_map(of).map(highest_bps).max();
+        let late = going.iter().chain(narrowed);
+        let highest_gone = late.filter_map(of).map(highest_bps).max();
         let mut middle_bps = new_bps;
         if highest_gone.is_some_and(|highest| highest > new_bps) {
             middle.line_rate_bps = first.line_rate_bps;

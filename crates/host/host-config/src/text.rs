@@ -131,17 +131,16 @@ pub fn line(change: &Change, port: &Port, plan: &Plan) -> String {
             class,
         } => {
             let old = port.psp(at.qdisc).and_then(|psp| {
-                let filter = psp.filters.iter().find(|f| f.priority == at.priority)?;
+                let filter = psp.filter_at((at.priority, at.handle))?;
                 Some(Handle::new(at.qdisc.major(), filter.class?))
             });
             let old = old.map_or_else(String::new, |old| format!("{} ", to(&old)));
             format!("change  match {}: {old}-> {}", phrase(matching), to(class))
         }
         Change::DeleteFilter { at, kind, .. } => {
-            let filter = port.psp(at.qdisc).and_then(|psp| {
-                let mut filters = psp.filters.iter();
-                filters.find(|filter| filter.priority == at.priority)
-            });
+            let filter = port
+                .psp(at.qdisc)
+                .and_then(|psp| psp.filter_at((at.priority, at.handle)));
             match filter.and_then(|filter| filter.matching.as_ref()) {
                 Some(matching) => format!("delete  match {}", phrase(matching)),
                 None => format!("delete  filter {kind} of priority {}", at.priority),

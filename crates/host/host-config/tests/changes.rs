@@ -368,14 +368,14 @@ fn matches_come_between_others_as_long_as_there_are_priorities() {
     let mut matches = "{ to = \"10.1.0.0/16\" }, ".to_owned();
     let mut most = 0;
     for i in 0..40 {
-        matches += &format!("{{ to = \"10.9.0.{i}\" }}, ");
+        matches += &format!("{{ to = \"10.9.0.{i}\", dscp = 1 }}, ");
         let more = FILE.replace("{ to = \"10.1.0.0/16\" }, ", &matches);
         let changes = planned(&more, &port).changes;
         most = most.max(changes.len());
         for change in &changes {
             port.apply(change).unwrap();
         }
-        let order: Vec<_> = psp(&mut port).filters.iter().map(|f| f.priority).collect();
+        let order: Vec<_> = psp(&mut port).filters.iter().map(|f| f.place()).collect();
         assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "{order:?}");
         assert_eq!(order.len(), 4 + i);
     }

@@ -12,5 +12,6 @@ mod changes;
 mod collisions;
 mod documents;
 mod file;
+mod groups;
 mod plan;
 mod queue_limits;

@@ -50,7 +50,7 @@ pub fn target(demand: &PortDemand, port: &Port) -> Target {
             Some(TargetRule {
                 matching: matching(frames)?,
                 class: *minor,
-                priority: None,
+                place: None,
             })
         }));
     }
