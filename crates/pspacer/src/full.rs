@@ -9,7 +9,9 @@ use clap::error::ErrorKind;
 use clap_complete::Shell;
 use manager::commands;
 
-use crate::{doctor, exporter, measure, ping, predict, reflect, router, stalls, top, watch};
+use crate::{
+    doctor, exporter, import, measure, ping, predict, reflect, router, stalls, top, watch,
+};
 use crate::{output, terminal};
 
 /// Exit status of `--exit-code` if a stall was found.
@@ -25,6 +27,8 @@ pub enum Command {
     /// The file of this host
     #[command(flatten)]
     Host(host_apply::Command),
+    /// The file of a host, of another system's files
+    Import(import::ImportArgs),
     /// Why transfers stall, as they run: the TCP senders of this host, live (root)
     Watch(watch::WatchArgs),
     /// Delay of a host that reflects, by probes on a schedule
@@ -68,6 +72,7 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
             let (out, note) = (&mut output::out(), &mut output::note);
             host_apply::run(command, &mut host_apply::Io { out, note }).map(|()| ExitCode::SUCCESS)
         }
+        Command::Import(args) => import::main(args).map(|()| ExitCode::SUCCESS),
         Command::Watch(args) => watch::main(args).map(flowed),
         Command::Ping(args) => ping::main(args),
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),

@@ -24,6 +24,8 @@ mod exporter;
 #[cfg(feature = "full")]
 mod full;
 #[cfg(feature = "full")]
+mod import;
+#[cfg(feature = "full")]
 mod measure;
 #[cfg(feature = "full")]
 mod ping;

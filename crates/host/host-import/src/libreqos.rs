@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes the file of a host of what LibreQoS is configured by.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use host_config::Host;
+use units::display;
+use units::nearest::hint;
+
+use crate::circuits::{Circuit, Circuits};
+use crate::error::Error;
+use crate::names::{Names, comment};
+use crate::network::Network;
+use crate::rate::{Direction, text as rate_text};
+use crate::shaped_devices::{self, Table};
+
+/// A file: its name in messages, and what is in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What is in it.
+    pub bytes: &'a [u8],
+}
+
+/// What the host's file shall be of.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The device.
+    pub device: String,
+    /// What it sends.
+    pub direction: Direction,
+    /// Its line, in bit/s; `None`: what the device reports.
+    pub line_bps: Option<u64>,
+}
+
+/// A host's file, and what a person should know about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The file.
+    pub text: String,
+    /// Notes, which the file has, too.
+    pub notes: Vec<String>,
+    /// Its classes and groups.
+    pub classes: usize,
+    /// Its groups.
+    pub groups: usize,
+}
+
+/// A group that has circuits.
+struct Group {
+    name: String,
+    bps: u64,
+    min_bps: u64,
+}
+
+fn shown(bps: u64) -> String {
+    display::rate(bps as f64)
+}
+
+/// Returns the host's file for the circuits of `devices`, whose nodes are in `network`.
+///
+/// # Errors
+/// The first fault: the file, its line, column and value, and what was expected.
+pub fn libreqos(
+    devices: Input<'_>,
+    network: Option<Input<'_>>,
+    choice: &Choice,
+) -> Result<Imported, Error> {
+    let direction = choice.direction;
+    let network = match network {
+        Some(network) => Network::read(network.name, network.bytes, direction)?,
+        None => Network::none("network.json"),
+    };
+    let (table, rows) = shaped_devices::read(devices.name, devices.bytes, direction)?;
+    let Circuits { all, mut notes } = Circuits::new(&table, rows)?;
+    let mut names = Names::default();
+    let groups = groups(&network, &table, &all, direction, &mut names)?;
+    notes.extend(of_nodes_above(&network, &groups));
+    let mut text = String::new();
+    for (at, group) in &groups {
+        let name = &network.nodes[*at].name;
+        put_group(&mut text, group, name);
+    }
+    let mut lowered = Vec::new();
+    for circuit in &all {
+        let group = node_of(&network, &table, circuit)?.and_then(|at| groups.get(&at));
+        let most_bps = group.map_or(u64::MAX, |group| group.bps);
+        if circuit.row.max_bps > most_bps {
+            lowered.push(circuit);
+        }
+        put_class(&mut text, circuit, group, direction, &mut names);
+    }
+    if let Some(first) = lowered.first() {
+        notes.push(format!(
+            "circuits that may be faster than the node above them, which bounds them: {}, such as \
+             {} with {}",
+            lowered.len(),
+            first.row.circuit,
+            shown(first.row.max_bps)
+        ));
+    }
+    for group in groups.values().filter(|group| group.min_bps > group.bps) {
+        notes.push(format!(
+            "group {}: its circuits are promised {}, and it has {}; they share that in proportion \
+             to what they are promised",
+            group.name,
+            shown(group.min_bps),
+            shown(group.bps)
+        ));
+    }
+    let text = head(choice, &notes) + &text;
+    let whole = |what: String| Error::Whole {
+        file: devices.name.to_owned(),
+        what,
+    };
+    let host = Host::read("", &text).map_err(|error| whole(error.to_string()))?;
+    let classes = host.devices.iter().map(|device| device.classes.len());
+    Ok(Imported {
+        classes: classes.sum(),
+        groups: groups.len(),
+        text,
+        notes,
+    })
+}
+
+/// Returns the node that shapes a circuit beside itself.
+fn node_of(
+    network: &Network,
+    table: &Table<'_>,
+    circuit: &Circuit,
+) -> Result<Option<usize>, Error> {
+    let parent = &circuit.row.parent;
+    match network.find(parent) {
+        Some(node) => Ok(node),
+        None if parent.is_empty() || parent.eq_ignore_ascii_case("none") => Ok(None),
+        None => {
+            let expected = format!(
+                "the name of a node of the network, or nothing{}",
+                hint(parent, &network.names())
+            );
+            Err(table.parent_fault(&circuit.row, &expected))
+        }
+    }
+}
+
+/// Returns the groups, by the index of their node.
+fn groups(
+    network: &Network,
+    table: &Table<'_>,
+    circuits: &[Circuit],
+    direction: Direction,
+    names: &mut Names,
+) -> Result<BTreeMap<usize, Group>, Error> {
+    let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
+    for circuit in circuits {
+        let Some(at) = node_of(network, table, circuit)? else {
+            continue;
+        };
+        let bps = network.bps(at, direction)?;
+        let group = groups.entry(at).or_insert(Group {
+            name: String::new(),
+            bps,
+            min_bps: 0,
+        });
+        group.min_bps = group.min_bps.saturating_add(circuit.row.min_bps);
+    }
+    for (at, group) in &mut groups {
+        group.name = names.take(&network.nodes[*at].name);
+    }
+    Ok(groups)
+}
+
+/// Returns a note for each node that is not kept as what stands above groups, and that these could
+/// exceed together.
+fn of_nodes_above(network: &Network, groups: &BTreeMap<usize, Group>) -> Vec<String> {
+    let mut below: BTreeMap<usize, u64> = BTreeMap::new();
+    for (at, group) in groups {
+        let mut above = network.nodes[*at].above;
+        while let Some(at) = above {
+            let sum = below.entry(at).or_default();
+            *sum = sum.saturating_add(group.bps);
+            above = network.nodes[at].above;
+        }
+    }
+    let notes = below.into_iter().filter_map(|(at, below_bps)| {
+        let bps = network.shaped_bps(at)?;
+        let own_bps = groups.get(&at).map_or(0, |group| group.bps);
+        let sum_bps = below_bps.saturating_add(own_bps);
+        let over_bps = sum_bps.checked_sub(bps).filter(|over| *over > 0)?;
+        Some(format!(
+            "node {} of {} is not kept above the groups below it: together they may take {}, which \
+             is {} more",
+            comment(&network.nodes[at].name),
+            shown(bps),
+            shown(sum_bps),
+            shown(over_bps)
+        ))
+    });
+    notes.collect()
+}
+
+fn head(choice: &Choice, notes: &[String]) -> String {
+    let mut text = format!(
+        "# Circuits of LibreQoS, {}, for `pspacer apply`. Made by `pspacer import libreqos`.\n",
+        choice.direction.word()
+    );
+    for note in notes {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "# Note: {}", comment(note));
+    }
+    let _ = writeln!(text, "\n[[device]]\nname = {}", quoted(&choice.device));
+    if let Some(line_bps) = choice.line_bps {
+        let _ = writeln!(text, "line = \"{}\"", rate_text(line_bps));
+    }
+    text
+}
+
+fn put_group(to: &mut String, group: &Group, name: &str) {
+    let rate = rate_text(group.bps);
+    let _ = write!(
+        to,
+        "\n# {}\n[[device.group]]\nname = \"{}\"\nrate = \"{rate}\"\n",
+        comment(name),
+        group.name
+    );
+}
+
+fn put_class(
+    to: &mut String,
+    circuit: &Circuit,
+    group: Option<&Group>,
+    direction: Direction,
+    names: &mut Names,
+) {
+    let row = &circuit.row;
+    let most_bps = group.map_or(u64::MAX, |group| group.bps);
+    let (rate_bps, ceil_bps) = (row.min_bps.min(most_bps), row.max_bps.min(most_bps));
+    let said = match row.circuit_name.as_str() {
+        "" => &row.circuit,
+        name => name,
+    };
+    let name = names.take(&row.circuit);
+    let _ = write!(
+        to,
+        "\n# {}\n[[device.class]]\nname = \"{name}\"\n",
+        comment(said)
+    );
+    if let Some(group) = group {
+        let _ = writeln!(to, "group = \"{}\"", group.name);
+    }
+    let _ = writeln!(to, "rate = \"{}\"", rate_text(rate_bps));
+    if ceil_bps > rate_bps {
+        let _ = writeln!(to, "ceil = \"{}\"", rate_text(ceil_bps));
+    }
+    let side = match direction {
+        Direction::Download => "to",
+        Direction::Upload => "from",
+    };
+    let prefixes = circuit.prefixes.iter();
+    let matches = prefixes.map(|(prefix, _)| format!("{{ {side} = \"{prefix}\" }}"));
+    let _ = writeln!(to, "match = [{}]", matches.collect::<Vec<_>>().join(", "));
+}
+
+/// Returns a string of TOML.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}

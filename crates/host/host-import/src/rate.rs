@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rates in Mbit/s, and which of two a device sends.
+
+/// Highest rate that is taken: 100 Tbit/s.
+const BPS_MAX: f64 = 1e14;
+
+/// What the device sends: it has classes for one of both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To subscribers.
+    Download,
+    /// From subscribers.
+    Upload,
+}
+
+impl Direction {
+    /// Returns its name.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Download => "download",
+            Self::Upload => "upload",
+        }
+    }
+}
+
+/// Returns a rate above 0 in bit/s, to the next whole number.
+pub(crate) fn bps(mbps: f64) -> Option<u64> {
+    let bps = (mbps * 1e6).round();
+    // Within the range a cast to a whole number is exact.
+    (1.0..=BPS_MAX).contains(&bps).then_some(bps as u64)
+}
+
+/// Returns a rate as the host's file has it.
+pub(crate) fn text(bps: u64) -> String {
+    let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
+    let unit = units.iter().find(|(unit, _)| bps % unit == 0);
+    unit.map_or_else(
+        || format!("{bps}bit"),
+        |(unit, word)| format!("{}{word}", bps / unit),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_exact() {
+        for (mbps, expected) in [
+            (0.1, Some("100kbit")),
+            (2.5, Some("2500kbit")),
+            (155.0, Some("155mbit")),
+            (1000.0, Some("1gbit")),
+            (0.000_001, Some("1bit")),
+            (0.0, None),
+            (-1.0, None),
+            (f64::NAN, None),
+            (f64::INFINITY, None),
+        ] {
+            assert_eq!(bps(mbps).map(text).as_deref(), expected, "{mbps}");
+        }
+    }
+}
