@@ -97,7 +97,7 @@ pub fn main(args: &ImportArgs) -> Result<()> {
     }
     let circuits = imported.classes - imported.groups;
     output::note(&format!(
-        "pspacer: {circuits} classes in {} groups",
+        "pspacer: circuits: {circuits}, groups: {}",
         imported.groups
     ));
     Ok(())

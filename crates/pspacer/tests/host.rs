@@ -160,3 +160,50 @@ fn a_wrong_command_line_is_status_2() {
         assert_eq!(pspacer(args).status.code(), Some(2), "{args:?}");
     }
 }
+
+/// LibreQoS's files become one that `plan` reads; a fault in them is named and nothing is written.
+#[test]
+fn a_file_comes_from_libreqos() {
+    let folder = Folder::new("host-import");
+    let head = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,\
+                Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment\n";
+    let rows = "7,\"Gasse 1, Wien\",1,CPE,AP_A,,\"100.64.0.1, 100.64.0.2\",,1,1,50,20,\n";
+    let devices = folder.file("devices.csv", format!("{head}{rows}").as_bytes());
+    let node = "{ \"AP_A\": { \"downloadBandwidthMbps\": 500, \"uploadBandwidthMbps\": 100 } }";
+    let network = folder.file("network.json", node.as_bytes());
+    let made = folder.file("lo.toml", b"");
+    let import = |devices: &str| {
+        pspacer(&[
+            "import",
+            "libreqos",
+            "--shaped-devices",
+            devices,
+            "--network",
+            &network,
+            "--device",
+            "lo",
+            "--line",
+            "1gbit",
+            "-o",
+            &made,
+        ])
+    };
+    let out = import(&devices);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_eq!(text(&out.stderr), "pspacer: circuits: 1, groups: 1\n");
+    let plan = text(&pspacer(&["plan", &made]).stdout);
+    assert!(plan.starts_with("lo: 5 changes\n"), "{plan}");
+    assert!(plan.contains("type group, rate 500 Mbit/s\n"), "{plan}");
+    assert!(
+        plan.contains("add     match to 100.64.0.2 -> class 7\n"),
+        "{plan}"
+    );
+    let wrong = folder.file(
+        "wrong.csv",
+        format!("{head}{}", rows.replace(",50,", ",fast,")).as_bytes(),
+    );
+    let said = refusal(&import(&wrong));
+    let expected =
+        "wrong.csv:2: column 11, `Download Max Mbps`, is \"fast\", expected a rate above 0";
+    assert!(said.contains(expected), "{said}");
+}

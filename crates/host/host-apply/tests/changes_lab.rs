@@ -17,7 +17,6 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use capture::timeline::TimelineReader;
 use host_apply::Command as Apply;
 use host_config::Backend;
 use nix::time::{ClockId, clock_gettime};
@@ -26,7 +25,7 @@ use serde_json::Value;
 use testkit::guest::program;
 
 use crate::commands::{self, run};
-use crate::guest::run_in_guest;
+use crate::guest::{Frame, numbered_frames as frames, run_in_guest};
 
 /// The modules that a backend needs, and the cable.
 fn modules(backend: Backend) -> &'static [&'static str] {
@@ -42,7 +41,6 @@ const CHANGES: usize = 60;
 const FRAME_BYTES: u64 = 1042;
 /// What a socket of the sender has room for: traffic.sh.
 const SNDBUF_BYTES: u64 = 60_000;
-const SNAP_BYTES: usize = 64;
 /// Ports of the classes that no change names, and their rates.
 const STEADY: [(u16, u64); 2] = [(5001, 20), (5002, 35)];
 /// Ports of the classes whose rate and ceil change.
@@ -344,34 +342,6 @@ fn in_guest() {
         }
         _ => panic!("{words:?}"),
     }
-}
-
-/// A frame of the cable's record: when it leaves, and its number in its flow.
-type Frame = (u64, u64);
-
-/// Returns the frames to each port.
-fn frames(folder: &Path, name: &str) -> BTreeMap<u16, Vec<Frame>> {
-    let file = fs::File::open(folder.join(format!("{name}.timeline"))).unwrap();
-    let snaps = fs::read(folder.join(format!("{name}.snap"))).unwrap();
-    let mut snaps = snaps.chunks_exact(SNAP_BYTES);
-    let mut frames = BTreeMap::<u16, Vec<Frame>>::new();
-    for record in TimelineReader::new(file) {
-        let record = record.unwrap();
-        if record.kind != capture::record::Kind::Data {
-            continue;
-        }
-        let snap = snaps.next().unwrap();
-        if snap[12..14] != [8, 0] || snap[23] != 17 {
-            continue;
-        }
-        let port = u16::from_be_bytes(snap[36..38].try_into().unwrap());
-        let number = u64::from_be_bytes(snap[42..50].try_into().unwrap());
-        frames
-            .entry(port)
-            .or_default()
-            .push((record.start_ps / 1000, number));
-    }
-    frames
 }
 
 /// Returns by how many bytes frames exceed, at most, what the rates allow: the largest queue before

@@ -14,3 +14,4 @@ mod commands;
 mod edt_bpf_lab;
 mod edt_latency_lab;
 mod guest;
+mod subscribers_lab;

@@ -62,6 +62,9 @@ pub struct Row {
     pub class: Handle,
     /// Its name in the host's file, if it has one.
     pub name: Option<String>,
+    /// The group that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<Handle>,
     /// Its type.
     #[serde(rename = "type")]
     pub of_type: ClassType,
@@ -218,7 +221,7 @@ impl Model {
         last.ports.iter().map(row).collect()
     }
 
-    /// Returns the classes, by device and id.
+    /// Returns the classes, by device and id; those of a group after it.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let Some(last) = self.last() else {
@@ -236,6 +239,7 @@ impl Model {
                 device: port.device.clone(),
                 class: class.id,
                 name: self.names.of(&port.device, class.id).map(str::to_owned),
+                group: group_of(class),
                 of_type: class.psp.options.class_type(),
                 target_bps: target_bps(class),
                 ceil_bps: Some(stats.ceil_bps).filter(|ceil| *ceil != 0),
@@ -253,7 +257,14 @@ impl Model {
         };
         let ports = last.ports.iter();
         ports
-            .flat_map(|port| port.classes.iter().map(move |class| row(port, class)))
+            .flat_map(|port| {
+                let mut classes: Vec<&PortClass> = port.classes.iter().collect();
+                classes.sort_by_key(|class| {
+                    let group = group_of(class);
+                    (group.unwrap_or(class.id), group.is_some(), class.id)
+                });
+                classes.into_iter().map(move |class| row(port, class))
+            })
             .collect()
     }
 
@@ -340,6 +351,11 @@ fn find_class<'a>(sample: &'a Sample, port: &Port, class: &PortClass) -> Option<
         .binary_search_by_key(&class.id, |class| class.id)
         .ok()?;
     port.classes.get(index)
+}
+
+fn group_of(class: &PortClass) -> Option<Handle> {
+    let group = class.psp.options.group?;
+    Some(Handle::new(class.id.major(), group))
 }
 
 fn target_bps(class: &PortClass) -> Option<u64> {

@@ -176,7 +176,11 @@ fn cells(row: &Row) -> Cells<'static> {
     let rate = |rate: Option<u64>| rate.map_or("-".to_owned(), terse::rate);
     let all = [
         row.device.clone(),
-        row.name.clone().unwrap_or_else(|| row.class.to_string()),
+        format!(
+            "{}{}",
+            if row.group.is_some() { "  " } else { "" },
+            row.name.clone().unwrap_or_else(|| row.class.to_string())
+        ),
         row.of_type.to_string(),
         rate(row.target_bps),
         rate(row.rate_bps),

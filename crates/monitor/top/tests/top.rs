@@ -128,6 +128,30 @@ fn after(seconds: u64) -> Model {
 }
 
 #[test]
+fn classes_are_after_their_group() {
+    let mut classes: Vec<PortClass> = (1..=5).map(|minor| best_effort(minor, 0, 0)).collect();
+    let group = TypeOptions::Group {
+        rate_bps: 100_000_000,
+        ceil_bps: None,
+    };
+    classes[3].psp.options = ClassOptions::new(group);
+    for member in [0, 4] {
+        classes[member].psp.options.group = Some(4);
+    }
+    let mut model = Model::default();
+    model.take(Sample {
+        time_ns: 1,
+        cost_ns: 1,
+        ports: vec![port("eth0", Mode::Timer, 0, 0, classes)],
+    });
+    let rows = model.rows();
+    let minors: Vec<u16> = rows.iter().map(|row| row.class.minor()).collect();
+    assert_eq!(minors, [2, 3, 4, 1, 5]);
+    assert_eq!(rows[3].group, Some(Handle::new(1, 4)));
+    assert_eq!(rows[2].of_type.to_string(), "group");
+}
+
+#[test]
 fn rates_need_two_samples() {
     assert!(Model::default().rows().is_empty());
     let rows = after(1).rows();
