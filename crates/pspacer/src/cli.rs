@@ -56,7 +56,10 @@ pub const STATUSES: [(&str, &str); 5] = [
 pub const GROUPS: [(&str, &[&str]); 7] = [
     ("Scenarios", &["lab", "sim", "experiments"]),
     ("Captures", &["measure", "stalls"]),
-    ("Host", &["plan", "apply", "save", "restore", "remove"]),
+    (
+        "Host",
+        &["plan", "apply", "save", "restore", "remove", "import"],
+    ),
     (
         "Live",
         &["watch", "ping", "reflect", "router", "send-stream"],

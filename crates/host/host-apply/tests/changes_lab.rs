@@ -25,7 +25,8 @@ use serde_json::Value;
 use testkit::guest::program;
 
 use crate::commands::{self, run};
-use crate::guest::{Frame, numbered_frames as frames, run_in_guest};
+use crate::guest::run_in_guest;
+use crate::record::{Frame, numbered_frames as frames};
 
 /// The modules that a backend needs, and the cable.
 fn modules(backend: Backend) -> &'static [&'static str] {

@@ -14,4 +14,5 @@ mod commands;
 mod edt_bpf_lab;
 mod edt_latency_lab;
 mod guest;
+mod record;
 mod subscribers_lab;
