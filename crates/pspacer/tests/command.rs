@@ -187,7 +187,7 @@ fn help_has_the_subcommands_and_options_by_heading() {
     };
     assert_eq!(of("Scenarios"), ["lab", "sim", "experiments"]);
     assert_eq!(of("Captures"), ["measure", "stalls"]);
-    let host = ["plan", "apply", "save", "restore", "remove"];
+    let host = ["plan", "apply", "save", "restore", "remove", "import"];
     assert_eq!(of("Host"), host);
     let live = ["watch", "ping", "reflect", "router", "send-stream"];
     assert_eq!(of("Live"), live);

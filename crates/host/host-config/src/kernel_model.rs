@@ -77,7 +77,9 @@ impl Port {
                 if psp.filters.iter().any(|f| f.class == Some(id.minor())) {
                     return Err(format!("class {id}: filters name it"));
                 }
-                if psp.members(id.minor()).next().is_some() {
+                let state = psp.classes.get(&id.minor());
+                let is_group = state.is_some_and(|s| group_ceil_bps(&s.options).is_some());
+                if is_group && psp.members(id.minor()).next().is_some() {
                     return Err(format!("class {id}: it has classes"));
                 }
                 let class = psp.classes.remove(&id.minor());

@@ -354,6 +354,7 @@ impl Planner<'_> {
     /// Returns the classes that go.
     fn going(&mut self, have: &Psp, want: &TargetPsp) -> Result<Vec<u16>, Refusal> {
         let mut going = Vec::new();
+        let others: Vec<&FilterState> = have.filters.iter().filter(|f| !f.is_ours()).collect();
         for (minor, class) in &have.classes {
             let id = Handle::new(have.handle.major(), *minor);
             if want.classes.contains_key(minor) {
@@ -379,8 +380,8 @@ impl Planner<'_> {
                      both"
                 ));
             }
-            let of_others = |f: &&FilterState| !f.is_ours() && f.class == Some(*minor);
-            let named = have.filters.iter().find(of_others);
+            let mut others = others.iter();
+            let named = others.find(|filter| filter.class == Some(*minor));
             if let (Some(filter), false) = (named, self.take_over) {
                 return self.refuse(&format!(
                     "class {id} goes, and a filter of others names it: {} of priority {}; \

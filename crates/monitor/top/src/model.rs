@@ -259,10 +259,12 @@ impl Model {
         ports
             .flat_map(|port| {
                 let mut classes: Vec<&PortClass> = port.classes.iter().collect();
-                classes.sort_by_key(|class| {
-                    let group = group_of(class);
-                    (group.unwrap_or(class.id), group.is_some(), class.id)
-                });
+                if classes.iter().any(|class| group_of(class).is_some()) {
+                    classes.sort_by_key(|class| {
+                        let group = group_of(class);
+                        (group.unwrap_or(class.id), group.is_some(), class.id)
+                    });
+                }
                 classes.into_iter().map(move |class| row(port, class))
             })
             .collect()
