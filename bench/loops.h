@@ -21,7 +21,7 @@ static inline void queue_remove(struct world *w, u32 id);
 /* Decisions, on average, between which a class loses its packets unsent. */
 #define PURGE_EVERY		16
 
-static inline void decide(struct world *w, struct port *p)
+static inline void ask_port(struct world *w, struct port *p)
 {
 	u32 id = queue_min(w);
 
@@ -34,7 +34,7 @@ static inline void run_steady(struct world *w, u64 decisions)
 	struct port port = w->port;
 
 	while (decisions--)
-		decide(w, &port);
+		ask_port(w, &port);
 	w->port = port;
 }
 
@@ -104,7 +104,7 @@ static inline void run_rates(struct world *w, u64 decisions)
 	while (decisions--) {
 		u32 a, b;
 
-		decide(w, &w->port);
+		ask_port(w, &w->port);
 		if (w->classes < 2 || decisions % RATE_CHANGE_EVERY)
 			continue;
 		a = random_below(&w->random, w->classes - 1);
@@ -140,7 +140,7 @@ static inline void loops_run_timestamped(struct world *w, u32 decisions, u32 *ti
 	for (i = 0; i < decisions; i++) {
 		u64 now, took;
 
-		decide(w, &w->port);
+		ask_port(w, &w->port);
 		now = timestamp();
 		took = now - last;
 		last = now;
