@@ -13,6 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 core=$(dirname "$here")
 out=${1:-$here/../../build/cross}
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
 
 expected=
 # decide NAME COMPILER RUNNER...: builds for NAME and compares with the first.
