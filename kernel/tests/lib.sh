@@ -134,6 +134,12 @@ stat_of() {
 		grep -A 1 -x -e "$2" | tail -n 1
 }
 
+# queue_stat QUEUE KEY: prints a number of the psp that is below mq, 1:, on that queue of c1a.
+queue_stat() {
+	tc -s qdisc show dev c1a parent "1:$1" | tr ' ' '\n' |
+		grep -A 1 -x -e "$2" | tail -n 1
+}
+
 # class_stat_of DEV CLASSID KEY: prints a number of a class.
 class_stat_of() {
 	tc -s class show dev "$1" classid "$2" | tr ' ' '\n' |

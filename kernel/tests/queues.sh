@@ -9,11 +9,6 @@
 
 cable c1 1000000000 sink=1 queues=4
 
-# child QUEUE KEY: prints a statistic of the psp on that queue.
-child() {
-	tc -s qdisc show dev c1a parent "1:$1" | tr ' ' '\n' |
-		grep -A 1 -x -e "$2" | tail -n 1
-}
 add_psp() {
 	queue=$1
 	shift
@@ -24,14 +19,6 @@ class() {
 	verb=$1 queue=$2 minor=$3
 	shift 3
 	tc class "$verb" dev c1a parent "1$queue:" classid "1$queue:$minor" psp "$@"
-}
-# all KEY: prints the sum of a statistic over the queues.
-all() {
-	sum=0
-	for queue in 1 2 3 4; do
-		sum=$((sum + $(child $queue "$1")))
-	done
-	echo $sum
 }
 
 refuse "shared as root" "shared on: expected a class of mq as parent" \
@@ -47,10 +34,10 @@ done
 for queue in 1 2 3 4; do
 	check "psp on queue $queue is added" add_psp $queue
 	check "psp on queue $queue has the line of the device" same 1Gbit \
-		"$(child $queue line_in_force)"
+		"$(queue_stat $queue line_in_force)"
 	check "psp on queue $queue has a class of 80 % of the line" class add $queue 1 rate 800mbit
 done
-check "a shared line is in mode timer" same timer "$(child 1 mode_in_force)"
+check "a shared line is in mode timer" same timer "$(queue_stat 1 mode_in_force)"
 check "the options are shown" sh -c "'$TC' qdisc show dev c1a parent 1:1 | grep -q 'shared on'"
 refuse "shared on cannot change" "shared: expected on, as this psp was made" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp shared off
@@ -85,7 +72,7 @@ for rate in 200 50; do
 	echo 1 >$WIRE/c1/reset
 	rate_of $rate "all queues together send $rate Mbit/s"
 	for queue in 1 2 3 4; do
-		check "queue $queue sends" at_least 100 "$(child $queue sent_frames)"
+		check "queue $queue sends" at_least 100 "$(queue_stat $queue sent_frames)"
 	done
 done
 check "all is sent" drained c1a

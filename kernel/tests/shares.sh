@@ -9,11 +9,6 @@
 
 cable c1 1000000000 sink=1 queues=4
 
-# child QUEUE KEY: prints a statistic of the psp on that queue.
-child() {
-	tc -s qdisc show dev c1a parent "1:$1" | tr ' ' '\n' |
-		grep -A 1 -x -e "$2" | tail -n 1
-}
 add_psp() {
 	queue=$1
 	shift
@@ -40,12 +35,12 @@ tc qdisc replace dev c1a root handle 1: mq
 for queue in 1 2 3 4; do
 	check "psp on queue $queue is added" add_psp $queue
 	check "psp on queue $queue has a quarter of the line" same 250Mbit \
-		"$(child $queue line_in_force)"
+		"$(queue_stat $queue line_in_force)"
 	check "psp on queue $queue has a class" add_class $queue rate 100mbit
 done
-check "4 queues share the line" same 4 "$(child 1 queues)"
-check "a shared line is in mode timer" same timer "$(child 1 mode_in_force)"
-check "the reason is the shared line" same line_shared "$(child 1 why_not_hybrid)"
+check "4 queues share the line" same 4 "$(queue_stat 1 queues)"
+check "a shared line is in mode timer" same timer "$(queue_stat 1 mode_in_force)"
+check "the reason is the shared line" same line_shared "$(queue_stat 1 why_not_hybrid)"
 for mode in gap hybrid; do
 	refuse "mode $mode on one of 4 queues" \
 		"mode $mode on c1a: expected one transmit queue, not 4" \
@@ -60,13 +55,13 @@ check "a queue takes a smaller share" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line 100mbit
 check "another queue takes what the first one left" \
 	tc qdisc change dev c1a parent 1:2 handle 12: psp line 400mbit
-check "the larger share is in force" same 400Mbit "$(child 2 line_in_force)"
+check "the larger share is in force" same 400Mbit "$(queue_stat 2 line_in_force)"
 refuse "a share beyond what others leave is refused" \
 	'line 250000000bit: expected 100000000bit, left by others' \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line auto
 check "a psp replaces another psp on a queue" \
 	tc qdisc replace dev c1a parent 1:3 handle 23: psp
-check "the replacing psp has an even share" same 250Mbit "$(child 3 line_in_force)"
+check "the replacing psp has an even share" same 250Mbit "$(queue_stat 3 line_in_force)"
 tc qdisc del dev c1a parent 1:3
 check "a psp replaces the kernel's qdisc again" add_psp 3
 check "the psp that came last has a class" add_class 3 rate 100mbit
@@ -75,16 +70,16 @@ check "an option other than the line can change" \
 
 echo "rate_bps=200000000" >$WIRE/c1/fault
 check "a slower line: even shares follow" same 50Mbit \
-	"$(child 3 line_in_force)"
+	"$(queue_stat 3 line_in_force)"
 check "a slower line: a share given by hand is at most the even one" same 50Mbit \
-	"$(child 2 line_in_force)"
+	"$(queue_stat 2 line_in_force)"
 check "a slower line: classes get the share's rate" same 50Mbit \
 	"$(tc -s class show dev c1a parent 13: | tr ' ' '\n' |
 	   grep -A 1 -x rate_in_force | tail -n 1)"
 echo "rate_bps=1000000000" >$WIRE/c1/fault
 check "a faster line: the share given by hand returns" same 400Mbit \
-	"$(child 2 line_in_force)"
-check "a faster line: even shares return" same 250Mbit "$(child 3 line_in_force)"
+	"$(queue_stat 2 line_in_force)"
+check "a faster line: even shares return" same 250Mbit "$(queue_stat 3 line_in_force)"
 
 # A hash of the flow chooses the transmit queue.
 flow c1a "count 400" "delay 0" "udp_dst_min 1" "udp_dst_max 999" \
@@ -92,8 +87,8 @@ flow c1a "count 400" "delay 0" "udp_dst_min 1" "udp_dst_max 999" \
 flow_done
 sent=0
 for queue in 1 2 3 4; do
-	check "queue $queue sends" at_least 1 "$(child $queue sent_frames)"
-	sent=$((sent + $(child $queue sent_frames)))
+	check "queue $queue sends" at_least 1 "$(queue_stat $queue sent_frames)"
+	sent=$((sent + $(queue_stat $queue sent_frames)))
 done
 check "all queues together send every frame" same 400 "$sent"
 check "the wire saw every frame" same 400 "$(counter c1 a data_frames)"
@@ -108,19 +103,19 @@ queues() {
 	sleep 0.01
 }
 queues 2
-check "2 queues in use share the line" same 2 "$(child 1 queues)"
+check "2 queues in use share the line" same 2 "$(queue_stat 1 queues)"
 check "a queue takes what the other one in use leaves" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line 600mbit
-check "the share of two queues is in force" same 600Mbit "$(child 1 line_in_force)"
+check "the share of two queues is in force" same 600Mbit "$(queue_stat 1 line_in_force)"
 check "the queue returns to an even share" \
 	tc qdisc change dev c1a parent 1:1 handle 11: psp line auto
 check "the even share of two queues is a half" same 500Mbit \
-	"$(child 1 line_in_force)"
+	"$(queue_stat 1 line_in_force)"
 queues 4
 check "4 queues in use have quarters again" same 250Mbit \
-	"$(child 1 line_in_force)"
+	"$(queue_stat 1 line_in_force)"
 check "queues in use again have quarters" same 250Mbit \
-	"$(child 3 line_in_force)"
+	"$(queue_stat 3 line_in_force)"
 refuse "more queues than the device has are refused" "" \
 	sh -c "echo queues=5 >$WIRE/c1/fault"
 tc qdisc del dev c1a root
@@ -193,7 +188,7 @@ ip link set c1a up
 ip link set c1b up
 tc qdisc replace dev c1a root handle 1: mq
 check "a share by hand is accepted on a device without a rate" add_psp 1 line 100mbit
-check "the share by hand is in force" same 100Mbit "$(child 1 line_in_force)"
+check "the share by hand is in force" same 100Mbit "$(queue_stat 1 line_in_force)"
 ip link del c1a
 
 finish

@@ -55,6 +55,9 @@ struct Group {
     min_bps: u64,
 }
 
+/// Groups, by the index of their node.
+type Groups = BTreeMap<usize, Group>;
+
 fn shown(bps: u64) -> String {
     display::rate(bps as f64)
 }
@@ -76,7 +79,7 @@ pub fn libreqos(
     let (table, rows) = shaped_devices::read(devices.name, devices.bytes, direction)?;
     let Circuits { all, mut notes } = Circuits::new(&table, rows)?;
     let mut names = Names::default();
-    let groups = groups(&network, &table, &all, direction, &mut names)?;
+    let (nodes, groups) = groups(&network, &table, &all, direction, &mut names)?;
     notes.extend(of_nodes_above(&network, &groups));
     let mut text = String::new();
     for (at, group) in &groups {
@@ -84,8 +87,8 @@ pub fn libreqos(
         put_group(&mut text, group, name);
     }
     let mut lowered = Vec::new();
-    for circuit in &all {
-        let group = node_of(&network, &table, circuit)?.and_then(|at| groups.get(&at));
+    for (circuit, node) in all.iter().zip(nodes) {
+        let group = node.and_then(|at| groups.get(&at));
         let most_bps = group.map_or(u64::MAX, |group| group.bps);
         if circuit.row.max_bps > most_bps {
             lowered.push(circuit);
@@ -145,17 +148,20 @@ fn node_of(
     }
 }
 
-/// Returns the groups, by the index of their node.
+/// Returns the node of each circuit, and the groups.
 fn groups(
     network: &Network,
     table: &Table<'_>,
     circuits: &[Circuit],
     direction: Direction,
     names: &mut Names,
-) -> Result<BTreeMap<usize, Group>, Error> {
-    let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
+) -> Result<(Vec<Option<usize>>, Groups), Error> {
+    let mut nodes = Vec::with_capacity(circuits.len());
+    let mut groups = Groups::new();
     for circuit in circuits {
-        let Some(at) = node_of(network, table, circuit)? else {
+        let node = node_of(network, table, circuit)?;
+        nodes.push(node);
+        let Some(at) = node else {
             continue;
         };
         let bps = network.bps(at, direction)?;
@@ -169,12 +175,12 @@ fn groups(
     for (at, group) in &mut groups {
         group.name = names.take(&network.nodes[*at].name);
     }
-    Ok(groups)
+    Ok((nodes, groups))
 }
 
 /// Returns a note for each node that is not kept as what stands above groups, and that these could
 /// exceed together.
-fn of_nodes_above(network: &Network, groups: &BTreeMap<usize, Group>) -> Vec<String> {
+fn of_nodes_above(network: &Network, groups: &Groups) -> Vec<String> {
     let mut below: BTreeMap<usize, u64> = BTreeMap::new();
     for (at, group) in groups {
         let mut above = network.nodes[*at].above;
