@@ -52,6 +52,7 @@ PART void insert_eligible(struct pace_sched *s, struct pace_class *c);
 
 /* No step is taken: no_parts.h. */
 #define pace_step_raise(p, clock)	((void)(p), (void)(clock))
+#define pace_offset_raise(k, to)	((void)(k), (void)(to))
 
 #define static
 #define inline	__inline __attribute__((always_inline))

@@ -365,7 +365,7 @@ static void psp_class_share(struct psp_qdisc *q, struct psp_class *cl)
 		return;
 	}
 	if (is_group && !cl->group->is_shared)
-		psp_parts_join(q, &q->pace, &cl->group->node.pace, cl->parts);
+		psp_parts_join_group(q, cl->group, cl->parts);
 	else if (!is_group && !cl->entity.is_shared)
 		psp_parts_join(q, psp_sched_of(q, cl), &cl->pace, cl->parts);
 	if (is_group)

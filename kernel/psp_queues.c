@@ -199,13 +199,26 @@ static struct psp_parts *psp_parts_alloc(struct psp_qdisc *q, u32 minor)
 	return parts;
 }
 
+/* Lets the other queues find the parts. */
+static void psp_parts_show(const struct psp_qdisc *q, struct psp_parts *parts)
+{
+	WRITE_ONCE(parts->rate.common->part[q->slot], &parts->rate);
+	WRITE_ONCE(parts->ceil.common->part[q->slot], &parts->ceil);
+}
+
 /* Makes the class the device's.  Tree lock. */
 static void psp_parts_join(struct psp_qdisc *q, struct pace_sched *s,
 			   struct pace_class *c, struct psp_parts *parts)
 {
 	pace_class_join(s, c, &parts->rate, &parts->ceil);
-	WRITE_ONCE(parts->rate.common->part[q->slot], &parts->rate);
-	WRITE_ONCE(parts->ceil.common->part[q->slot], &parts->ceil);
+	psp_parts_show(q, parts);
+}
+
+static void psp_parts_join_group(struct psp_qdisc *q, struct psp_group *g,
+				 struct psp_parts *parts)
+{
+	pace_group_join(&q->pace, &g->pace, &parts->rate, &parts->ceil);
+	psp_parts_show(q, parts);
 }
 
 /* The class has left already, or nothing is sent any more. */

@@ -218,6 +218,14 @@ enum pace_error pace_group_init(const struct pace_sched *port, struct pace_group
 	return PACE_OK;
 }
 
+void pace_group_join(struct pace_sched *port, struct pace_group *g, struct pace_part *part,
+		     struct pace_part *ceil_part)
+{
+	pace_class_join(port, g->node, part, ceil_part);
+	g->inner.line_part = g->node->part;
+	g->inner.adopted_ps = pace_atomic_read(&part->common->offset_ps);
+}
+
 void pace_group_configure(struct pace_sched *port, struct pace_group *g, u64 ceil_bps)
 {
 	struct pace_config cfg = inner_config(&port->cfg, ceil_bps);

@@ -2,21 +2,15 @@
 /* Makes a port one of several queues of a device, and classes the device's: part.c. */
 #include <pace/pace_sched.h>
 
-/* Gives what a part that is used no more had left, or owed, to the others. */
-static void part_end(const struct pace_sched *s, struct pace_part *p)
-{
-	pace_step_reclaim(p, class_now(s));
-}
-
-void pace_join(struct pace_sched *s, struct pace_device *device, struct pace_part *spare,
+void pace_join(struct pace_sched *s, struct pace_device *device, struct pace_part *part,
 	       u64 step_ps)
 {
 	if (!PACE_ASSERT(!s->id_end && s->cfg.mode == PACE_MODE_TIMER))
 		return;
 	s->device = device;
-	s->spare = spare;
+	s->line_part = part;
 	s->step_ps = step_ps;
-	s->adopted_ps = pace_atomic_read(&device->offset_ps);
+	s->adopted_ps = pace_atomic_read(&device->line.offset_ps);
 }
 
 void pace_set_step(struct pace_sched *s, u64 step_ps)
@@ -26,10 +20,8 @@ void pace_set_step(struct pace_sched *s, u64 step_ps)
 
 void pace_leave(struct pace_sched *s)
 {
-	if (s->spare_open)
-		pace_steps_end(s->spare, s->spare_ps, line_base(s), line_now(s));
-	s->spare_open = false;
-	pace_step_reclaim(s->spare, line_now(s));
+	spare_end(s);
+	pace_step_reclaim(s->line_part, line_now(s));
 	s->device = NULL;
 	s->step_ps = 0;
 }
@@ -44,8 +36,8 @@ void pace_class_leave(struct pace_sched *s, struct pace_class *c)
 	pace_invalidate(s);
 	if (active)
 		pace_unschedule_class(s, c);
-	part_end(s, part);
-	part_end(s, ceil_part);
+	pace_step_reclaim(part, class_now(s));
+	pace_step_reclaim(ceil_part, class_now(s));
 	c->part = NULL;
 	c->ceil_part = NULL;
 	if (active)

@@ -339,6 +339,40 @@ static inline u64 pace_lag_max(const struct pace_sched *s)
 	return ps < PACE_LAG_MAX_PS ? ps : PACE_LAG_MAX_PS;
 }
 
+/* Adopts by how much all that goes by the clock of the line was set back: part.c. */
+static void pace_offset_adopt(struct pace_sched *s)
+{
+	u64 offset, ps;
+
+	if (!s->line_part)
+		return;
+	offset = pace_atomic_read(&s->line_part->common->offset_ps);
+	ps = offset - s->adopted_ps;
+	if (!ps)
+		return;
+	s->adopted_ps = offset;
+	rebase(s, ps);
+}
+
+/*
+ * Forgets so much of a lag that all classes have in common.  Those of a full group forget
+ * it on all queues; but a queue that stood still forgets alone what it missed.
+ */
+static void pace_lag_forget(struct pace_sched *s, u64 ps)
+{
+	u64 before = s->adopted_ps;
+
+	if (PACE_GROUPS && s->line_part && !s->device && pace_over_subscribed(s)) {
+		pace_offset_raise(s->line_part->common,
+				  before + (ps < s->burst_ps ? ps : s->burst_ps));
+		pace_offset_adopt(s);
+		if (!pace_clock_ahead(ps, s->adopted_ps - before))
+			return;
+		ps -= s->adopted_ps - before;
+	}
+	rebase(s, ps);
+}
+
 /* Enforces pace_lag_max() on all classes together, but in ORDER_RATE.  O(1). */
 static inline void pace_lag_bound(struct pace_sched *s)
 {
@@ -352,7 +386,7 @@ static inline void pace_lag_bound(struct pace_sched *s)
 		return;
 	max = pace_lag_max(s);
 	if (lag > max)
-		rebase(s, lag - max);
+		pace_lag_forget(s, lag - max);
 }
 
 /*

@@ -22,7 +22,7 @@
  *
  * Over-subscription.  Where guaranteed rates amount to more than the line, its common
  * clock runs away from time.  Then all class clocks of all queues are set back by the
- * same time: pace_device.offset_ps, which each queue adopts when it next takes a step.
+ * same time: offset_ps of that clock, which each queue adopts when it next takes a step.
  * So every class loses the same part of its time, and they share in proportion to their
  * rates.
  *
@@ -30,14 +30,15 @@
  * has nothing due.  Classes of a group share their clocks as well; the inner scheduler
  * has no line, and knows the host's time by host_ps.  The queues take turns at a group
  * whatever waits in them, so its classes share in proportion where they wait in the same
- * queues.
+ * queues.  In a full group they lag.  What a queue forgets of that (pace_lag_forget()) is
+ * such an offset, too: of the node's clock.
  *
  * Positions.  A common clock is on the host's time in picoseconds; of a class of the port
  * less the offset.  Only TIMER has parts: there the port's clock is the host's.
  */
 #include <pace/pace_sched.h>
 
-/* The device is set back only for so many steps and bursts of each queue. */
+/* So many steps and bursts of each queue clocks may be apart. */
 #define SLACK_STEPS	2u
 
 /* Returns what to add to a position on the port's clock to get the host's time. */
@@ -50,22 +51,6 @@ static inline u64 line_base(const struct pace_sched *s)
 static inline u64 class_base(const struct pace_sched *s)
 {
 	return line_base(s) + s->offset_ps - s->adopted_ps;
-}
-
-/* Adopts by how much all classes of the device were set back. */
-static void adopt_offset(struct pace_sched *s)
-{
-	u64 offset, ps;
-
-	/* The classes of a group lag behind with it. */
-	if (!s->device)
-		return;
-	offset = pace_atomic_read(&s->device->offset_ps);
-	ps = offset - s->adopted_ps;
-	if (!ps)
-		return;
-	s->adopted_ps = offset;
-	rebase(s, ps);
 }
 
 /* Returns what to take of a common clock: whole frames, at least one. */
@@ -103,16 +88,20 @@ static inline u64 class_now(const struct pace_sched *s)
 	return line_now(s) - s->adopted_ps;
 }
 
-static struct pace_wish rate_wish(const struct pace_sched *s, const struct pace_class *c)
+/*
+ * Returns the wish for a clock of a class.  Classes of a full group lag, each queue's by
+ * some steps more or less: that is no time that the class has lost.
+ */
+static struct pace_wish class_wish(const struct pace_sched *s, const struct pace_class *c,
+				   u64 frame_ps, u64 rate_bps)
 {
-	return wish_of(s, class_base(s), class_now(s), c->rate_quot + 1,
-		       wanted_of(c->part, c->rate_bps));
-}
+	struct pace_wish w = wish_of(s, class_base(s), class_now(s), frame_ps,
+				     wanted_of(c->part, rate_bps));
 
-static struct pace_wish ceil_wish(const struct pace_sched *s, const struct pace_class *c)
-{
-	return wish_of(s, class_base(s), class_now(s), c->ceil_quot + 1,
-		       wanted_of(c->part, c->ceil_bps));
+	if (!s->device && pace_over_subscribed(s))
+		w.behind_ps = SLACK_STEPS * c->part->common->slots *
+			      (s->step_ps + s->burst_ps);
+	return w;
 }
 
 static struct pace_wish line_wish(const struct pace_sched *s)
@@ -131,14 +120,14 @@ static void pace_part_forget(const struct pace_sched *s, struct pace_class *c)
 
 static void next_step(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_wish w = rate_wish(s, c);
+	struct pace_wish w = class_wish(s, c, c->rate_quot + 1, c->rate_bps);
 
 	pace_step_next(c->part, &c->clock.ps, &w);
 }
 
 static void next_ceil_step(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_wish w = ceil_wish(s, c);
+	struct pace_wish w = class_wish(s, c, c->ceil_quot + 1, c->ceil_bps);
 
 	pace_step_next(c->ceil_part, &c->ceil_clock.ps, &w);
 }
@@ -146,10 +135,14 @@ static void next_ceil_step(struct pace_sched *s, struct pace_class *c)
 /* The class becomes active, and its clocks have been set. */
 static void pace_part_begin(struct pace_sched *s, struct pace_class *c)
 {
-	adopt_offset(s);
-	if (pace_steps_begin(c->part, c->clock.ps, c->rate_quot))
+	u64 now;
+
+	pace_offset_adopt(s);
+	now = class_now(s);
+	if (pace_steps_begin(c->part, c->clock.ps, now, c->rate_quot))
 		next_step(s, c);
-	if (c->has_ceil && pace_steps_begin(c->ceil_part, c->ceil_clock.ps, c->ceil_quot))
+	if (c->has_ceil &&
+	    pace_steps_begin(c->ceil_part, c->ceil_clock.ps, now, c->ceil_quot))
 		next_ceil_step(s, c);
 	pace_eligible_update(c);
 }
@@ -163,7 +156,7 @@ static void pace_part_settle(struct pace_sched *s, struct pace_class *c)
 
 	if (!next && !next_ceil)
 		return;
-	adopt_offset(s);
+	pace_offset_adopt(s);
 	if (next)
 		next_step(s, c);
 	if (next_ceil)
@@ -200,6 +193,12 @@ static inline bool spare_is_wanted(const struct pace_sched *s)
 	return s->active_normal || !pace_queue_empty(&s->borrowing);
 }
 
+/* Has such a frame to wait for the line's step to begin? */
+static inline bool spare_is_early(const struct pace_sched *s)
+{
+	return (s64)(s->spare_ps - s->global_ps) > 0;
+}
+
 /*
  * Takes the next step of the line; not while that is further ahead than one step of each
  * queue.  Else best effort would keep a turn among the guaranteed rates, which only add
@@ -217,13 +216,13 @@ static void next_spare_step(struct pace_sched *s)
 		given = pace_atomic_read(&k->clock_ps);
 	}
 	if (!pace_clock_ahead(given, most)) {
-		pace_step_next(s->spare, &s->spare_ps, &w);
+		pace_step_next(s->line_part, &s->spare_ps, &w);
 		return;
 	}
 	/* Below 0: left. */
-	pace_step_take(k, w.now, s->spare_ps - s->spare->end_ps);
+	pace_step_take(k, w.now, s->spare_ps - s->line_part->end_ps);
 	s->spare_ps = w.now + (given - most) - base;
-	s->spare->end_ps = s->spare_ps;
+	s->line_part->end_ps = s->spare_ps;
 }
 
 /*
@@ -240,43 +239,42 @@ static bool pace_spare_holds(struct pace_sched *s)
 	if (!spare_is_wanted(s))
 		return false;
 	if (s->spare_open) {
-		if ((s64)(s->spare_ps - s->global_ps) > 0)
+		if (spare_is_early(s))
 			return true;
-		used = pace_step_is_used(s->spare, s->spare_ps, s->burst_ps);
+		used = pace_step_is_used(s->line_part, s->spare_ps, s->burst_ps);
 	} else {
 		s->spare_open = true;
 		s->spare_ps = pace_later(s->spare_ps, s->global_ps);
-		used = pace_steps_begin(s->spare, s->spare_ps, s->burst_ps);
+		used = pace_steps_begin(s->line_part, s->spare_ps, line_now(s), s->burst_ps);
 	}
 	if (used)
 		next_spare_step(s);
-	return (s64)(s->spare_ps - s->global_ps) > 0;
+	return spare_is_early(s);
 }
 
 /* Returns true if such a frame waits only for a step of the line: until spare_ps. */
 static inline bool pace_spare_waits(const struct pace_sched *s)
 {
-	return s->spare_open && spare_is_wanted(s) &&
-	       (s64)(s->spare_ps - s->global_ps) > 0;
+	return s->spare_open && spare_is_wanted(s) && spare_is_early(s);
 }
 
 /* Such a frame was sent; the line takes `ps` for it. */
 static void spare_sent(struct pace_sched *s, u64 ps)
 {
 	s->spare_ps = pace_later(s->spare_ps, s->global_ps - PACE_SLACK_PS);
-	pace_step_raise(s->spare, s->spare_ps);
+	pace_step_raise(s->line_part, s->spare_ps);
 	s->spare_ps += ps;
-	if (s->spare_open && pace_step_is_used(s->spare, s->spare_ps, s->burst_ps))
+	if (s->spare_open && pace_step_is_used(s->line_part, s->spare_ps, s->burst_ps))
 		next_spare_step(s);
 }
 
-/* A class waits no more for such a step: was it the last? */
-static void spare_settle(struct pace_sched *s)
+/* Nothing waits for such a step. */
+static void spare_end(struct pace_sched *s)
 {
-	if (!s->spare_open || spare_is_wanted(s))
+	if (!s->spare_open)
 		return;
 	s->spare_open = false;
-	pace_steps_end(s->spare, s->spare_ps, line_base(s), line_now(s));
+	pace_steps_end(s->line_part, s->spare_ps, line_base(s), line_now(s));
 }
 
 /* Do the rates that all queues have active classes of exceed the line? */
@@ -309,7 +307,7 @@ static void set_back(struct pace_device *d, u64 until, u64 now)
 		if (!pace_clock_ahead(until, from))
 			return;
 	} while (!pace_atomic_cmpxchg(&d->held_until_ps, &held, until));
-	pace_atomic_add(&d->offset_ps, until - from);
+	pace_atomic_add(&d->line.offset_ps, until - from);
 }
 
 /* Charges the line with what was sent at guaranteed rates, in steps. */
@@ -321,22 +319,23 @@ static void line_settle(struct pace_sched *s, u64 ps)
 	s->owed_ps += ps;
 	if (s->owed_ps < s->step_ps)
 		return;
-	pace_write_once(s->spare->load_bps, s->offered_load_bps);
+	pace_write_once(s->line_part->load_bps, s->offered_load_bps);
 	after = pace_step_take(k, now - s->owed_ps, s->owed_ps) + s->owed_ps;
 	s->owed_ps = 0;
 	after -= SLACK_STEPS * pace_read_once(s->device->queues) * (s->step_ps + s->burst_ps);
 	if (pace_clock_ahead(after, now) && device_over_subscribed(s))
 		set_back(s->device, after, now);
-	adopt_offset(s);
+	pace_offset_adopt(s);
 }
 
 /* A class has become inactive, or has borrowed. */
 static void pace_device_rest(struct pace_sched *s)
 {
-	spare_settle(s);
+	if (!spare_is_wanted(s))
+		spare_end(s);
 	/* No paced class loads the line. */
-	if (!s->active_paced && s->spare->load_bps)
-		pace_write_once(s->spare->load_bps, 0);
+	if (!s->active_paced && s->line_part->load_bps)
+		pace_write_once(s->line_part->load_bps, 0);
 }
 
 /* A frame was sent, for which the line takes `ps`.  guaranteed: it left at a rate. */

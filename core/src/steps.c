@@ -15,8 +15,14 @@
  *
  * A queue that has nothing more to send rests: it leaves what is left of its step where
  * others find it.  Whoever would have to wait for the common clock takes that first,
- * and sets the common clock back by as much.  Only time to come is worth anything:
- * what passes unused is gone, silence earns nothing.
+ * and sets the common clock back by as much.  To others only time to come is worth
+ * anything.  The queue itself still has what it left for as long as a step may last;
+ * then what has passed unused is gone: silence earns nothing.
+ *
+ * A step is what waits in the queue or, where the queue has not to wait for the clock,
+ * twice what it used of its last one.  So one that sends all the time soon takes the longest
+ * step; and far below the rate steps are short, and nobody waits longer than for what
+ * others do send.
  *
  * Error bound: a part has at most one step, and owes at most what one longest burst
  * costs.  So with q parts what leaves in any time T is worth at most T, q steps and q
@@ -31,8 +37,9 @@
 struct pace_wish {
 	u64 base;	/* the clock and this is the host's time */
 	u64 now;	/* on that */
-	u64 step_ps;	/* of whole frames */
-	u64 frame_ps;	/* what a frame costs, or 1 more */
+	u64 behind_ps;	/* so much behind the common clock may be, and is not raised */
+	u64 step_ps;	/* the longest step, of whole frames */
+	u64 frame_ps;	/* what a frame costs, or 1 more: the shortest */
 	u64 wanted_ps;	/* what waits costs; 0: unknown */
 };
 
@@ -49,6 +56,16 @@ static u64 pace_step_take(struct pace_common *k, u64 floor, u64 ps)
 	return start;
 }
 
+/* Raises the offset of what goes by the clock to `to` at least. */
+static void pace_offset_raise(struct pace_common *k, u64 to)
+{
+	u64 seen = pace_atomic_read(&k->offset_ps);
+
+	while (pace_clock_ahead(to, seen) &&
+	       !pace_atomic_cmpxchg(&k->offset_ps, &seen, to))
+		;
+}
+
 /*
  * What free_until_ps says of a resting part: it has nothing left; somebody is taking
  * that, and reads free_from_ps; else where what is left ends.
@@ -56,13 +73,16 @@ static u64 pace_step_take(struct pace_common *k, u64 floor, u64 ps)
 #define FREE_NOTHING	0u
 #define FREE_NAMED	1u
 
-/* The part has something to send again.  Does it still have its step? */
-static bool step_resume(struct pace_part *p)
+/* The part has something to send again.  Returns what it still has of its step. */
+static u64 step_resume(struct pace_part *p)
 {
 	u64 until = pace_atomic_read(&p->free_until_ps);
 
-	return until > FREE_NAMED &&
-	       pace_atomic_cmpxchg(&p->free_until_ps, &until, FREE_NOTHING);
+	if (until <= FREE_NAMED ||
+	    !pace_atomic_cmpxchg(&p->free_until_ps, &until, FREE_NOTHING))
+		return 0;
+	/* Nobody else writes that. */
+	return until - p->free_from_ps;
 }
 
 /* Leaves [from, until) of the part's step to others.  Returns false if it cannot. */
@@ -123,25 +143,41 @@ static inline bool pace_step_is_used(const struct pace_part *p, u64 clock, u64 f
 }
 
 /*
- * Takes the next step for *clock, which is at the end of the last one.  Where others
- * wait, no more than what waits here.
+ * Returns how much to take of the common clock: what waits and, unless that is known and
+ * the queue has to wait for the clock, twice what it used of the last step.
  */
+static u64 step_of(const struct pace_part *p, u64 left_ps, const struct pace_wish *w,
+		   bool waits)
+{
+	u64 ps = w->wanted_ps;
+
+	if (!waits || !ps)
+		ps = pace_later(ps, 2 * (p->taken_ps - left_ps));
+	if (ps < w->frame_ps)
+		ps = w->frame_ps;
+	return ps < w->step_ps ? ps : w->step_ps;
+}
+
+/* Takes the next step for *clock, which is at the end of the last one. */
 static void pace_step_next(struct pace_part *p, u64 *clock, const struct pace_wish *w)
 {
 	struct pace_common *k = p->common;
-	/* Below 0: left. */
-	u64 owed_ps = *clock - p->end_ps, step_ps = w->step_ps;
-	u64 floor = pace_clock_earlier(p->end_ps + w->base, w->now), start;
+	/* Below 0: owed. */
+	u64 left_ps = p->end_ps - *clock, step_ps;
+	u64 floor = pace_clock_earlier(p->end_ps + w->base, w->now) - w->behind_ps;
+	u64 start;
+	bool waits = pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now);
 
-	if (pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now)) {
+	if (waits) {
 		pace_steps_reclaim(k, w->now);
-		if (w->wanted_ps > w->frame_ps / 2 && w->wanted_ps < step_ps &&
-		    pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now))
-			step_ps = w->wanted_ps;
+		waits = pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now);
 	}
-	start = pace_step_take(k, floor, owed_ps + step_ps) - w->base;
-	*clock = start + owed_ps;
+	step_ps = step_of(p, left_ps, w, waits);
+	start = pace_step_take(k, floor, step_ps - left_ps);
+	*clock = start - w->base - left_ps;
 	p->end_ps = *clock + step_ps;
+	p->taken_ps = step_ps;
+	p->keeps_until_ps = pace_clock_later(start, w->now) + w->step_ps;
 }
 
 /*
@@ -155,10 +191,15 @@ static inline void pace_step_raise(struct pace_part *p, u64 clock)
 }
 
 /* The clock is about to be used again.  Returns true if it needs the next step. */
-static bool pace_steps_begin(struct pace_part *p, u64 clock, u64 frame_ps)
+static bool pace_steps_begin(struct pace_part *p, u64 clock, u64 now, u64 frame_ps)
 {
-	if (!step_resume(p) || !pace_clock_ahead(p->end_ps, clock))
-		p->end_ps = clock;
+	u64 left_ps = step_resume(p);
+
+	/* Later it has what is still to come. */
+	if (left_ps && !pace_clock_ahead(p->keeps_until_ps, now))
+		left_ps = pace_clock_ahead(p->end_ps, clock) ? p->end_ps - clock : 0;
+	p->taken_ps += left_ps;
+	p->end_ps = clock + left_ps;
 	return pace_step_is_used(p, clock, frame_ps);
 }
 
@@ -167,6 +208,7 @@ static void pace_steps_end(struct pace_part *p, u64 clock, u64 base, u64 now)
 {
 	u64 until = p->end_ps + base, from = clock + base;
 
+	p->taken_ps -= until - from;
 	if (from == until || (pace_clock_ahead(until, from) && step_rest(p, from, until)))
 		return;
 	p->end_ps = clock;

@@ -66,9 +66,10 @@ while IFS='|' read -r from to; do
 		exit 1
 	fi
 done <<'END'
+return until - p->free_from_ps|return p->end_ps - p->free_from_ps + 1
 &until, FREE_NAMED)|\&until, FREE_NOTHING)
 sum += take_from(p, now)|take_from(p, now)
-owed_ps + step_ps) - w->base|step_ps) - w->base
+step_ps - left_ps)|step_ps)
 pace_write_once(p->free_from_ps, from);|(void)from;
 while (!pace_atomic_cmpxchg(&k->clock_ps, &seen, start + ps))|while (pace_atomic_xchg(\&k->clock_ps, start + ps) == 1)
 END

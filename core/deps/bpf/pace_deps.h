@@ -48,6 +48,7 @@ static inline __attribute__((always_inline)) u64 pace_mul_div(u64 a, u64 b, u64 
 
 /* No programs share a clock: bpf/no_parts.h. */
 typedef u64 pace_atomic;
+#define pace_atomic_read(a)	(*(a))
 
 /*
  * The number of the lowest bit set in a u32 that is not 0.  The back end of

@@ -225,6 +225,7 @@ struct pace_clock {
 struct pace_part;
 struct pace_common {
 	pace_atomic clock_ps;
+	pace_atomic offset_ps;	/* of a line, a node: so much was set back what is in it */
 	u32 slots;
 	struct pace_part *part[];
 };
@@ -236,6 +237,8 @@ struct pace_common {
 struct pace_part {
 	struct pace_common *common;
 	u64 end_ps;		/* here the step ends, on the clock's own scale */
+	u64 taken_ps;		/* the step; while the part rests, what it used of it */
+	u64 keeps_until_ps;	/* until then it has what it left, on the common clock's scale */
 	u64 backlog_bytes;	/* the host may say what waits; 0: unknown */
 	/* What others read, and what they take: a line of their own. */
 	u64 load_bps;		/* of the line: what the queue offers at its rates */
@@ -245,8 +248,7 @@ struct pace_part {
 
 /* What the transmit queues of a device share, zeroed by the host. */
 struct pace_device {
-	pace_atomic offset_ps;	/* all class clocks were set back by this ... */
-	pace_atomic held_until_ps;	/* ... so nothing is due before that instant */
+	pace_atomic held_until_ps;	/* by line.offset_ps nothing is due before that instant */
 	u32 queues;		/* that the host has joined */
 	struct pace_common line;
 };
@@ -473,11 +475,11 @@ PACE_API void pace_set_align(struct pace_sched *s, u64 align_ns);
 /*
  * Makes the port one of several queues of a device, which share its line and what
  * pace_class_join() names (src/part.c): before the first class is added, in TIMER only.
- * cfg.line_rate_bps is that of the whole device.  `spare` is its part of the line, and
+ * cfg.line_rate_bps is that of the whole device.  `part` is its part of the line, and
  * step_ps the time that it takes of a clock at once.
  */
 PACE_API void pace_join(struct pace_sched *s, struct pace_device *device,
-			struct pace_part *spare, u64 step_ps);
+			struct pace_part *part, u64 step_ps);
 /* Changes how much it takes at once. */
 PACE_API void pace_set_step(struct pace_sched *s, u64 step_ps);
 /* Leaves what it has of the line to the others, when nothing sends any more. */

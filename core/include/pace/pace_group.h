@@ -46,6 +46,12 @@ PACE_API enum pace_error pace_group_check(const struct pace_config *port,
 PACE_API enum pace_error pace_group_init(const struct pace_sched *port,
 					 struct pace_group *g, struct pace_class *node,
 					 u64 ceil_bps, void *storage, u32 capacity);
+/*
+ * Makes the group the device's, as pace_class_join() does with its node: once, before the
+ * group has a class, and if its port has joined the device.
+ */
+PACE_API void pace_group_join(struct pace_sched *port, struct pace_group *g,
+			      struct pace_part *part, struct pace_part *ceil_part);
 /* Called after the node or the port was changed as pace_group_check() allows. */
 PACE_API void pace_group_configure(struct pace_sched *port, struct pace_group *g,
 				   u64 ceil_bps);

@@ -144,13 +144,13 @@ struct pace_sched {
 
 	/* One of several queues of a device: src/part.c. */
 	struct pace_device *device;	/* NULL: the line is this port's own */
-	struct pace_part *spare;	/* part of the line, for what no rate guarantees */
+	struct pace_part *line_part;	/* of the line; of a group's: of its node's clock */
 	bool spare_open;	/* it has a step, or waits for one */
 	u64 spare_ps;		/* such a frame may leave from here, as global_ps counts */
 	u64 owed_ps;		/* sent at guaranteed rates, and not charged yet */
 	u64 step_ps;		/* 0: its classes are its own */
 	u64 host_ps;		/* of a group's: its clock and this is the host's time */
-	u64 adopted_ps;		/* of device->offset_ps, in offset_ps */
+	u64 adopted_ps;		/* of the line's offset, in offset_ps */
 };
 
 /*

@@ -140,7 +140,7 @@ static void run_queue(int q)
 		};
 		s64 ps;
 
-		if (pace_steps_begin(&part[q], *clock, FRAME))
+		if (pace_steps_begin(&part[q], *clock, NOW, FRAME))
 			pace_step_next(&part[q], clock, &w);
 		ps = (s64)(part[q].end_ps - *clock) + r->sends;
 		if (ps < 0)

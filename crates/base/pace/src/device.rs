@@ -37,6 +37,15 @@ impl Device {
     }
 }
 
+impl DeviceClass {
+    /// Returns until where the time of the rate's clock has been given to queues, in
+    /// picoseconds. It changes where a queue takes a step, and only there.
+    #[must_use]
+    pub fn given_ps(&self) -> u64 {
+        self.rate.clock_ps()
+    }
+}
+
 impl Scheduler {
     /// Joins the device as one of its queues, before the first class is added. Each queue is
     /// joined once. The line rate of all schedulers is the whole device's; `step_ns` is the time

@@ -83,7 +83,7 @@ unsafe extern "C" {
     fn pace_set_head(s: *mut RawSched, c: *mut RawClass, wire_bytes: u32);
     fn pace_is_throttled(s: *const RawSched, c: *const RawClass) -> bool;
     fn pace_gap_sent(s: *mut RawSched, gap_bytes: u32);
-    fn pace_join(s: *mut RawSched, device: *mut u64, spare: *mut u64, step_ps: u64);
+    fn pace_join(s: *mut RawSched, device: *mut u64, part: *mut u64, step_ps: u64);
     fn pace_class_join(s: *mut RawSched, c: *mut RawClass, part: *mut u64, ceil_part: *mut u64);
     fn pace_class_leave(s: *mut RawSched, c: *mut RawClass);
     fn pace_shim_backlog(c: *mut RawClass, bytes: u64);
@@ -485,15 +485,12 @@ impl Port {
         queue: u32,
     ) -> Option<()> {
         let class = self.class(slot)?;
-        // SAFETY: the class is alive and in this scheduler, which holds both clocks.
-        unsafe {
-            pace_class_join(
-                self.sched_of(slot),
-                class,
-                rate.part(queue),
-                ceil.part(queue),
-            )
-        };
+        let (part, ceil_part) = (rate.part(queue), ceil.part(queue));
+        let joined = self.groups.join(self.sched(), slot, part, ceil_part);
+        if joined.is_none() {
+            // SAFETY: the class is alive and in this scheduler, which holds both clocks.
+            unsafe { pace_class_join(self.sched_of(slot), class, part, ceil_part) };
+        }
         self.shared.extend([Arc::clone(rate), Arc::clone(ceil)]);
         Some(())
     }

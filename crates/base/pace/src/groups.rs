@@ -40,6 +40,12 @@ unsafe extern "C" {
         storage: *mut u64,
         capacity: u32,
     ) -> ErrorCode;
+    fn pace_group_join(
+        port: *mut RawSched,
+        group: *mut RawSched,
+        part: *mut u64,
+        ceil_part: *mut u64,
+    );
     fn pace_group_configure(port: *mut RawSched, group: *mut RawSched, ceil_bps: u64);
     fn pace_group_class_change(
         port: *mut RawSched,
@@ -164,6 +170,20 @@ impl Groups {
             by_id: Vec::new(),
         });
         Ok(self.groups.len() - 1)
+    }
+
+    /// Makes a group the device's, if that is its node.
+    pub fn join(
+        &self,
+        port: *mut RawSched,
+        node: u32,
+        part: *mut u64,
+        ceil_part: *mut u64,
+    ) -> Option<()> {
+        let group = self.groups.iter().find(|group| group.node == node)?;
+        // SAFETY: a group of this port, which holds both clocks that the parts are of.
+        unsafe { pace_group_join(port, group.raw(), part, ceil_part) };
+        Some(())
     }
 
     pub fn check(&self, cfg: &RawConfig, group: usize, ceil_bps: u64) -> ErrorCode {

@@ -15,6 +15,7 @@ unsafe extern "C" {
     fn pace_shim_common_init(k: *mut u64, slots: u32);
     fn pace_shim_device_part(d: *mut u64, slot: u32) -> *mut u64;
     fn pace_shim_common_part(k: *mut u64, slot: u32) -> *mut u64;
+    fn pace_shim_common_clock_ps(k: *const u64) -> u64;
 }
 
 /// Zeroed memory aligned as `u64`, freed when dropped.
@@ -83,6 +84,13 @@ impl Shared {
 
     pub fn slots(&self) -> u32 {
         self.slots
+    }
+
+    /// Returns until where time has been given out; of a class's clock.
+    pub fn clock_ps(&self) -> u64 {
+        assert!(!self.is_device, "a class's clock");
+        // SAFETY: initialised above, and read as an atomic.
+        unsafe { pace_shim_common_clock_ps(self.memory.start.as_ptr()) }
     }
 
     /// Returns the part in a slot that there is.

@@ -166,6 +166,7 @@ void pace_shim_device_init(struct pace_device *d, u32 slots);
 void pace_shim_common_init(struct pace_common *k, u32 slots);
 struct pace_part *pace_shim_device_part(struct pace_device *d, u32 slot);
 struct pace_part *pace_shim_common_part(struct pace_common *k, u32 slot);
+u64 pace_shim_common_clock_ps(const struct pace_common *k);
 void pace_shim_backlog(struct pace_class *c, u64 bytes);
 
 static size_t parts_bytes(u32 slots)
@@ -204,6 +205,11 @@ void pace_shim_device_init(struct pace_device *d, u32 slots)
 struct pace_part *pace_shim_common_part(struct pace_common *k, u32 slot)
 {
 	return k->part[slot];
+}
+
+u64 pace_shim_common_clock_ps(const struct pace_common *k)
+{
+	return pace_atomic_read(&k->clock_ps);
 }
 
 struct pace_part *pace_shim_device_part(struct pace_device *d, u32 slot)

@@ -194,6 +194,10 @@ fn bytes_of(rate_bps: u64, ns: u64) -> u64 {
     (u128::from(rate_bps) * u128::from(ns) / 8_000_000_000) as u64
 }
 
+fn frame_ns(rate_bps: u64) -> u64 {
+    u64::from(MTU) * 8_000_000_000 / rate_bps
+}
+
 /// Keeps a backlog in one queue, another one every `move_ns`, until `until_ns`.
 fn keep_moving(host: &mut Host, class: usize, move_ns: u64, until_ns: u64) {
     let mut queue = 0;
@@ -409,6 +413,106 @@ fn a_ceil_holds_for_the_device() {
         got[1].abs_diff(due[1]) <= 4 * u64::from(MTU),
         "{got:?} of {due:?}"
     );
+}
+
+/// Far below a rate, of a class or of the line, no queue waits for the turn of another, only for
+/// the frames that are ahead.
+#[test]
+fn far_below_a_rate_a_queue_waits_for_frames_only() {
+    let line_bps = 100 * GBIT;
+    let configs = [
+        ClassConfig::Paced { rate_bps: line_bps },
+        ClassConfig::Normal {
+            quantum_bytes: None,
+        },
+    ];
+    for config in configs {
+        for (queues, load) in [(2, 1000), (2, 50), (8, 200)] {
+            let mut host = Host::new(queues, line_bps);
+            let class = host.class(config.clone());
+            host.run_until(SECOND_NS);
+            let mut worst_ns = 0;
+            for _ in 0..5_000 {
+                let queue = host.random.below(u64::from(queues)) as usize;
+                let (at_ns, before) = (host.now_ns, host.sent.len());
+                // The second frame waits for the first, and keeps the class active.
+                host.arrive(queue, class, &[MTU; 2]);
+                host.run_until(at_ns + 10);
+                host.arrive((queue + 1) % queues as usize, class, &[MTU]);
+                host.run_until(at_ns + 3 * frame_ns(line_bps) * load);
+                assert_eq!(host.sent.len(), before + 3, "{queues} queues at 1/{load}");
+                worst_ns = worst_ns.max(host.sent[before + 2].at_ns - at_ns);
+            }
+            let most_ns = 10 * frame_ns(line_bps);
+            assert!(
+                worst_ns <= most_ns,
+                "{config:?}, {queues} queues at 1/{load}: {worst_ns} ns"
+            );
+        }
+    }
+}
+
+/// Queues that send frame after frame seldom touch the clock: a few times in the longest step.
+#[test]
+fn a_queue_takes_its_steps_by_what_it_sends() {
+    let line_bps = 100 * GBIT;
+    for (queues, load) in [(1, 20), (2, 20), (4, 100), (16, 50)] {
+        let mut host = Host::new(queues, line_bps);
+        let class = host.class(ClassConfig::Paced { rate_bps: line_bps });
+        let given_ps = |host: &Host| host.classes[class].as_ref().unwrap().given_ps();
+        let (mut steps, mut frames) = (0, 0);
+        host.run_until(SECOND_NS);
+        while host.now_ns < SECOND_NS + SECOND_NS / 20 {
+            let queue = host.random.below(u64::from(queues)) as usize;
+            let before_ps = given_ps(&host);
+            host.arrive(queue, class, &[MTU]);
+            steps += u64::from(given_ps(&host) != before_ps);
+            frames += 1;
+            host.run_until(host.now_ns + frame_ns(line_bps) * load);
+        }
+        assert_eq!(host.sent.len(), frames);
+        let most = 4 * u64::from(queues) * SECOND_NS / 20 / STEP_NS;
+        assert!(
+            steps <= most,
+            "{queues} queues at 1/{load}: {steps} steps for {frames} frames"
+        );
+    }
+}
+
+/// Classes that wait in the same queues share a full group in proportion to their rates.
+#[test]
+fn classes_of_a_full_group_share_it() {
+    for (queues, rate_bps, most) in [
+        (2, 300_000_000, 0.01),
+        (4, 300_000_000, 0.015),
+        (4, 3 * GBIT, 0.01),
+        (16, GBIT, 0.06),
+    ] {
+        let mut host = Host::new(queues, 10 * GBIT);
+        let group = host.group(rate_bps, rate_bps);
+        let classes = [4, 2, 2].map(|parts| {
+            let config = ClassConfig::Borrowing {
+                rate_bps: rate_bps * parts / 6,
+                ceil_bps: rate_bps,
+            };
+            host.class_in(Some(group), config)
+        });
+        for queue in 0..queues as usize {
+            for class in classes {
+                host.arrive(queue, class, &vec![MTU; 15_000]);
+            }
+        }
+        let (from_ns, until_ns) = (SECOND_NS / 20, SECOND_NS / 4);
+        host.run_until(until_ns);
+        let group = bytes_of(rate_bps, until_ns - from_ns) as f64;
+        for (class, due) in classes.into_iter().zip([0.5, 0.25, 0.25]) {
+            let got = host.bytes(class, from_ns, until_ns) as f64 / group;
+            assert!(
+                (got / due - 1.0).abs() <= most,
+                "{queues} queues, {rate_bps} bit/s: {got:.4} of {due}"
+            );
+        }
+    }
 }
 
 /// A group's rate is the device's, its classes share it in proportion to their rates if they
