@@ -40,11 +40,22 @@ struct Json<'a> {
 /// # Errors
 /// When the device does not exist or the kernel's tables cannot be read.
 pub fn main(args: &DoctorArgs) -> Result<bool> {
-    let facts = facts(&Wanted {
+    let mut facts = facts(&Wanted {
         device: args.device.clone(),
         is_tried: args.is_tried,
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
     })?;
+    match host_apply::differences() {
+        Ok(of_devices) => {
+            for (name, changes) in of_devices {
+                let mut devices = facts.devices.iter_mut();
+                if let Some(device) = devices.find(|device| device.name == name) {
+                    device.file_changes = Some(changes);
+                }
+            }
+        }
+        Err(error) => facts.file_refusal = Some(format!("{error:#}")),
+    }
     let findings = findings(&facts);
     let mut out = output::out();
     if args.json {

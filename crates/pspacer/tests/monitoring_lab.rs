@@ -279,6 +279,23 @@ fn examined(kernel: Kernel, said: &Outputs) {
         text.contains("  $ tc -s class show dev c1a\n"),
         "{kernel}: {text}"
     );
+    let ids = |name: &str| -> Vec<String> {
+        let findings = json(said, name)["findings"].clone();
+        let all = findings.as_array().unwrap().iter();
+        all.map(|finding| finding["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let found = ["doctor as applied", "doctor differs", "doctor refused"].map(|name| {
+        let mut ids = ids(name);
+        ids.retain(|id| id.starts_with("file-") || id == "other-manager");
+        ids
+    });
+    let expected: [&[&str]; 3] = [
+        &[],
+        &["file-differs", "other-manager"],
+        &["file-refused", "other-manager"],
+    ];
+    assert_eq!(found, expected, "{kernel}: {:#?}", said["doctor differs"]);
     let (text, status) = &said["doctor unknown"];
     assert_eq!(*status, 2, "{kernel}: {text}");
     assert!(

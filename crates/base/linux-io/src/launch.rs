@@ -4,13 +4,13 @@
 
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
-    sockopt,
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, getsockopt, recvmsg, sendmsg,
+    setsockopt, sockopt,
 };
 
 use crate::clock;
@@ -40,6 +40,37 @@ nix::setsockopt_impl!(
     libc::c_ulong,
     sockopt::SetStruct<libc::c_ulong>
 );
+
+nix::getsockopt_impl!(
+    MaxPacingRate,
+    libc::SOL_SOCKET,
+    SO_MAX_PACING_RATE,
+    libc::c_ulong,
+    sockopt::GetStruct<libc::c_ulong>
+);
+
+/// The option SO_TXTIME, to be read.
+#[derive(Clone, Copy, Debug)]
+struct TxTime;
+
+nix::getsockopt_impl!(
+    TxTime,
+    libc::SOL_SOCKET,
+    libc::SO_TXTIME,
+    libc::sock_txtime,
+    sockopt::GetStruct<libc::sock_txtime>
+);
+
+/// Returns whether any socket has SO_TXTIME. It is not said; but one without has the clock 0, of
+/// which nobody wants launch times.
+pub(crate) fn has_launch_times(socket: &impl AsFd) -> io::Result<bool> {
+    Ok(getsockopt(socket, TxTime)?.clockid != libc::CLOCK_REALTIME)
+}
+
+/// Returns SO_MAX_PACING_RATE of any socket, in bytes a second.
+pub(crate) fn max_pacing_rate(socket: &impl AsFd) -> io::Result<libc::c_ulong> {
+    Ok(getsockopt(socket, MaxPacingRate)?)
+}
 
 /// The clock of launch times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ pub mod packet;
 pub mod priority;
 pub mod rtnetlink;
 pub mod signals;
+pub mod sockets;
 pub mod tcp_packets;
 pub mod udp;
 pub mod wait;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_config::{
     Backend, ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Saved, Target,
-    WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
+    WantedLimits, backend_notes, changes, check_backend, launches as launches_of, limit_lines,
     plan as plan_of, text,
 };
 use serde::Serialize;
@@ -454,6 +454,33 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
         hint(wanted, &names)
     );
     Ok(all)
+}
+
+/// Returns what `apply` would change by the files of this host, of each device that they name;
+/// nothing where there is no file.
+///
+/// # Errors
+/// A fault in a file, or what is in the way.
+pub fn differences() -> Result<Vec<(String, Vec<String>)>> {
+    let folder = Path::new(FOLDER);
+    if !folder.exists() || files_of(folder)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let all = Chosen {
+        files: Vec::new(),
+        device: None,
+        take_over: false,
+    };
+    let work = work(&mut Tc::open()?, &all)?;
+    let lines = |work: &Work| {
+        let stray = work.has_stray.then(|| STRAY.to_owned());
+        let changes = changes(&work.plan, &work.observed.port);
+        (
+            work.plan.device.clone(),
+            stray.into_iter().chain(changes).collect(),
+        )
+    };
+    Ok(work.iter().map(lines).collect())
 }
 
 /// Returns the names that the files of this host give to classes; none where there is no file.

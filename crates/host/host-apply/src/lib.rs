@@ -19,7 +19,7 @@ mod run_dir;
 use anyhow::Result;
 
 pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
-pub use commands::{Io, class_names};
+pub use commands::{Io, class_names, differences};
 pub use make::{check, make};
 pub use observe::{Observed, observe};
 pub use run_dir::{Lock, folder, write};

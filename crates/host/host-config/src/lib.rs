@@ -48,5 +48,5 @@ pub use queue_limits::{
 };
 pub use saved::{Saved, SavedDevice};
 pub use target::{Target, TargetPsp, TargetRoot, TargetRule};
-pub use text::{line, text};
+pub use text::{changes, line, text};
 pub use toml_reader::{Error, Place, Problem};

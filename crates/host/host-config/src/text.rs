@@ -14,28 +14,31 @@ use crate::plan::Plan;
 use crate::port::Port;
 use crate::queue_limits::limit_lines;
 
+/// Returns a line for each change of a plan, in its order.
+#[must_use]
+pub fn changes(plan: &Plan, port: &Port) -> Vec<String> {
+    let mut lines = limit_lines(&plan.byte_queue_limits, true);
+    let mut now = port.clone();
+    for change in &plan.changes {
+        lines.push(line(change, &now, plan));
+        // A plan is tried on the model before it is made; what fails is told there.
+        let _ = now.apply(change);
+    }
+    lines.extend(limit_lines(&plan.byte_queue_limits, false));
+    lines
+}
+
 /// Returns the lines of a plan for a device that is as `port` says.
 #[must_use]
 pub fn text(plan: &Plan, port: &Port) -> String {
-    let limits = |is_raise| limit_lines(&plan.byte_queue_limits, is_raise);
-    let (raised, lowered) = (limits(true), limits(false));
-    let mut out = match plan.changes.len() + raised.len() + lowered.len() {
+    let changes = changes(plan, port);
+    let mut out = match changes.len() {
         0 => format!("{}: nothing to change\n", plan.device),
         1 => format!("{}: 1 change\n", plan.device),
         count => format!("{}: {count} changes\n", plan.device),
     };
-    for line in raised {
+    for line in changes {
         // Writing to a string does not fail.
-        let _ = writeln!(out, "  {line}");
-    }
-    let mut now = port.clone();
-    for change in &plan.changes {
-        let line = line(change, &now, plan);
-        let _ = writeln!(out, "  {line}");
-        // A plan is tried on the model before it is made; what fails is told there.
-        let _ = now.apply(change);
-    }
-    for line in lowered {
         let _ = writeln!(out, "  {line}");
     }
     for report in &plan.launches {

@@ -31,6 +31,14 @@ pub struct Facts {
     pub idle_states: Vec<IdleState>,
     /// TCP connections of this network namespace that have SO_MAX_PACING_RATE.
     pub paced_sockets: Option<u64>,
+    /// Programs whose sockets of datagrams leave pacing to a qdisc.
+    pub pacing_programs: Option<Vec<Program>>,
+    /// Whether a qdisc of any device keeps launch times.
+    pub keeps_launch_times: bool,
+    /// Whether one keeps the rates of sockets.
+    pub keeps_socket_rates: bool,
+    /// Why the host's files cannot be applied, if they cannot.
+    pub file_refusal: Option<String>,
     /// Lateness of timers, if it was measured.
     pub timers: Option<Lateness>,
     /// The devices.
@@ -44,6 +52,17 @@ pub struct IdleState {
     pub name: String,
     /// Time to leave it.
     pub latency_us: u64,
+}
+
+/// A program whose sockets leave pacing to a qdisc.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Sockets with launch times (SO_TXTIME).
+    pub with_launch_times: u64,
+    /// Sockets of datagrams with a rate (SO_MAX_PACING_RATE).
+    pub with_rate: u64,
 }
 
 /// Lateness of timers, measured.
@@ -92,12 +111,29 @@ pub struct Device {
     pub has_gso: Option<bool>,
     /// Byte queue limit of each transmit queue: its least value.
     pub queue_limits_min_bytes: Vec<u64>,
+    /// Longest packet of the network layer.
+    pub mtu_bytes: Option<u64>,
+    /// The file of another program that gives it a qdisc.
+    pub manager_file: Option<ManagerFile>,
+    /// What `pspacer apply` would change by the host's files; `None`: they do not name it.
+    pub file_changes: Option<Vec<String>>,
     /// Qdiscs, without those that the kernel made on its own below classes.
     pub qdiscs: Vec<Qdisc>,
     /// Its psp qdiscs.
     pub psp: Vec<Psp>,
     /// What a second of traffic showed.
     pub trial: Option<Trial>,
+}
+
+/// A file of a program that configures networks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ManagerFile {
+    /// The program.
+    pub manager: String,
+    /// The file.
+    pub file: String,
+    /// What in it makes a qdisc.
+    pub setting: String,
 }
 
 /// A qdisc of any kind.

@@ -7,12 +7,20 @@ mod host;
 
 use std::collections::BTreeSet;
 
-use doctor::facts::{Facts, IdleState, Lateness, Trial};
+use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Program, Trial};
 use doctor::{RULES, Severity, findings};
 use host::{ROOT, device, fine, launches, psp, qdisc};
 use tcpsp::{Gap, Handle, QdiscOptions, QdiscStats, SplitGso, Why};
 
 type Change = fn(&mut Facts);
+
+fn program(facts: &mut Facts, with_launch_times: u64, with_rate: u64) {
+    facts.pacing_programs = Some(vec![Program {
+        name: "sender".to_owned(),
+        with_launch_times,
+        with_rate,
+    }]);
+}
 
 /// What is changed, the one finding, words of what it says, and of its command.
 const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
@@ -66,6 +74,43 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "linux-image",
     ),
     (
+        |f| f.file_refusal = Some("/etc/pspacer/eth0.toml:3: no device eth0".to_owned()),
+        "file-refused",
+        Severity::Fault,
+        "eth0.toml:3: no device eth0.",
+        "pspacer plan",
+    ),
+    (
+        |f| {
+            let lines = ["delete  class 1:3", "add     class 1:4"].map(str::to_owned);
+            device(f).file_changes = Some(lines.to_vec());
+        },
+        "file-differs",
+        Severity::Warning,
+        "apply would: delete  class 1:3 (1 of 2).",
+        "pspacer apply --device eth0",
+    ),
+    (
+        |f| {
+            device(f).manager_file = Some(ManagerFile {
+                manager: "systemd-networkd".to_owned(),
+                file: "/etc/systemd/network/lan.network".to_owned(),
+                setting: "[CAKE]".to_owned(),
+            })
+        },
+        "other-manager",
+        Severity::Warning,
+        "[CAKE] in /etc/systemd/network/lan.network",
+        "$EDITOR /etc/systemd/network/lan.network",
+    ),
+    (
+        |f| device(f).mtu_bytes = Some(9001),
+        "mtu-untested",
+        Severity::Note,
+        "MTU is 9001",
+        "ip link set eth0 mtu 9000",
+    ),
+    (
         |f| f.timer_resolution_ns = 4_000_000,
         "timers-coarse",
         Severity::Fault,
@@ -109,6 +154,20 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         Severity::Note,
         ": 3.",
         "ss -tin",
+    ),
+    (
+        |f| program(f, 2, 0),
+        "launch-times-lost",
+        Severity::Warning,
+        "no qdisc keeps them: sender 2.",
+        "txtime",
+    ),
+    (
+        |f| program(f, 0, 1),
+        "socket-rates-lost",
+        Severity::Warning,
+        "no qdisc keeps it: sender 1.",
+        "psp mode dynamic",
     ),
     (
         |f| device(f).has_carrier = Some(false),
@@ -478,29 +537,16 @@ fn the_table_has_every_rule() {
     assert_eq!(tested, rules);
 }
 
-/// Only the i210 of igb's NICs launches by time, and the newer ones of mlx5's; a NIC whose etf is
-/// offloaded is used as it can be.
+/// What keeps launch times does not keep rates.
 #[test]
-fn other_nics_of_the_same_driver_launch_nothing() {
-    for (driver, pci_id) in [
-        ("igb", Some(0x8086_1521)),
-        ("igb", Some(0x8086_1539)),
-        ("igb", None),
-        ("mlx5_core", Some(0x15b3_1015)),
-        ("e1000e", Some(0x8086_1533)),
-    ] {
-        let mut facts = fine();
-        device(&mut facts).driver = Some(driver.to_owned());
-        device(&mut facts).pci_id = pci_id;
-        assert_eq!(findings(&facts), [], "{driver} {pci_id:?}");
-    }
+fn a_qdisc_keeps_what_sockets_ask_for() {
     let mut facts = fine();
-    launches(&mut facts, Some(true));
+    program(&mut facts, 1, 1);
+    facts.keeps_launch_times = true;
+    let ids: Vec<_> = findings(&facts).iter().map(|f| f.id).collect();
+    assert_eq!(ids, ["socket-rates-lost"]);
+    facts.keeps_socket_rates = true;
     assert_eq!(findings(&facts), []);
-    // All of stmmac's do.
-    device(&mut facts).driver = Some("imx-dwmac".to_owned());
-    device(&mut facts).qdiscs.pop();
-    assert_eq!(findings(&facts)[0].id, "launch-unused");
 }
 
 #[test]
@@ -511,62 +557,6 @@ fn the_worst_comes_first() {
     device(&mut facts).is_full_duplex = Some(false);
     let ids: Vec<_> = findings(&facts).iter().map(|finding| finding.id).collect();
     assert_eq!(ids, ["half-duplex", "gap-memory", "sockets-paced"]);
-}
-
-#[test]
-fn latenesses_and_a_trial() {
-    use doctor::trial::{Instant, between, lateness};
-    let late = lateness((0..1000).rev().collect());
-    let expected = Lateness {
-        timers: 1000,
-        median_ns: 500,
-        p99_ns: 990,
-        max_ns: 999,
-    };
-    assert_eq!(late, expected);
-    assert_eq!(lateness(Vec::new()), Lateness::default());
-    let port = |frames: u64, gaps: u64| {
-        let stats = QdiscStats {
-            sent_frames: frames,
-            gap_frames: gaps,
-            ..QdiscStats::default()
-        };
-        tcpsp::ports::Port {
-            device: "eth0".to_owned(),
-            index: 2,
-            handle: ROOT,
-            parent: Handle::ROOT,
-            counters: tcpsp::Counters::default(),
-            psp: tcpsp::PspQdisc {
-                options: QdiscOptions::default_of(true),
-                stats,
-            },
-            classes: Vec::new(),
-        }
-    };
-    let instant = |frames, gaps, device_frames| Instant {
-        ports: vec![port(frames, gaps)],
-        device_frames,
-    };
-    let trial = between("eth0", &instant(5, 7, Some(12)), &instant(15, 27, Some(42)));
-    let trial = trial.unwrap();
-    assert_eq!(
-        (trial.sent_frames, trial.gap_frames, trial.device_frames),
-        (10, 20, 30)
-    );
-    // Another device, none that counts, and a psp that was made anew.
-    assert_eq!(
-        between("eth1", &instant(5, 7, Some(12)), &instant(15, 27, Some(42))),
-        None
-    );
-    assert_eq!(
-        between("eth0", &instant(5, 7, None), &instant(15, 27, Some(42))),
-        None
-    );
-    assert_eq!(
-        between("eth0", &instant(5, 7, Some(1)), &instant(1, 0, Some(2))),
-        None
-    );
 }
 
 #[test]

@@ -75,4 +75,12 @@ flow c1a "delay 14500" "udp_dst_min 873" "udp_dst_max 876" "flag UDPDST_RND"
 sleep 2
 say "top text" pspacer top --once
 flow_stop
+say "doctor as applied" pspacer doctor c1a --json
+paced=$(tc class show dev c1a | sed -n 's/^class psp \([0-9a-f:]*\) .*rate 500Mbit.*/\1/p')
+tc class change dev c1a parent "${paced%%:*}:" classid "$paced" psp rate 123mbit
+mkdir -p /etc/systemd/network
+printf '[Match]\nName=c1*\n[CAKE]\n' >/etc/systemd/network/10-c1.network
+say "doctor differs" pspacer doctor c1a --json
+sed -i s/500mbit/500mbits/ /etc/pspacer/c1a.toml
+say "doctor refused" pspacer doctor c1a --json
 exit 0

@@ -3,6 +3,7 @@
 //! is not known; only the tables of qdiscs and devices must be there.
 
 mod ethtool;
+mod managers;
 mod netlink;
 mod sockets;
 mod sysfs;
@@ -85,12 +86,21 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
         };
         sysfs::device(root, &mut device);
         ethtool::device(&mut device);
+        device.manager_file = managers::file_of(root, &link.name);
         devices.push(device);
     }
+    let has_kind = |kinds: &[&str]| qdiscs.iter().any(|q| kinds.contains(&q.kind.as_str()));
+    let has_class = |is_one: fn(&TypeOptions) -> bool| {
+        let mut classes = ports.iter().flat_map(|port| &port.classes);
+        classes.any(|class| is_one(&class.psp.options.by_type))
+    };
     let mut facts = Facts {
         program_version: wanted.program_version.clone(),
         timer_resolution_ns: timer_resolution_ns()?,
         paced_sockets: sockets::paced().ok(),
+        pacing_programs: sockets::programs().ok(),
+        keeps_launch_times: has_kind(&["fq", "etf", "taprio"]) || has_class(launches),
+        keeps_socket_rates: has_kind(&["fq"]) || has_class(is_dynamic),
         timers,
         devices,
         ..Facts::default()
@@ -122,6 +132,20 @@ fn choose<'a>(
     }
     let is_nic = |link: &&Link| sysfs::is_nic_with_link(root, &link.name);
     Ok(links.iter().filter(is_nic).collect())
+}
+
+fn launches(options: &TypeOptions) -> bool {
+    matches!(
+        options,
+        TypeOptions::Paced {
+            launch: Some(_),
+            ..
+        }
+    )
+}
+
+fn is_dynamic(options: &TypeOptions) -> bool {
+    matches!(options, TypeOptions::Dynamic(_))
 }
 
 fn class(class: &tcpsp::ports::PortClass) -> PspClass {

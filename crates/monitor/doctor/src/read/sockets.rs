@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sockets that pace themselves, from the kernel's table of TCP connections (sock_diag). Numbers are
+//! Sockets that pace: those of other programs that leave it to a qdisc, and TCP's own, from the kernel's table of TCP connections (sock_diag). Numbers are
 //! those of linux/inet_diag.h, linux/sock_diag.h and linux/tcp.h.
+
+use std::io;
 
 use linux_io::rtnetlink::{Error, Socket};
 use tcpsp::attribute::Attribute;
 
 use super::netlink::{Message, value};
+use crate::facts::Program;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const FAMILIES: [u8; 2] = [2, 10];
@@ -22,6 +25,20 @@ const UNLIMITED: u64 = u64::MAX;
 
 /// A request has struct inet_diag_req_v2 as its head, an answer struct inet_diag_msg.
 type Diagnosis = Message<56, 72>;
+
+/// Returns the programs whose sockets leave pacing to a qdisc.
+///
+/// # Errors
+/// Without /proc.
+pub fn programs() -> io::Result<Vec<Program>> {
+    let of = |(name, sockets): (String, linux_io::sockets::OfProgram)| Program {
+        name,
+        with_launch_times: sockets.with_launch_times,
+        with_rate: sockets.with_rate,
+    };
+    let all = linux_io::sockets::paced_by_qdisc()?;
+    Ok(all.into_iter().map(of).collect())
+}
 
 /// Returns how many established TCP connections have SO_MAX_PACING_RATE.
 ///

@@ -120,6 +120,7 @@ pub fn device(root: &Path, device: &mut Device) {
         .map(|(vendor, device)| (vendor << 16) | device);
     // The kernel gives no carrier of a device that is down.
     device.has_carrier = number(&folder.join("carrier")).map(|carrier| carrier == 1);
+    device.mtu_bytes = number(&folder.join("mtu"));
     // -1, which is no u64, or 2^32 - 1 are of a driver that does not know.
     let mbps = number(&folder.join("speed")).filter(|mbps| *mbps < u64::from(u32::MAX));
     device.line_rate_bps = mbps.map(|mbps| mbps * BPS_OF_MBPS);

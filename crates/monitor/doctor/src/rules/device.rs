@@ -19,6 +19,8 @@ const VIRTUAL: &[&str] = &[
     "gve",
     "netvsc",
 ];
+/// The longest MTU of the tests.
+const TESTED_MTU_BYTES: u64 = 9000;
 /// Qdiscs that hold frames back by themselves.
 const PACING: &[&str] = &["fq", "tbf", "netem", "etf", "htb", "hfsc", "cake"];
 
@@ -241,6 +243,21 @@ pub fn bursts(_: &Facts, device: &Device) -> Option<Found> {
             "tc qdisc change dev {} handle {} psp split-gso auto",
             device.name, psp.handle
         ),
+    )
+}
+
+/// Its packets are no longer than those of tests.
+pub fn mtu(_: &Facts, device: &Device) -> Option<Found> {
+    let mtu_bytes = device.mtu_bytes.filter(|mtu| *mtu > TESTED_MTU_BYTES)?;
+    if device.psp.is_empty() {
+        return None;
+    }
+    found(
+        Severity::Note,
+        format!("Its MTU is {mtu_bytes}; psp is tested up to {TESTED_MTU_BYTES}."),
+        "The time of one such frame is what every bound on lateness is made of; a switch that drops \
+         long frames drops gap frames as well.",
+        format!("ip link set {} mtu {TESTED_MTU_BYTES}", device.name),
     )
 }
 

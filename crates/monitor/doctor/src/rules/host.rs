@@ -3,7 +3,7 @@
 
 use units::terse;
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Program};
 use crate::finding::Severity;
 use crate::rules::found::{Found, found};
 
@@ -108,13 +108,26 @@ pub fn module_version(facts: &Facts) -> Option<Found> {
     )
 }
 
+/// Returns the kernel's version, of two numbers.
+pub fn kernel_version(facts: &Facts) -> Option<(u32, u32)> {
+    let mut numbers = facts.kernel_release.split(['.', '-', '+']).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// The host's files can be applied.
+pub fn file_refused(facts: &Facts) -> Option<Found> {
+    let why = facts.file_refusal.as_ref()?;
+    found(
+        Severity::Fault,
+        format!("The host's files cannot be applied: {why}."),
+        "After the next boot nothing is paced as they say.",
+        "pspacer plan",
+    )
+}
+
 /// The kernel is one that psp is tested on.
 pub fn kernel(facts: &Facts) -> Option<Found> {
-    let mut numbers = facts.kernel_release.split(['.', '-', '+']).map(str::parse);
-    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
-        return None;
-    };
-    if (major, minor) >= OLDEST {
+    if kernel_version(facts)? >= OLDEST {
         return None;
     }
     found(
@@ -206,5 +219,43 @@ pub fn paced_sockets(facts: &Facts) -> Option<Found> {
         "They pace themselves before psp does: a class gets no more than they send. A class of \
          type dynamic takes their rates.",
         "ss -tin state established",
+    )
+}
+
+/// Names programs, each with its sockets of a kind.
+fn name_programs(facts: &Facts, sockets: fn(&Program) -> u64) -> Option<String> {
+    let programs = facts.pacing_programs.as_ref()?.iter();
+    let named = programs.filter(|program| sockets(program) > 0);
+    let named: Vec<_> = named
+        .map(|program| format!("{} {}", program.name, sockets(program)))
+        .collect();
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
+/// Something keeps the launch times of sockets.
+pub fn lost_launch_times(facts: &Facts) -> Option<Found> {
+    let programs = name_programs(facts, |program| program.with_launch_times)?;
+    if facts.keeps_launch_times {
+        return None;
+    }
+    found(
+        Severity::Warning,
+        format!("Sockets have launch times (SO_TXTIME), and no qdisc keeps them: {programs}."),
+        "Each frame leaves when it is sent. psp with txtime, etf or fq keep launch times.",
+        "tc class change dev DEV classid 1:1 psp rate 100mbit txtime",
+    )
+}
+
+/// Something keeps the rates of sockets of datagrams.
+pub fn lost_rates(facts: &Facts) -> Option<Found> {
+    let programs = name_programs(facts, |program| program.with_rate)?;
+    if facts.keeps_socket_rates {
+        return None;
+    }
+    found(
+        Severity::Warning,
+        format!("Sockets of datagrams have SO_MAX_PACING_RATE, and no qdisc keeps it: {programs}."),
+        "They send as fast as their program does. fq and psp's classes of type dynamic keep such rates.",
+        "tc class change dev DEV classid 1:1 psp mode dynamic",
     )
 }

@@ -7,6 +7,7 @@ use tcpsp::Handle;
 use crate::facts::{Device, Facts, Qdisc};
 use crate::finding::Severity;
 use crate::rules::found::{Found, found};
+use crate::rules::host::kernel_version;
 
 /// Drivers of the kernel that offer etf's offload for all their NICs. The kernel tells nobody
 /// whether a driver does before it is asked to.
@@ -23,6 +24,30 @@ const I210: &[u32] = &[
     0x8086_157b,
     0x8086_157c,
 ];
+/// The driver whose E830 and E835 alone launch by time, since that kernel; and these.
+const ICE: &str = "ice";
+const ICE_SINCE: (u32, u32) = (6, 18);
+const E830: &[u32] = &[
+    0x8086_12d1,
+    0x8086_12d2,
+    0x8086_12d3,
+    0x8086_12d4,
+    0x8086_12d5,
+    0x8086_12d8,
+    0x8086_12da,
+    0x8086_12dc,
+    0x8086_12dd,
+    0x8086_12de,
+    0x8086_1248,
+    0x8086_1249,
+    0x8086_124a,
+    0x8086_1261,
+    0x8086_1262,
+    0x8086_1263,
+    0x8086_1265,
+    0x8086_1266,
+    0x8086_1267,
+];
 /// The driver that offers no launch times, and those of its NICs that have them: ConnectX-6 Dx and
 /// later, BlueField-2 and later.
 const MLX5: &str = "mlx5_core";
@@ -36,11 +61,13 @@ const MLX5_LAUNCH: &[u32] = &[
 ];
 
 /// Whether the kernel can ask the NIC to launch frames by time.
-fn launches(device: &Device) -> Option<&str> {
+fn launches<'a>(facts: &Facts, device: &'a Device) -> Option<&'a str> {
     let driver = device.driver.as_deref()?;
     let is_known = LAUNCH.contains(&driver) || driver.ends_with(STMMAC);
-    let is_i210 = driver == IGB && device.pci_id.is_some_and(|id| I210.contains(&id));
-    (is_known || is_i210).then_some(driver)
+    let is_one_of = |ids: &[u32]| device.pci_id.is_some_and(|id| ids.contains(&id));
+    let is_i210 = driver == IGB && is_one_of(I210);
+    let is_e830 = driver == ICE && is_one_of(E830) && kernel_version(facts)? >= ICE_SINCE;
+    (is_known || is_i210 || is_e830).then_some(driver)
 }
 
 fn etf(device: &Device) -> Option<&Qdisc> {
@@ -56,8 +83,8 @@ fn at(qdisc: &Qdisc) -> String {
 }
 
 /// The NIC launches by time, and nothing asks it to.
-pub fn unused(_: &Facts, device: &Device) -> Option<Found> {
-    let driver = launches(device)?;
+pub fn unused(facts: &Facts, device: &Device) -> Option<Found> {
+    let driver = launches(facts, device)?;
     if etf(device).is_some() {
         return None;
     }
@@ -78,8 +105,8 @@ pub fn unused(_: &Facts, device: &Device) -> Option<Found> {
 }
 
 /// etf leaves launching to the NIC.
-pub fn by_timer(_: &Facts, device: &Device) -> Option<Found> {
-    let driver = launches(device)?;
+pub fn by_timer(facts: &Facts, device: &Device) -> Option<Found> {
+    let driver = launches(facts, device)?;
     let etf = etf(device).filter(|etf| etf.is_offloaded == Some(false))?;
     found(
         Severity::Warning,
@@ -97,8 +124,8 @@ pub fn by_timer(_: &Facts, device: &Device) -> Option<Found> {
 }
 
 /// The clock that the NIC launches by can be set.
-pub fn no_clock(_: &Facts, device: &Device) -> Option<Found> {
-    let driver = launches(device)?;
+pub fn no_clock(facts: &Facts, device: &Device) -> Option<Found> {
+    let driver = launches(facts, device)?;
     etf(device)?;
     if device.ptp_clock.is_some() || device.has_sent_timestamps.is_none() {
         return None;
@@ -113,14 +140,19 @@ pub fn no_clock(_: &Facts, device: &Device) -> Option<Found> {
 }
 
 /// The kernel can use what the NIC has.
-pub fn not_in_kernel(_: &Facts, device: &Device) -> Option<Found> {
-    let is_mlx5 = device.driver.as_deref() == Some(MLX5);
-    if !is_mlx5 || !device.pci_id.is_some_and(|id| MLX5_LAUNCH.contains(&id)) {
-        return None;
-    }
+pub fn not_in_kernel(facts: &Facts, device: &Device) -> Option<Found> {
+    let id = device.pci_id?;
+    let missing = match device.driver.as_deref()? {
+        MLX5 if MLX5_LAUNCH.contains(&id) => format!("does not offer it ({MLX5})"),
+        ICE if E830.contains(&id) && kernel_version(facts)? < ICE_SINCE => format!(
+            "offers it since {}.{} ({ICE}); this kernel is {}",
+            ICE_SINCE.0, ICE_SINCE.1, facts.kernel_release
+        ),
+        _ => return None,
+    };
     found(
         Severity::Note,
-        format!("Its NIC launches by time, and the kernel's driver does not offer it ({MLX5})."),
+        format!("Its NIC launches by time, and the kernel's driver {missing}."),
         "Only programs that bypass the kernel (DPDK) have its launch times; etf with offload is \
          refused, and SO_TXTIME is as exact as timers are.",
         format!("ethtool -T {}", device.name),
@@ -128,9 +160,9 @@ pub fn not_in_kernel(_: &Facts, device: &Device) -> Option<Found> {
 }
 
 /// etf is on a NIC that launches by time.
-pub fn software(_: &Facts, device: &Device) -> Option<Found> {
+pub fn software(facts: &Facts, device: &Device) -> Option<Found> {
     let etf = etf(device)?;
-    if launches(device).is_some() || device.driver.as_deref() == Some(MLX5) {
+    if launches(facts, device).is_some() || device.driver.as_deref() == Some(MLX5) {
         return None;
     }
     found(

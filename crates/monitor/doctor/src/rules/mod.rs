@@ -2,6 +2,7 @@
 //! The rules: each looks at facts and says what it finds.
 
 mod device;
+mod files;
 mod found;
 mod host;
 mod launch;
@@ -46,15 +47,21 @@ pub const RULES: &[Rule] = &[
     of_host("module-signature", host::module_signature),
     of_host("module-version", host::module_version),
     of_host("kernel-old", host::kernel),
+    of_host("file-refused", host::file_refused),
     of_host("timers-coarse", host::timer_resolution),
     of_host("clock-slow", host::clocksource),
     of_host("idle-deep", host::idle_states),
     of_host("timers-late", host::late_timers),
     of_host("sockets-paced", host::paced_sockets),
+    of_host("launch-times-lost", host::lost_launch_times),
+    of_host("socket-rates-lost", host::lost_rates),
     of_device("no-link", device::no_link),
     of_device("down", device::down),
     of_device("no-psp", device::not_paced),
     of_device("queues-not-paced", device::queues_not_paced),
+    of_device("file-differs", files::differs),
+    of_device("other-manager", files::other_manager),
+    of_device("mtu-untested", device::mtu),
     of_device("no-wire", device::no_wire),
     of_device("line-unknown", device::line_rate),
     of_device("half-duplex", device::duplex),

@@ -77,7 +77,7 @@ impl EtcdStore {
                         // It was written, and the answer was lost.
                         self.written(next, found.revision);
                     } else if self
-                        .tried(|etcd| etcd.transact(&[seat.clone()], &[]))?
+                        .tried(|etcd| etcd.transact(std::slice::from_ref(&seat), &[]))?
                         .is_some()
                     {
                         self.has_forgotten = true;
