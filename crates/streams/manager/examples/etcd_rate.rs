@@ -204,7 +204,9 @@ fn main() {
                 value: vec![b'x'; VALUE_BYTES],
                 lease: 0,
             };
-            own[client].transact(&[always.clone()], &[put]).unwrap();
+            own[client]
+                .transact(std::slice::from_ref(&always), &[put])
+                .unwrap();
             1
         });
         let own: Vec<_> = (0..clients)

@@ -68,7 +68,9 @@ impl Store for Broken {
         let last: BTreeMap<_, _> = writes.map(|write| (of(&write), write)).collect();
         let last: Vec<_> = last.into_values().collect();
         let seat = Condition::Absent("none".to_owned());
-        self.etcd.transact(&[seat.clone()], &last).unwrap();
+        self.etcd
+            .transact(std::slice::from_ref(&seat), &last)
+            .unwrap();
         Ok(())
     }
 }

@@ -195,7 +195,7 @@ fn fill(gateway: &Gateway) {
             value: vec![0; FOREIGN_BYTES],
             lease: 0,
         };
-        match gateway.transact(&[seat.clone()], &[put]) {
+        match gateway.transact(std::slice::from_ref(&seat), &[put]) {
             Ok(_) => n += 1,
             Err(EtcdError::Full(_)) => break,
             Err(error) => panic!("{error}"),
@@ -203,7 +203,7 @@ fn fill(gateway: &Gateway) {
     }
     for n in 0..=n {
         gateway
-            .transact(&[seat.clone()], &[Write::Delete(key(n))])
+            .transact(std::slice::from_ref(&seat), &[Write::Delete(key(n))])
             .unwrap();
     }
 }
