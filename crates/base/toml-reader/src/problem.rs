@@ -100,8 +100,31 @@ pub enum Problem {
     },
 }
 
-/// Returns a string as TOML has it.
+/// Returns a string as TOML has it, on one line.
 #[must_use]
 pub fn quote(text: &str) -> String {
-    format!("\"{text}\"")
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted += &format!("\\u{:04x}", u32::from(c)),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_quoted_is_read_back() {
+        for text in ["", "plain", "a \"b\" \\ c", "\n\t\u{7f}\u{85}", "ü ✓"] {
+            let line = format!("key = {}", quote(text));
+            let table: toml::Table = line.parse().unwrap();
+            assert_eq!(table["key"].as_str(), Some(text), "{line}");
+            assert!(!line.contains('\n'));
+        }
+    }
 }

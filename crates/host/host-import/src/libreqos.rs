@@ -216,7 +216,11 @@ fn head(choice: &Choice, notes: &[String]) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(text, "# Note: {}", comment(note));
     }
-    let _ = writeln!(text, "\n[[device]]\nname = {}", quoted(&choice.device));
+    let _ = writeln!(
+        text,
+        "\n[[device]]\nname = {}",
+        toml_reader::quote(&choice.device)
+    );
     if let Some(line_bps) = choice.line_bps {
         let _ = writeln!(text, "line = \"{}\"", rate_text(line_bps));
     }
@@ -267,19 +271,4 @@ fn put_class(
     let prefixes = circuit.prefixes.iter();
     let matches = prefixes.map(|(prefix, _)| format!("{{ {side} = \"{prefix}\" }}"));
     let _ = writeln!(to, "match = [{}]", matches.collect::<Vec<_>>().join(", "));
-}
-
-/// Returns a string of TOML.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted + "\""
 }

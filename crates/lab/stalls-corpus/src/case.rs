@@ -251,7 +251,7 @@ impl Case {
             let _ = writeln!(text, "server = \"{}\"", end(1));
         }
         if !self.why.is_empty() {
-            let _ = writeln!(text, "why = {}", quoted(&self.why));
+            let _ = writeln!(text, "why = {}", toml_reader::quote(&self.why));
         }
         if self.stalls.is_empty() {
             text.push_str("stalls = []\n");
@@ -270,7 +270,7 @@ impl Case {
             let _ = writeln!(text, "causes = {}", list(&stall.causes));
             let _ = writeln!(text, "sides = {}", list(&stall.sides));
             let _ = writeln!(text, "not = {}", list(&stall.not));
-            let _ = writeln!(text, "why = {}", quoted(&stall.why));
+            let _ = writeln!(text, "why = {}", toml_reader::quote(&stall.why));
         }
         text
     }
@@ -285,9 +285,4 @@ impl Case {
         }
         text
     }
-}
-
-/// Returns a text as a basic string of TOML.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
