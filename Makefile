@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch deb rpm image licences install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch deb rpm image test-packages licences install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -34,6 +34,7 @@ help:
 	@echo "make deb                builds the Debian packages, into build/deb: docs/use/packages.md"
 	@echo "make rpm                builds the RPM packages, into build/rpm"
 	@echo "make image              builds an OCI image out of the Debian packages, into build/image"
+	@echo "make test-packages      builds all packages, installs and uses them in roots of their own (root)"
 	@echo "make licences           checks the crates' licences and advisories with cargo-deny"
 	@echo "make install            installs module (DKMS), tc plugin, command, unit and man pages (root)"
 	@echo "make uninstall          removes what install put here (root)"
@@ -128,8 +129,16 @@ rpm: setup
 	@tools/setup.sh rpmbuild
 	@packaging/rpm.sh
 
-image:
+image: setup
+	@tools/setup.sh mmdebstrap
 	@packaging/image.sh
+
+# What was built is installed and used in roots of its own: root, half an hour.
+test-packages: deb rpm image
+	@tools/setup.sh mmdebstrap podman
+	@tests/packages/debian.sh
+	@tests/packages/rpm.sh
+	@tests/packages/image.sh
 
 licences: setup
 	@packaging/licences.sh

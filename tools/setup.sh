@@ -31,10 +31,12 @@ java default-jdk-headless
 libelf libelf-dev
 lintian lintian
 make make
+mmdebstrap mmdebstrap
 mvn maven
 nm binutils
 perl perl
 pkg-config pkg-config
+podman podman
 qemu-aarch64 qemu-user
 qemu-i386 qemu-user
 qemu-s390x qemu-user

@@ -26,22 +26,6 @@ names='pspacer psp-dkms iproute2-psp libpace-dev libpsp-reserve0 libpsp-reserve-
 version=$(dpkg-deb -f "$debs"/pspacer_*_amd64.deb Version)
 module=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$packages_top/kernel/dkms.conf")
 
-number=0
-failed=0
-# check WHAT COMMAND...: a line of TAP; the command's output if it fails.
-check() {
-	what=$1
-	shift
-	number=$((number + 1))
-	if "$@" >"$packages_work/said" 2>&1; then
-		echo "ok $number - $suite: $what"
-	else
-		failed=$((failed + 1))
-		echo "not ok $number - $suite: $what"
-		sed 's/^/# /' "$packages_work/said"
-	fi
-}
-
 # files: lists what is in the root, but for what every installation changes.
 files() {
 	(cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./packages \
@@ -69,64 +53,6 @@ built() {
 	done
 }
 
-# says STATUS TEXT COMMAND...: exit status, and part of what is said.
-says() {
-	expected=$1
-	text=$2
-	shift 2
-	said=$(inside "$@" 2>&1) && status=0 || status=$?
-	printf '%s\nexit status %s, expected %s and: %s\n' "$said" $status "$expected" "$text"
-	case " $expected " in *" $status "*) ;; *) return 1 ;; esac
-	printf '%s\n' "$said" | grep -q -F -e "$text"
-}
-
-library() {
-	cat >"$root/tmp/uses.c" <<-'END'
-		#include <pace/pace_sched.h>
-		#include <stdio.h>
-
-		int main(void)
-		{
-			struct pace_decision (*volatile next)(struct pace_sched *, u64) = pace_next;
-
-			printf("%zu %d\n", sizeof(struct pace_sched), next != NULL);
-			return 0;
-		}
-	END
-	inside sh -c 'cd /tmp && cc -Wall -Werror -o uses uses.c $(pkg-config --cflags --libs pace) && ./uses'
-	rm -f "$root/tmp/uses.c" "$root/tmp/uses"
-}
-
-# The program of the library's own test, compiled and run with the packages alone, and a
-# manager on loopback that it asks.
-reserve() {
-	cp "$packages_top/crates/streams/psp-reserve/tests/use.c" "$root/tmp/"
-	cat >"$root/tmp/net.toml" <<-'END'
-		[[host]]
-		name = "a"
-		[[host]]
-		name = "b"
-
-		[[segment]]
-		name = "s"
-		medium = "shared"
-		rate = "100mbit"
-		members = ["a", "b"]
-	END
-	cat >"$root/tmp/reserve.sh" <<-'END'
-		set -eu
-		cd /tmp
-		cc -Wall -Werror -o use use.c $(pkg-config --cflags --libs psp_reserve)
-		pspacer manager --topology net.toml --store memory: --listen 127.0.0.1:0 --address-file address &
-		trap "kill $!" EXIT
-		for i in $(seq 200); do [ -s address ] && break; sleep 0.1; done
-		./use "http://$(cat address)"
-	END
-	inside sh /tmp/reserve.sh && status=0 || status=$?
-	for file in use use.c net.toml reserve.sh address; do rm -f "$root/tmp/$file"; done
-	return $status
-}
-
 begin_roots
 for suite in "$@"; do
 	# Everything that the packages depend on, so that what is left over is theirs alone.
@@ -142,28 +68,21 @@ for suite in "$@"; do
 	done
 	files >"$packages_work/before"
 
-	check "installs the lower version" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/old/*.deb'
-	check "the lower version is there" installed "$(dpkg-deb -f "$old"/pspacer_*_amd64.deb Version)"
-	check "updates" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/new/*.deb'
-	check "the version is there" installed "$version"
-	check "DKMS built the module for $(echo $kernels)" built
-	check "the command runs" says 0 pspacer pspacer --version
-	check "it knows the experiments" says 0 busy-host pspacer lab list
-	check "it predicts" says 0 '%' pspacer predict --beta 0.2 --hops 4 --period 10ms
-	# The running kernel is this machine's, which has no module.
-	check "doctor looks and finds" says "0 1" "" pspacer doctor
-	check "tc knows psp" says 1 'Usage: ... psp' tc qdisc add dev none0 root psp help
-	check "tc refuses bad words" says 1 'psp: ' tc qdisc add dev none0 root psp default 10000
-	check "manual pages are there" says 0 psp man -w pspacer tc-psp
-	check "bash completes" says 0 _pspacer bash -c '. /usr/share/bash-completion/completions/pspacer && complete -p pspacer'
-	check "a program is compiled with the library" library
-	check "a program in C reserves at a manager" reserve
+	check "$suite: installs the lower version" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/old/*.deb'
+	check "$suite: the lower version is there" installed "$(dpkg-deb -f "$old"/pspacer_*_amd64.deb Version)"
+	check "$suite: updates" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/new/*.deb'
+	check "$suite: the version is there" installed "$version"
+	check "$suite: DKMS built the module for $(echo $kernels)" built
+	check_command "$suite: "
+	check "$suite: tc knows psp" says 1 'Usage: ... psp' tc qdisc add dev none0 root psp help
+	check "$suite: tc refuses bad words" says 1 'psp: ' tc qdisc add dev none0 root psp default 10000
+	check "$suite: a program is compiled with the library" library
+	check "$suite: a program in C reserves at a manager" reserve
 	# shellcheck disable=SC2086 # a list
-	check "purges" inside apt-get purge -y -qq $names
+	check "$suite: purges" inside apt-get purge -y -qq $names
 	files >"$packages_work/after"
-	check "nothing is left" diff "$packages_work/before" "$packages_work/after"
+	check "$suite: nothing is left" diff "$packages_work/before" "$packages_work/after"
 	leave_root
 	[ "${KEEP:-0}" = 1 ] || rm -rf --one-file-system "$root"
 done
-echo "1..$number"
-[ $failed = 0 ]
+end_checks

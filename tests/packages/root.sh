@@ -78,3 +78,97 @@ quietly() {
 		return 1
 	}
 }
+
+number=0
+failed=0
+# check WHAT COMMAND...: a line of TAP; the command's output if it fails.
+check() {
+	what=$1
+	shift
+	number=$((number + 1))
+	if "$@" >"$packages_work/said" 2>&1; then
+		echo "ok $number - $what"
+	else
+		failed=$((failed + 1))
+		echo "not ok $number - $what"
+		sed 's/^/# /' "$packages_work/said"
+	fi
+}
+
+# end_checks: the plan of TAP; fails if a check has.
+end_checks() {
+	echo "1..$number"
+	[ $failed = 0 ]
+}
+
+# says STATUS TEXT COMMAND...: exit status, and part of what is said.
+says() {
+	expected=$1
+	text=$2
+	shift 2
+	said=$(inside "$@" 2>&1) && status=0 || status=$?
+	printf '%s\nexit status %s, expected %s and: %s\n' "$said" $status "$expected" "$text"
+	case " $expected " in *" $status "*) ;; *) return 1 ;; esac
+	printf '%s\n' "$said" | grep -q -F -e "$text"
+}
+
+# library [VARIABLES]: a program is compiled with libpace alone.
+library() {
+	cat >"$root/tmp/uses.c" <<-'END'
+		#include <pace/pace_sched.h>
+		#include <stdio.h>
+
+		int main(void)
+		{
+			struct pace_decision (*volatile next)(struct pace_sched *, u64) = pace_next;
+
+			printf("%zu %d\n", sizeof(struct pace_sched), next != NULL);
+			return 0;
+		}
+	END
+	# shellcheck disable=SC2086 # a list
+	inside env ${1:-} sh -c 'cd /tmp && cc -Wall -Werror -o uses uses.c $(pkg-config --cflags --libs pace) && ./uses'
+	rm -f "$root/tmp/uses.c" "$root/tmp/uses"
+}
+
+# The program of the library's own test, compiled and run with the packages alone, and a
+# manager on loopback that it asks.
+reserve() {
+	cp "$packages_top/crates/streams/psp-reserve/tests/use.c" "$root/tmp/"
+	cat >"$root/tmp/net.toml" <<-'END'
+		[[host]]
+		name = "a"
+		[[host]]
+		name = "b"
+
+		[[segment]]
+		name = "s"
+		medium = "shared"
+		rate = "100mbit"
+		members = ["a", "b"]
+	END
+	cat >"$root/tmp/reserve.sh" <<-'END'
+		set -eu
+		cd /tmp
+		cc -Wall -Werror -o use use.c $(pkg-config --cflags --libs psp_reserve)
+		pspacer manager --topology net.toml --store memory: --listen 127.0.0.1:0 --address-file address &
+		trap "kill $!" EXIT
+		for i in $(seq 200); do [ -s address ] && break; sleep 0.1; done
+		./use "http://$(cat address)"
+	END
+	# shellcheck disable=SC2086 # a list
+	inside env ${1:-} sh /tmp/reserve.sh && status=0 || status=$?
+	for file in use use.c net.toml reserve.sh address; do rm -f "$root/tmp/$file"; done
+	return $status
+}
+
+# check_command PREFIX: checks of the command and of what comes with it.
+check_command() {
+	check "$1the command runs" says 0 pspacer pspacer --version
+	check "$1it knows the experiments" says 0 busy-host pspacer lab list
+	check "$1it predicts" says 0 '%' pspacer predict --beta 0.2 --hops 4 --period 10ms
+	# The running kernel is this machine's, which has no module.
+	check "$1doctor looks and finds" says "0 1" "" pspacer doctor
+	check "$1manual pages are there" says 0 psp man -w pspacer tc-psp
+	check "$1bash completes" says 0 _pspacer bash -c '. /usr/share/bash-completion/completions/pspacer && complete -p pspacer'
+}

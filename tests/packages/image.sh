@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Loads the OCI image with podman into a store of its own, and runs it without a network:
+# the command, a user without rights on a file system that is only read, a capture in a
+# mounted folder, exit statuses. Prints TAP.
+#
+# usage: image.sh
+#   IMAGE  the image (build/image, of `make image`)
+set -eu
+
+. "$(dirname "$0")/root.sh"
+image=${IMAGE:-$(ls "$packages_top"/build/image/pspacer-*.oci.tar 2>/dev/null || true)}
+[ -f "$image" ] || die "no image in build/image: run 'make image' first"
+command -v podman >/dev/null || die "podman is missing: install the package of that name"
+begin_roots
+trap 'podman_store system reset --force >/dev/null 2>&1 || :; clean_roots' EXIT
+
+podman_store() {
+	podman --root "$packages_work/store" --runroot "$packages_work/run" --storage-driver vfs \
+		--cgroup-manager cgroupfs "$@"
+}
+
+# inside [OPTION...] -- ARGUMENT...: runs the image; replaces what runs in a root.
+inside() {
+	options=
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # a list
+	podman_store run --rm --network none --cgroups disabled $options "$name" "$@" </dev/null
+}
+
+# Nothing in the image gives a user rights.
+no_rights() {
+	found=$(inside --entrypoint=/usr/bin/find -- / -xdev -perm /6000 -name 'p*psp*' 2>&1)
+	echo "$found"
+	[ -z "$found" ]
+}
+
+check "podman loads it" podman_store load -q -i "$image"
+name=$(podman_store images -q | head -n 1)
+check "it says how it is used" says 0 "Usage: pspacer" --
+check "its version" says 0 "$("$packages_top/packaging/version.sh")" -- --version
+check "a user without rights, nothing written" says 0 '%' --user=1000:1000 --read-only --cap-drop=ALL -- \
+	predict --beta 0.2 --hops 4 --period 10ms
+captures=$packages_top/tests/stalls-corpus
+capture=$(cd "$captures" && find . -name '*.pcap*' | sort | head -n 1)
+check "a capture in a folder" says "0 1" "" "--volume=$captures:/data:ro" --user=1000:1000 -- stalls "$capture"
+check "a capture that is not there" says 2 "none.pcap" --user=1000:1000 -- stalls none.pcap
+check "bad words" says 2 "unexpected argument" -- predict --nonsense
+check "no file of ours gives rights" no_rights
+end_checks

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Installs the RPM packages in a clean root, with Debian's rpm and dnf: the archive has no
+# root of a distribution of RPM. A package that is made here provides by name what theirs
+# would, so dnf resolves the rest. Then they are installed anew over themselves, as an
+# update does, used, and removed, and the lists of files before and after are compared.
+# Prints TAP. The module is built by DKMS there and never loaded.
+#
+# usage: rpm.sh [SUITE]     trixie
+#   RPMS   the packages (build/rpm, of `make rpm`)
+#   KEEP=1 keeps the root
+set -eu
+
+. "$(dirname "$0")/root.sh"
+rpms=${RPMS:-$packages_top/build/rpm}
+suite=${1:-trixie}
+ls "$rpms"/pspacer-*.x86_64.rpm >/dev/null 2>&1 || die "no packages in $rpms: run 'make rpm' first"
+names='pspacer dkms-psp iproute-psp libpace-devel libpsp-reserve libpsp-reserve-devel'
+module=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$packages_top/kernel/dkms.conf")
+
+files() {
+	(cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./packages \
+		-o -path ./var/lib/rpm -o -name .rpmdb -o -path ./var/tmp -o -path ./var/lib/dnf \
+		-o -path ./usr/lib/sysimage -o -path ./var/cache -o -path ./var/log -o -path ./tmp \) -prune -o -print | sort)
+}
+
+# Makes the package that provides what ours need and none of them has.
+provides() {
+	inside sh -ec '
+		cd /tmp
+		{
+			printf "Name: elsewhere\nVersion: 1\nRelease: 1\nSummary: Names\nLicense: MIT\nBuildArch: noarch\n"
+			rpm -qp --requires /packages/*.rpm | sort -u |
+				grep -v -e "^rpmlib(" -e "^libpsp" -e "^config(" -e "^/bin/" -e "^/usr/bin/" |
+				sed -n -e "s/^\(iproute\) .*/Provides: \1 = 6.1/p" \
+					-e "/^iproute/!s/^/Provides: /p"
+			rpm -qp --requires /packages/*.rpm | sort -u | sed -n "s,^\(/[a-z/]*bin/[a-z]*\)$,Provides: \1,p"
+			printf "%%description\nNames\n%%files\n"
+		} >elsewhere.spec
+		rpmbuild --quiet -bb --define "_rpmdir /tmp/elsewhere" elsewhere.spec
+		cat elsewhere.spec
+		rpm -i /tmp/elsewhere/noarch/elsewhere-1-1.noarch.rpm
+		rm -r elsewhere elsewhere.spec'
+}
+
+installed() {
+	for name in $names; do
+		inside rpm -q "$name" || return 1
+	done
+	# No file has changed since, of those that are no configuration.
+	inside rpm -V $names
+}
+
+built() {
+	for kernel in $kernels; do
+		inside sh -c "ls /lib/modules/$kernel/updates/dkms/sch_psp.ko*" || return 1
+		inside modinfo -k "$kernel" sch_psp | grep -qx "version: *$module" || return 1
+	done
+}
+
+# Debian's tc and compilers look elsewhere than those of such distributions.
+tc_says() {
+	expected=$1
+	text=$2
+	shift 2
+	says "$expected" "$text" env TC_LIB_DIR=/usr/lib64/tc tc "$@"
+}
+
+begin_roots
+make_root "$suite" rpm,dnf,iproute2,dkms,gcc,libc6-dev,libelf1t64,make,kmod,pkg-config,man-db,bash-completion,linux-headers-cloud-amd64 "$suite"
+kernels=$(inside sh -c 'ls /lib/modules')
+mkdir -p "$root/packages"
+cp "$rpms"/*.rpm "$root/packages/"
+quietly inside dkms generate_mok || true
+for kernel in $kernels; do
+	quietly inside depmod "$kernel"
+done
+check "rpm reads the packages" inside sh -c 'rpm -K --nosignature /packages/*.rpm'
+check "what others provide is named" provides
+files >"$packages_work/before"
+check "dnf installs" inside sh -c 'dnf -y --disablerepo="*" --nogpgcheck install /packages/*.rpm'
+check "they are there" installed
+check "DKMS built the module for $(echo $kernels)" built
+check "an update over itself" inside sh -c 'rpm -U --replacepkgs --force /packages/*.rpm'
+check "the module is there after it" built
+check_command ""
+check "tc knows psp" tc_says 1 'Usage: ... psp' qdisc add dev none0 root psp help
+check "tc refuses bad words" tc_says 1 'psp: ' qdisc add dev none0 root psp default 10000
+path='PKG_CONFIG_PATH=/usr/lib64/pkgconfig LIBRARY_PATH=/usr/lib64 LD_LIBRARY_PATH=/usr/lib64'
+check "a program is compiled with the library" library "$path"
+check "a program in C reserves at a manager" reserve "$path"
+# shellcheck disable=SC2086 # a list
+check "dnf removes" inside dnf -y --disablerepo='*' --noautoremove remove $names
+files >"$packages_work/after"
+check "nothing is left" diff "$packages_work/before" "$packages_work/after"
+end_checks
