@@ -56,7 +56,7 @@ built() {
 begin_roots
 for suite in "$@"; do
 	# Everything that the packages depend on, so that what is left over is theirs alone.
-	make_root "$suite" iproute2,dkms,gcc,libc6-dev,make,kmod,pkg-config,man-db,bash-completion,linux-headers-cloud-amd64 "$suite"
+	make_root "$suite" iproute2,dkms,gcc,libc6-dev,make,kmod,openssl,pkg-config,man-db,bash-completion,linux-headers-cloud-amd64 "$suite"
 	kernels=$(inside sh -c 'ls /lib/modules')
 	mkdir -p "$root/packages/old" "$root/packages/new"
 	cp "$old"/*.deb "$root/packages/old/"

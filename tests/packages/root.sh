@@ -32,8 +32,8 @@ clean_roots() {
 
 # leave_root: unmounts what make_root mounted in $root, also if a program there still runs.
 leave_root() {
-	for mounted in dev proc; do
-		! mountpoint -q "$root/$mounted" || umount "$root/$mounted" 2>/dev/null || umount -l "$root/$mounted"
+	for mounted in "$root/dev" "$root/proc" "$root"; do
+		! mountpoint -q "$mounted" || umount "$mounted" 2>/dev/null || umount -l "$mounted"
 	done
 }
 
@@ -127,8 +127,9 @@ library() {
 		}
 	END
 	# shellcheck disable=SC2086 # a list
-	inside env ${1:-} sh -c 'cd /tmp && cc -Wall -Werror -o uses uses.c $(pkg-config --cflags --libs pace) && ./uses'
+	inside env ${1:-} sh -c 'cd /tmp && cc -Wall -Werror -o uses uses.c $(pkg-config --cflags --libs pace) && ./uses' && status=0 || status=$?
 	rm -f "$root/tmp/uses.c" "$root/tmp/uses"
+	return $status
 }
 
 # The program of the library's own test, compiled and run with the packages alone, and a
@@ -154,7 +155,7 @@ reserve() {
 		pspacer manager --topology net.toml --store memory: --listen 127.0.0.1:0 --address-file address &
 		trap "kill $!" EXIT
 		for i in $(seq 200); do [ -s address ] && break; sleep 0.1; done
-		./use "http://$(cat address)"
+		./use "$(cat address)"
 	END
 	# shellcheck disable=SC2086 # a list
 	inside env ${1:-} sh /tmp/reserve.sh && status=0 || status=$?
