@@ -21,3 +21,4 @@ mod lab_profile;
 mod lab_run;
 mod lab_share;
 mod lab_tdc;
+mod lab_upstream;

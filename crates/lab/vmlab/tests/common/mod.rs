@@ -216,7 +216,7 @@ fn kernel_script(
 }
 
 /// Checks that a test has ended well, and that each line of its TAP is `ok`.
-fn check_tap(kernel: Kernel, name: &str, status: i32, output: &str) {
+pub fn check_tap(kernel: Kernel, name: &str, status: i32, output: &str) {
     // `cargo test -- --nocapture` shows this.
     println!("{kernel}, {name}:\n{output}");
     let ok = output

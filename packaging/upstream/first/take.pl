@@ -1,0 +1,148 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Makes a C file out of a template: functions, structures and constants of core/ are taken by
+# name, so that the kernel has no scheduler of its own.
+#
+# usage: take.pl CORE <TEMPLATE >FILE
+#
+# @take FILE NAME   the definition of NAME in CORE/src/FILE or CORE/include/pace/FILE, and the
+#                   comment above it; @bare FILE NAME leaves the comment out
+# @-TEXT            lines below one of those: the definition has this text, once or more.
+# @+TEXT            It becomes this, or nothing. It is an error if there is no such text.
+#
+# Afterwards names are the kernel's: pspacer_ for pace_.
+
+use strict;
+use warnings;
+
+my ($core) = @ARGV;
+die "usage: take.pl CORE <TEMPLATE >FILE\n" unless @ARGV == 1 && -d "$core/src";
+
+my %files;
+
+sub text_of {
+	my ($name) = @_;
+	return $files{$name} if $files{$name};
+	my ($path) = grep { -f } "$core/src/$name", "$core/include/pace/$name";
+	die "take.pl: no file $name in $core\n" unless $path;
+	open my $file, '<', $path or die "take.pl: $path: $!\n";
+	local $/;
+	return $files{$name} = scalar <$file>;
+}
+
+# Returns the comment and the definition of a name.
+sub definition {
+	my ($name, $what) = @_;
+	my $text = text_of($name);
+	my @forms = (
+		qr{^(\#define \Q$what\E\b(?:[^\n]*\\\n)*[^\n]*\n)}m,
+		qr{^(struct \Q$what\E \{\n.*?^\};\n)}ms,
+		qr{^((?:static [^\n;=]*|[a-z][^\n;=]*)\b\Q$what\E\([^;\{]*\)\n\{\n.*?^\}\n)}ms,
+	);
+	for my $form (@forms) {
+		while ($text =~ /$form/g) {
+			my ($code, $before) = ($1, substr $text, 0, $-[1]);
+			my $above = $before =~ m{(^/\*(?:(?!\*/).)*\*/\n)\z}ms ? $1 : '';
+			return ($above, $code);
+		}
+	}
+	die "take.pl: $name has no $what\n";
+}
+
+# Returns the column behind a text in a line, where a tab goes to the next eighth.
+sub column {
+	my ($at, $text) = @_;
+	for (split //, $text) {
+		$at = $_ eq "\t" ? $at - $at % 8 + 8 : $at + 1;
+	}
+	return $at;
+}
+
+# Aligns each line that goes on in parentheses with the innermost of them.
+sub align {
+	my ($text) = @_;
+	my ($out, @open) = ('');
+	for my $line (split /^/, $text) {
+		if (@open && $line =~ /\S/ && $open[-1] >= 0) {
+			$line =~ s/^\s+//;
+			my $to = $open[-1];
+			$line = "\t" x int($to / 8) . ' ' x ($to % 8) . $line;
+		}
+		my $at = 0;
+		for my $char (split //, $line) {
+			$at = column($at, $char);
+			push @open, $at if $char eq '(';
+			push @open, -1 if $char eq '{';
+			pop @open if $char =~ /[)}]/;
+		}
+		$out .= $line;
+	}
+	return $out;
+}
+
+sub kernel_names {
+	my ($text) = @_;
+	$text =~ s/\bpace_div_rem\b/div64_u64_rem/g;
+	$text =~ s/\bs->cfg\.line_rate_bps\b/s->line_rate_bps/g;
+	$text =~ s/\bpace_/pspacer_/g;
+	$text =~ s/\bPACE_/PSPACER_/g;
+	$text =~ s/^static (?:inline|__always_inline) /static /mg;
+	# Comments as in net/, and with one space behind a full stop.
+	$text =~ s{/\*\n\s*\* }{/* }g;
+	$text =~ s/([.:])  (?=\S)/$1 /g;
+	return align($text);
+}
+
+my $out = '';
+my $taken;
+my ($have, $want);
+
+sub edit {
+	return unless defined $have;
+	my $count = () = $taken =~ /\Q$have\E/g;
+	die "take.pl: not in what was taken:\n$have\n" unless $count;
+	$want //= '';
+	# Whole lines go with their ends.
+	if ($want eq '') {
+		$taken =~ s/\Q$have\E\n?//g;
+	} else {
+		$taken =~ s/\Q$have\E/$want/g;
+	}
+	($have, $want) = ();
+}
+
+sub flush {
+	return unless defined $taken;
+	edit();
+	$taken =~ s/\n\n+(?=\})/\n/g;
+	$out .= kernel_names($taken);
+	$taken = undef;
+}
+
+while (my $line = <STDIN>) {
+	if ($line =~ /^@(take|bare) (\S+) (\S+)$/) {
+		my ($how, $file, $what) = ($1, $2, $3);
+		flush();
+		my ($comment, $code) = definition($file, $what);
+		my $is_line = $code =~ /^#define/;
+		$taken = ($how eq 'take' ? $comment : '') . $code . ($is_line ? '' : "\n");
+	} elsif ($line =~ /^@- ?(.*)$/) {
+		edit() if defined $want;
+		$have = defined $have ? "$have\n$1" : $1;
+	} elsif ($line =~ /^@\+ ?(.*)$/) {
+		die "take.pl: line $.: no text that this stands for\n" unless defined $have;
+		$want = defined $want ? "$want\n$1" : $1;
+	} elsif ($line =~ /^@/) {
+		die "take.pl: line $.: $line";
+	} else {
+		flush();
+		$out .= $line;
+	}
+}
+flush();
+# A constant that stands alone has an empty line below it; there are never two.
+$out =~ s/^(#define [^\n]*\n)(?=\/\*|static)/$1\n/mg;
+$out =~ s/\n\n\n+/\n\n/g;
+$out =~ s{^(/\* [^\n]*)\n \*/$}{$1 */}mg;
+print $out;
