@@ -75,7 +75,8 @@ static int parse_number(const struct option *o, const char *text, uint64_t *to)
 static int parse(const struct option *options, int argc, char **argv,
 		 struct nlmsghdr *n)
 {
-	struct rtattr *nest = addattr_nest(n, TCA_BUF_MAX, TCA_OPTIONS);
+	struct rtattr *nest = addattr_nest(n, TCA_BUF_MAX,
+					   TCA_OPTIONS | NLA_F_NESTED);
 
 	for (; argc > 0; argc -= 2, argv += 2) {
 		const struct option *o = options;

@@ -72,7 +72,11 @@ fn the_selftest_passes_v7() {
             (&plugin, "/tests/q_pspacer.so"),
             (&first.join("sch_pspacer.sh"), "/tests/sch_pspacer.sh"),
         ],
-        command: "TC_LIB_DIR=/tests sh /tests/sch_pspacer.sh",
+        // The guest's shell has a tc and an ip of its own.
+        command: r#"export TC_LIB_DIR=/tests
+            tc() { /usr/sbin/tc "$@"; }
+            ip() { /usr/sbin/ip "$@"; }
+            . /tests/sch_pspacer.sh"#,
         seed: 1,
         timeout: LONG,
         out_dir: &out,
