@@ -179,9 +179,9 @@ refuse "a line that is too slow" "not within 8 kbit/s and 1 Tbit/s" \
 	add_qdisc line 7999
 refuse "a line that is too fast" "not within 8 kbit/s and 1 Tbit/s" \
 	add_qdisc line 1001gbit
-refuse "a largest packet below the MTU" "not within the device's MTU and 1 MB" \
+refuse "a largest packet below the MTU" "not within the MTU and 1 MB" \
 	add_qdisc line 1gbit max_packet 100
-refuse "a largest packet above the bound" "not within the device's MTU and 1 MB" \
+refuse "a largest packet above the bound" "not within the MTU and 1 MB" \
 	add_qdisc line 1gbit max_packet 1048577
 refuse "a default that is no minor number" "integer out of range" \
 	add_qdisc line 1gbit default 10000

@@ -81,17 +81,78 @@ sub align {
 	return $out;
 }
 
+# Breaks lines of code that are longer than 80 columns: behind a comma or an operator, or
+# behind the type of a function.
+sub wrap {
+	my ($text) = @_;
+	my $out = '';
+	for my $line (split /^/, $text) {
+		chomp $line;
+		if (column(0, $line) > 80 && $line !~ m{^\s*(?:/?\*|#)|/\*}) {
+			my $at = 0;
+			while ($line =~ /(?:,|&&|\|\||[^-]>|<|[^*]=| [-+]) (?=\S)/g) {
+				$at = pos $line if column(0, substr $line, 0, pos($line) - 1) <= 80;
+			}
+			if ($at && $line =~ /\(/) {
+				my $rest = substr $line, $at;
+				($line = substr $line, 0, $at) =~ s/ $//;
+				$line .= "\n" . ($line =~ /^(\t*)/)[0] . "\t$rest";
+			} else {
+				$line =~ s/^(static .*[ *])(\w+\()/($1 =~ s{ $}{}r) . "\n$2"/e;
+			}
+		}
+		$out .= "$line\n";
+	}
+	return $out;
+}
+
+# Names of core that have no prefix.
+my $bare_names = join '|', qw(queue_head remove_from_queue insert_waiting insert_eligible
+	silent_unit rebase lag_of lag_in_order virtual_time_lag has_to_promote promote_first
+	promote_eligible first_in_eligible insert_in_queue);
+
+# Fills the text of a comment into lines of 80 columns, if one of them is longer.
+sub fill {
+	my ($indent, $body) = @_;
+	my $room = 80 - column(0, $indent) - 3;
+	my $whole = "$indent/*$body*/";
+	return $whole unless grep { column(0, $_) > 80 } split /\n/, $whole;
+	$body =~ s/^\s*\*? ?//mg;
+	my ($out, @parts) = ('');
+	for my $part (split /\n\n+/, $body) {
+		my @lines = ('');
+		for my $word (split ' ', $part) {
+			my $sep = $lines[-1] eq '' ? '' : ' ';
+			if (length("$lines[-1]$sep$word") > $room) {
+				push @lines, $word;
+			} else {
+				$lines[-1] .= "$sep$word";
+			}
+		}
+		push @parts, @parts ? '' : (), @lines;
+	}
+	$out = "$indent/* $parts[0]\n";
+	$out .= $_ eq '' ? "$indent *\n" : "$indent * $_\n" for @parts[1 .. $#parts];
+	return "$out$indent */";
+}
+
 sub kernel_names {
 	my ($text) = @_;
 	$text =~ s/\bpace_div_rem\b/div64_u64_rem/g;
 	$text =~ s/\bs->cfg\.line_rate_bps\b/s->line_rate_bps/g;
 	$text =~ s/\bpace_/pspacer_/g;
 	$text =~ s/\bPACE_/PSPACER_/g;
+	$text =~ s/\b(?=(?:SILENT|KEY)_UNIT)/PSPACER_/g;
+	$text =~ s/\b(?=(?:$bare_names)\b)/pspacer_/g;
+	$text =~ s/\(1ull << (\w+)\)/BIT_ULL($1)/g;
+	$text =~ s/\(1u << (\w+)\)/BIT($1)/g;
 	$text =~ s/^static (?:inline|__always_inline) /static /mg;
 	# Comments as in net/, and with one space behind a full stop.
 	$text =~ s{/\*\n\s*\* }{/* }g;
 	$text =~ s/([.:])  (?=\S)/$1 /g;
-	return align($text);
+	$text = align(wrap($text));
+	$text =~ s{^([ \t]*)/\*((?:(?!\*/).)*)\*/$}{fill($1, $2)}gmse;
+	return $text;
 }
 
 my $out = '';

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * Lets the scheduler of the series and core/ decide over the same arrivals, and compares:
+ * classes, instants, clocks. Random classes, packets, changes of rates, classes that come and
+ * go, polls that are early, on time and late, hosts that stand still.
+ *
+ * usage: differential SEED RUNS; scheduler.c is the template's result above "The qdisc".
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PACE_API	static __attribute__((unused))
+#include "pace.c"
+
+#include "kernel.h"
+#include "scheduler.c"
+
+#define CLASSES		24
+#define QUEUE		64
+
+struct pair {
+	bool used;
+	struct pace_class core;
+	struct pspacer_class series;
+	u32 len[QUEUE];
+	u32 head, count;
+};
+
+static struct pair pairs[CLASSES];
+static struct pace_sched core;
+static struct pspacer_sched series;
+static u64 storage[1 << 16];
+static u64 state, now_ns, sends, waits, changes, stalls;
+static u64 line_bps, reserved_bps, seed, step;
+static u32 largest;
+
+static u64 random_below(u64 below)
+{
+	state += 0x9e3779b97f4a7c15ull;
+	u64 z = state;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return (z ^ (z >> 31)) % below;
+}
+
+static void differ(const char *what, u64 by_core, u64 by_series)
+{
+	printf("seed %" PRIu64 ", step %" PRIu64 ": %s is %" PRIu64 " by core and %" PRIu64
+	       " by the series\n", seed, step, what, by_core, by_series);
+	exit(1);
+}
+
+static void compare(const char *what, u64 by_core, u64 by_series)
+{
+	if (by_core != by_series)
+		differ(what, by_core, by_series);
+}
+
+/* Asks both. They send, or they wait; returns until when. */
+static u64 ask(void)
+{
+	for (;;) {
+		struct pace_decision d = pace_next(&core, now_ns);
+		u64 until_ns = 0;
+		struct pspacer_class *c = pspacer_next(&series, now_ns, &until_ns);
+		struct pair *p;
+		u32 len;
+		bool more;
+
+		if (d.verdict != PACE_SEND) {
+			compare("the class that sends", ~0ull, c ? c->id : ~0ull);
+			compare("the instant", d.verdict == PACE_IDLE ? ~0ull : d.until_ns,
+				until_ns);
+			waits++;
+			return until_ns;
+		}
+		compare("the class that sends", d.cls->id, c ? c->id : ~0ull);
+		p = (struct pair *)((char *)d.cls - offsetof(struct pair, core));
+		len = p->len[p->head];
+		p->head = (p->head + 1) % QUEUE;
+		p->count--;
+		more = p->count;
+		pace_sent(&core, d.cls, len, more, now_ns);
+		pspacer_sent(&series, c, len, more, now_ns);
+		compare("the clock", p->core.clock.ps, c->clock.ps);
+		compare("its fraction", p->core.clock.frac, c->clock.frac);
+		compare("the deficit", p->core.deficit_bytes, c->deficit_bytes);
+		compare("the offset", core.offset_ps, series.offset_ps);
+		compare("when the line is free", core.busy_until_ps, series.busy_until_ps);
+		compare("lateness", core.stats.late_max_ps, series.late_max_ps);
+		sends++;
+	}
+}
+
+static void arrive(struct pair *p, u32 len)
+{
+	if (!p->used || p->count == QUEUE)
+		return;
+	p->len[(p->head + p->count++) % QUEUE] = len;
+	if (p->count > 1)
+		return;
+	pace_activate(&core, &p->core, now_ns);
+	pspacer_activate(&series, &p->series, now_ns);
+}
+
+static u64 random_rate(void)
+{
+	u64 room = line_bps - reserved_bps, least = pace_least_rate_bps(&core.cfg);
+	u64 rate;
+
+	if (room < least)
+		return 0;
+	rate = random_below(3) ? room / (1 + random_below(8)) : least + random_below(room);
+	if (random_below(8) == 0)
+		rate = room;
+	return rate < least ? least : rate > room ? room : rate;
+}
+
+static struct pace_class_config config_of(u64 rate, u32 quantum)
+{
+	return (struct pace_class_config){
+		.type = rate ? PACE_TYPE_PACED : PACE_TYPE_NORMAL,
+		.rate_bps = rate,
+		.quantum_bytes = rate ? 0 : quantum,
+	};
+}
+
+static void add(struct pair *p)
+{
+	u64 rate = random_below(4) ? random_rate() : 0;
+	u32 quantum = 256 + largest + random_below(20000);
+	struct pace_class_config config = config_of(rate, quantum);
+
+	*p = (struct pair){ .used = true };
+	compare("adding", PACE_OK, pace_class_add(&core, &p->core, &config));
+	pspacer_class_init(&series, &p->series, p->core.id, now_ns);
+	p->series.quantum_bytes = quantum;
+	if (rate)
+		pspacer_set_rate(&series, &p->series, rate, now_ns);
+	reserved_bps += rate;
+}
+
+static void drop(struct pair *p)
+{
+	if (p->series.active)
+		pspacer_deactivate(&series, &p->series, now_ns);
+	series.reserved_bps -= p->series.rate_bps;
+	reserved_bps -= p->series.rate_bps;
+	pace_deactivate(&core, &p->core, now_ns);
+	pace_class_del(&core, &p->core);
+	p->used = false;
+}
+
+static void change(struct pair *p)
+{
+	struct pace_class_config config;
+	u64 rate;
+
+	if (!p->series.rate_bps)
+		return;
+	reserved_bps -= p->series.rate_bps;
+	rate = random_rate();
+	reserved_bps += rate;
+	config = config_of(rate, 0);
+	compare("changing", PACE_OK, pace_class_change(&core, &p->core, &config));
+	pspacer_set_rate(&series, &p->series, rate, now_ns);
+}
+
+static void configure(void)
+{
+	static const u64 lines[] = { 10000000, 100000000, 1000000000, 999999937,
+				     25000000000, 400000000000, 123457 };
+	static const u32 lengths[] = { 60, 1514, 9014, 65536, 262144 };
+	struct pace_config config;
+	u64 begin = random_below(2) ? 0 : -random_below(1ull << 50);
+
+	line_bps = lines[random_below(sizeof(lines) / sizeof(*lines))];
+	largest = lengths[random_below(sizeof(lengths) / sizeof(*lengths))];
+	now_ns = 1 + random_below(1ull << 40);
+	reserved_bps = 0;
+	config = (struct pace_config){
+		.line_rate_bps = line_bps,
+		.max_frame_bytes = largest,
+		.layer = PACE_LAYER_LINK,
+		.order = PACE_ORDER_NEXT,
+		.mode = PACE_MODE_TIMER,
+	};
+	compare("starting", PACE_OK, pace_init(&core, &config, storage, CLASSES, now_ns));
+	pace_set_global(&core, begin);
+	series = (struct pspacer_sched){ .max_packet = largest };
+	INIT_LIST_HEAD(&series.ring);
+	series.line.ns = now_ns;
+	series.line.ps = series.global_ps = begin;
+	series.last_finish_ps = series.idled_ps = series.busy_until_ps = begin;
+	pspacer_set_line(&series, line_bps, now_ns);
+	for (u32 i = 0; i < CLASSES; i++)
+		pairs[i].used = false;
+	for (u32 i = 0; i < 1 + random_below(CLASSES); i++)
+		add(&pairs[i]);
+}
+
+/* Lets time pass: mostly to about the instant, now and then the host stands still. */
+static void pass(u64 until_ns)
+{
+	u64 packet_ns = (u64)largest * 8000000000ull / line_bps + 1;
+
+	switch (random_below(8)) {
+	case 0:
+	case 1:
+	case 2:
+		if (until_ns != ~0ull && until_ns - now_ns < 1ull << 42)
+			now_ns = until_ns;
+		else
+			now_ns += random_below(packet_ns);
+		return;
+	case 3:
+		if (until_ns != ~0ull && until_ns - now_ns < 1ull << 42)
+			now_ns = until_ns + random_below(60000);
+		return;
+	case 4:
+		now_ns += random_below(packet_ns * 4 + 1);
+		return;
+	case 5:
+		now_ns += random_below(2000);
+		return;
+	case 6:
+		if (random_below(60))
+			return;
+		now_ns += random_below(1ull << (20 + random_below(20)));
+		stalls++;
+		return;
+	default:
+		return;
+	}
+}
+
+static void run(void)
+{
+	u64 until_ns;
+
+	configure();
+	for (step = 0; step < 3000; step++) {
+		u32 burst = random_below(20) ? random_below(3) : random_below(60);
+		u32 i = random_below(CLASSES);
+
+		while (burst--)
+			arrive(&pairs[random_below(2) ? i : random_below(CLASSES)],
+			       1 + random_below(random_below(2) ? 200 : largest));
+		until_ns = ask();
+		if (random_below(40) == 0) {
+			i = random_below(CLASSES);
+			changes++;
+			if (!pairs[i].used)
+				add(&pairs[i]);
+			else if (random_below(2))
+				change(&pairs[i]);
+			else
+				drop(&pairs[i]);
+			until_ns = ask();
+		}
+		pass(until_ns);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	u64 runs = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	u64 first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+
+	for (seed = first; seed < first + runs; seed++) {
+		state = seed * 0x2545f4914f6cdd1dull;
+		run();
+	}
+	printf("%" PRIu64 " packets, %" PRIu64 " waits, %" PRIu64 " changes, %" PRIu64
+	       " stalls, %" PRIu64 " times lag was forgotten: no difference\n",
+	       sends, waits, changes, stalls, series.rebases);
+	return 0;
+}
