@@ -129,7 +129,7 @@ END
 mkdir -p "$tree/$selftests"
 cp "$first/sch_pspacer.sh" "$tree/$selftests/sch_pspacer.sh"
 chmod +x "$tree/$selftests/sch_pspacer.sh"
-change $selftests/Makefile 's/(\n\ts(?:[d-z]|ch_[q-z])\w*\.sh \\\n|\nTEST_PROGS \+= s(?:[d-z]|ch_[q-z])\w*\.sh\n)/(my \$entry = \$1) =~ s,\w+\.sh,sch_pspacer.sh,; \$entry . substr \$1, 1/e'
+change $selftests/Makefile 's/\n(\t(?:s(?:[d-z]|ch_[q-z])|t)\w*\.sh \\)\n/\n\tsch_pspacer.sh \\\n$1\n/ or s/\n(TEST_PROGS \+= )(?=s(?:[d-z]|ch_[q-z])|t)/\n$1sch_pspacer.sh\n$1/'
 change $selftests/config 's/^(?=CONFIG_NET_SCH_[Q-Z]|CONFIG_NET_V|\z)/CONFIG_NET_SCH_PSPACER=m\n/m'
 commit "selftests: net: test pspacer" <<'END'
 Test rates, what is refused and with which words, limits, statistics, and changes
