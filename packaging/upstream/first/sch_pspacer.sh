@@ -107,7 +107,8 @@ packets() # reads statistics: those that wait
 
 now_us()
 {
-	echo $(($(sed -n 's/^now at \([0-9]*\) nsecs/\1/p' /proc/timer_list) / 1000))
+	now=$(sed -n 's/^now at \([0-9]*\) nsecs/\1/p' /proc/timer_list)
+	echo $((now / 1000))
 }
 
 # Flows of packets with 1000 bytes to these classes, as fast as their queues
@@ -147,15 +148,16 @@ measure() # MINOR...
 	sleep 2
 	for minor; do
 		eval "took=\$((\$(now_us) - at_$minor))"
-		eval "rate_$minor=\$(((\$(sent $minor) - sent_$minor) * 8000000 / took))"
+		eval "bytes=\$((\$(sent $minor) - sent_$minor))"
+		eval "rate_$minor=$((bytes * 8000000 / took))"
 	done
 }
 
 drained()
 {
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		stats=$(tc -s qdisc show dev $DEV)
-		echo "$stats" | grep backlog | grep -qv "backlog 0b 0p" || return 0
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+		stats=$(tc -s qdisc show dev $DEV | grep backlog)
+		echo "$stats" | grep -qv "backlog 0b 0p" || return 0
 		sleep 0.2
 	done
 	echo "$stats"

@@ -205,5 +205,5 @@ flush();
 # A constant that stands alone has an empty line below it; there are never two.
 $out =~ s/^(#define [^\n]*\n)(?=\/\*|static)/$1\n/mg;
 $out =~ s/\n\n\n+/\n\n/g;
-$out =~ s{^(/\* [^\n]*)\n \*/$}{$1 */}mg;
+$out =~ s{^(/\* [^\n]{0,73})\n \*/$}{$1 */}mg;
 print $out;
