@@ -80,7 +80,7 @@ part() {
 	sed -n "/^$1:\$/,/^[a-z]/{/^[a-z]/!p}" "$first/tc.yaml"
 }
 
-attributes=$(cat "$first/pkt_sched.h.in") change $uapi 's/\n#endif\s*\z/\n$ENV{attributes}\n\n#endif\n/'
+attributes=$(sed 1d "$first/pkt_sched_pspacer.h") change $uapi 's/\n#endif\s*\z/$ENV{attributes}\n\n#endif\n/'
 commit "net/sched: add the netlink attributes of pspacer" <<'END'
 pspacer will be a qdisc whose classes have exact rates. Add its options and its
 statistics. Rates are bits per second as integers of 64 bits, because a rate that

@@ -12,7 +12,7 @@
 
 #define TCA_BUF_MAX	(64 * 1024)
 
-#include "pkt_sched.h.in"
+#include "pkt_sched_pspacer.h"
 
 /* An option that takes a number. */
 struct option {

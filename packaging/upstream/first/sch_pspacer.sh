@@ -59,12 +59,6 @@ between() # LEAST MOST NUMBER
 	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ]
 }
 
-same()
-{
-	echo "$1 is to be $2"
-	[ "$1" = "$2" ]
-}
-
 says() # PATTERN COMMAND...
 {
 	pattern=$1
@@ -87,7 +81,8 @@ add_class() # MINOR OPTION...
 
 class_stats() # MINOR
 {
-	tc -s class show dev $DEV classid 1:"$1" | grep -A 3 "class pspacer 1:$1 "
+	tc -s class show dev $DEV classid 1:"$1" |
+		grep -A 3 "class pspacer 1:$1 "
 }
 
 sent() # MINOR: bytes
@@ -252,8 +247,8 @@ check "the rest is smaller" between 14500000 15500000 "$rate_3"
 
 check "a class is deleted under traffic" \
 	tc class del dev $DEV parent 1: classid 1:2
-check "its packets count as dropped, with the others" same \
-	"$(tc -s qdisc show dev $DEV root | dropped | sed 's/^[1-9].*/some/')" some
+check "its packets count as dropped, with the others" between 1 999999999 \
+	"$(tc -s qdisc show dev $DEV root | dropped)"
 check "its rate is free again" says "reserved 40000000 classes 2 " \
 	tc -s qdisc show dev $DEV root
 ip link set $DEV down
