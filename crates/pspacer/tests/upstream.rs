@@ -1,33 +1,210 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is for the kernel's own tree follows the sources: the specification of psp's part of
-//! netlink, and the patch series.
+//! What is for the kernel's own tree follows the sources: the first patch series can be made, and
+//! its scheduler decides what core decides.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 use crate::common::root;
 
-#[test]
-fn the_specification_is_what_the_header_gives() {
-    let script = root().join("packaging/upstream/spec.pl");
-    let ran = Command::new("perl").arg(script).arg("--check").output();
-    let ran = ran.unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success(), "{said}");
+fn first() -> PathBuf {
+    root().join("packaging/upstream/first")
+}
+
+fn said(output: &Output) -> String {
+    let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+fn ran(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = said(&output);
+    assert!(output.status.success(), "{command:?}:\n{said}");
+    said
+}
+
+/// Makes the C file of the series from its template.
+fn qdisc() -> String {
+    let template = fs::File::open(first().join("sch_pspacer.c.in")).unwrap();
+    let mut take = Command::new("perl");
+    take.arg(first().join("take.pl")).arg(root().join("core"));
+    let output = take.stdin(Stdio::from(template)).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Compiles the comparison with a scheduler, and runs it.
+fn compare(scheduler: &str, runs: &str) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("scheduler.c"), scheduler).unwrap();
+    let program = folder.path().join("differential");
+    let mut compile = Command::new("cc");
+    compile.args(["-std=gnu11", "-O2", "-Wall", "-Wno-unused-function", "-I"]);
+    compile.arg(folder.path());
+    for folder in ["core", "core/include", "core/deps/host"] {
+        compile.arg("-I").arg(root().join(folder));
+    }
+    compile.arg("-o").arg(&program);
+    ran(compile.arg(first().join("differential.c")));
+    Command::new(program).args(["1", runs]).output().unwrap()
+}
+
+/// Returns the part of the C file that decides.
+fn scheduler() -> String {
+    let qdisc = qdisc();
+    let (decides, _) = qdisc.split_once("\n/* The qdisc */\n").unwrap();
+    let code = decides.lines().filter(|line| !line.starts_with("#include"));
+    code.map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn the_series_has_every_file_of_the_scheduler() {
-    let series = fs::read_to_string(root().join("packaging/upstream/series.sh")).unwrap();
-    let patches = series.lines().filter_map(|line| line.strip_prefix("core "));
-    let named: Vec<_> = patches.flat_map(str::split_whitespace).collect();
-    let once: BTreeSet<_> = named.iter().map(ToString::to_string).collect();
-    assert_eq!(named.len(), once.len(), "a file is in two patches");
-    let files: BTreeSet<_> = fs::read_dir(root().join("core/src"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .map(|file| file.trim_end_matches(".c").to_owned())
-        .collect();
-    assert_eq!(once, files);
+fn the_scheduler_of_the_series_decides_what_core_decides() {
+    let output = compare(&scheduler(), "400");
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn a_scheduler_that_decides_otherwise_is_found() {
+    let scheduler = scheduler();
+    for (from, to) in [
+        ("frac >= rate_bps", "frac > rate_bps"),
+        ("whole + (frac != 0)", "whole"),
+        (
+            "return c->clock.ps + c->max_cost_ps;",
+            "return c->clock.ps;",
+        ),
+        ("(u64)s->active_paced + 2", "(u64)s->active_paced + 3"),
+        ("100000000ull", "100001000ull"),
+        (
+            "c->deficit_bytes -= len_bytes;",
+            "c->deficit_bytes -= 2 * len_bytes;",
+        ),
+    ] {
+        assert!(scheduler.contains(from), "{from}");
+        let output = compare(&scheduler.replace(from, to), "400");
+        assert!(!output.status.success(), "{from}: {}", said(&output));
+    }
+}
+
+#[test]
+fn what_core_does_not_have_is_not_taken() {
+    for (template, complaint) in [
+        ("@take clock.c pace_no_such\n", "has no pace_no_such"),
+        ("@take no.c pace_later\n", "no file no.c"),
+        (
+            "@take clock.c pace_later\n@- no such text\n",
+            "not in what was taken",
+        ),
+        ("@give clock.c pace_later\n", "@give"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("template");
+        fs::write(&path, template).unwrap();
+        let mut take = Command::new("perl");
+        take.arg(first().join("take.pl")).arg(root().join("core"));
+        let output = take.stdin(fs::File::open(path).unwrap()).output().unwrap();
+        assert!(!output.status.success(), "{template}");
+        assert!(said(&output).contains(complaint), "{}", said(&output));
+    }
+}
+
+/// Files of a kernel with what the series looks for.
+const KERNEL: &[(&str, &str)] = &[
+    (
+        "net/sched/Kconfig",
+        "config NET_SCH_PIE\n\tbool\n\nconfig NET_SCH_INGRESS\n\tbool\n",
+    ),
+    (
+        "net/sched/Makefile",
+        "obj-$(CONFIG_NET_SCH_PLUG)\t+= sch_plug.o\nobj-$(CONFIG_NET_SCH_ETS)\t+= sch_ets.o\n",
+    ),
+    (
+        "include/uapi/linux/pkt_sched.h",
+        "struct last {\n};\n\n#endif\n",
+    ),
+    (
+        "Documentation/netlink/specs/tc.yaml",
+        "attribute-sets:\n  -\n    name: other\n\nsub-messages:\n  -\n    name: options-msg\n    \
+         formats:\n      -\n        value: qfq\n  -\n    name: tca-stats-app-msg\n    formats:\n      \
+         -\n        value: red\n",
+    ),
+    ("scripts/checkpatch.pl", "exit 0;\n"),
+];
+
+fn kernel() -> tempfile::TempDir {
+    let kernel = tempfile::tempdir().unwrap();
+    for (name, text) in KERNEL {
+        let path = kernel.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    kernel
+}
+
+fn series(kernel: &Path, out: &Path) -> Output {
+    let mut series = Command::new("sh");
+    series.arg(root().join("packaging/upstream/series.sh"));
+    series.arg(kernel).arg(out);
+    for name in ["AUTHOR", "COMMITTER"] {
+        series.env(format!("GIT_{name}_NAME"), "a test");
+        series.env(format!("GIT_{name}_EMAIL"), "test@example.org");
+    }
+    series.output().unwrap()
+}
+
+#[test]
+fn the_series_applies_and_is_small() {
+    let kernel = kernel();
+    let out = tempfile::tempdir().unwrap();
+    let made = series(kernel.path(), out.path());
+    assert!(made.status.success(), "{}", said(&made));
+    let mut patches: Vec<_> = fs::read_dir(out.path()).unwrap().collect();
+    patches.sort_by_key(|patch| patch.as_ref().unwrap().file_name());
+    assert_eq!(patches.len(), 7, "{}", said(&made));
+    for patch in patches.into_iter().skip(1) {
+        let mut apply = Command::new("git");
+        apply.args(["apply", "--whitespace=error-all"]);
+        apply.arg(patch.unwrap().path());
+        ran(apply.current_dir(kernel.path()));
+    }
+    let read = |name: &str| fs::read_to_string(kernel.path().join(name)).unwrap();
+    let qdisc = read("net/sched/sch_pspacer.c");
+    assert!(!qdisc.contains("#include \"") && !qdisc.contains("pace_div_rem"));
+    let attributes = fs::read_to_string(first().join("pkt_sched_pspacer.h")).unwrap();
+    assert!(qdisc.lines().count() + attributes.lines().count() <= 1500);
+    let specification = read("Documentation/netlink/specs/tc.yaml");
+    assert_eq!(specification.matches("value: pspacer\n").count(), 2);
+    assert!(read("net/sched/Kconfig").contains("config NET_SCH_PSPACER\n"));
+    assert!(read("net/sched/Makefile").contains("sch_pspacer.o\n"));
+    assert!(read("include/uapi/linux/pkt_sched.h").contains("TCA_PSPACER_LINE_RATE"));
+}
+
+#[test]
+fn a_folder_that_is_no_kernel_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let refused = series(folder.path(), out.path());
+    assert!(!refused.status.success());
+    let said = said(&refused);
+    assert!(said.contains("no net/sched/Kconfig: expected"), "{said}");
+}
+
+#[test]
+fn the_specification_names_every_attribute() {
+    let attributes = fs::read_to_string(first().join("pkt_sched_pspacer.h")).unwrap();
+    let specification = fs::read_to_string(first().join("tc.yaml")).unwrap();
+    let names = attributes
+        .lines()
+        .filter_map(|line| line.strip_prefix("\tTCA_PSPACER_"));
+    let mut named = 0;
+    for name in names.filter_map(|line| line.split(',').next()) {
+        let name = name.strip_prefix("STATS_").unwrap_or(name);
+        if name != "UNSPEC" {
+            let name = name.to_lowercase().replace('_', "-");
+            assert!(specification.contains(&format!("name: {name}\n")), "{name}");
+            named += 1;
+        }
+    }
+    assert_eq!(specification.matches("        name: ").count(), named);
 }
