@@ -54,22 +54,13 @@ int psp_bad_value(const char *key, const char *value, const char *expected)
 	return -1;
 }
 
-/*
- * The qdisc has two names: psp here and in the papers' command lines, pspacer in the
- * kernel's tree, where psp is a security protocol.  tc looks up KIND_qdisc_util in
- * q_KIND.so, and sends the kernel the kind that the user wrote.
- */
-#define PSP_QDISC_UTIL(kind) {			\
-	.id		= kind,			\
-	.parse_qopt	= psp_parse_qopt,	\
-	.print_qopt	= psp_print_qopt,	\
-	.print_xstats	= psp_print_xstats,	\
-	.parse_copt	= psp_parse_copt,	\
-	.print_copt	= psp_print_copt,	\
-}
-
+/* tc looks up KIND_qdisc_util in q_KIND.so. */
 __attribute__((visibility("default")))
-struct qdisc_util psp_qdisc_util = PSP_QDISC_UTIL("psp");
-
-__attribute__((visibility("default")))
-struct qdisc_util pspacer_qdisc_util = PSP_QDISC_UTIL("pspacer");
+struct qdisc_util psp_qdisc_util = {
+	.id		= "psp",
+	.parse_qopt	= psp_parse_qopt,
+	.print_qopt	= psp_print_qopt,
+	.print_xstats	= psp_print_xstats,
+	.parse_copt	= psp_parse_copt,
+	.print_copt	= psp_print_copt,
+};

@@ -135,7 +135,7 @@ remove_all() {
 		fi
 		rm -rf "$folder"
 	done
-	rm -f "$(tc_dir)/q_psp.so" "$(tc_dir)/q_pspacer.so"
+	rm -f "$(tc_dir)/q_psp.so"
 	remove_command
 }
 
@@ -152,7 +152,6 @@ install_all() {
 	fi
 	dkms install "sch_psp/$version" -k "$kver"
 	install -D -m 644 "$top/tc/q_psp.so" "$plugin"
-	ln -sf q_psp.so "$(dirname "$plugin")/q_pspacer.so"
 	install_command
 	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer@.service, pspacer-agent.service, pspacer-manager.service, pspacer(1), tc-psp(8)"
 	echo "try: modprobe sch_psp; man tc-psp"
