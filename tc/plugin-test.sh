@@ -77,11 +77,6 @@ qdisc "$good" period 125us budget 50kb align off
 class "$good" mode rt reserve 15kb deadline 20ms
 class "$good" mode nrt reserve 15kb
 
-# The kind of the kernel's tree has the same words.
-says "$good" qdisc add dev none0 root handle 1: pspacer default 3
-says "$good" class add dev none0 parent 1: classid 1:1 pspacer rate 500mbit
-says 'unknown option "rate"' qdisc add dev none0 root pspacer rate 1mbit
-
 qdisc 'Usage: ... psp' help
 class 'Usage: ... psp' help
 qdisc 'unknown option "rate"' rate 1mbit

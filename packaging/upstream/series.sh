@@ -150,11 +150,12 @@ commit "Documentation: networking: describe pspacer" <<'END'
 Say what the qdisc is for, what is exact, what it costs and what it counts.
 END
 
+sed 1d "$first/cover.txt" >"$work/cover"
 rm -f "$out"/*.patch
 git -C "$tree" format-patch -q --cover-letter --subject-prefix='RFC PATCH net-next' -o "$out" base
 sed -i -e 's/\*\*\* SUBJECT HERE \*\*\*/net\/sched: pspacer, precise packet spacing/' \
 	-e '/\*\*\* BLURB HERE \*\*\*/{
-		r '"$first/cover.txt"'
+		r '"$work/cover"'
 		d
 	}' "$out"/0000-*.patch
 

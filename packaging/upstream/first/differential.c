@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Lets the scheduler of the series and core/ decide over the same arrivals, and compares:
  * classes, instants, clocks. Random classes, packets, changes of rates, classes that come and

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* What the scheduling part of the series needs of the kernel, in user space: no faster. */
 #ifndef SERIES_KERNEL_H
 #define SERIES_KERNEL_H

@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPDX-License-Identifier: GPL-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 #
 # The qdisc pspacer: rates, what it refuses, limits, and changes under traffic.
 # pktgen sends through a dummy device. Needs root, and a tc that knows pspacer.

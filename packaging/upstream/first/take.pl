@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# SPDX-License-Identifier: MIT OR Apache-2.0
+# SPDX-License-Identifier: GPL-2.0-only
 #
 # Makes a C file out of a template: functions, structures and constants of core/ are taken by
 # name, so that the kernel has no scheduler of its own.
