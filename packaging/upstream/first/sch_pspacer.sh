@@ -297,6 +297,18 @@ check "packets without a class are dropped" between 1 999999999 \
 check "then the class goes" tc class del dev $DEV parent 1: classid 1:1
 tc qdisc del dev $DEV root
 
+# As many classes as there may be.
+
+add_qdisc line 1gbit
+for minor in $(seq 1 4096); do
+	printf 'class add dev %s parent 1: classid 1:%x pspacer rate 8kbit\n' \
+		$DEV "$minor"
+done | tc -batch -
+check "there may be 4096 classes" says "reserved 32768000 classes 4096 " \
+	tc -s qdisc show dev $DEV root
+refuse "and no more" "No more than 4096 classes" add_class 2000 rate 8kbit
+tc qdisc del dev $DEV root
+
 # Below a qdisc that peeks.
 
 if tc qdisc add dev $DEV root handle 10: tbf rate 20mbit burst 10kb \
