@@ -73,7 +73,7 @@ for folder in $(find / -xdev -name q_psp.so); do ln -sf q_psp.so ${folder%/*}/q_
 ";
 
 #[test]
-fn the_selftest_passes_v7() {
+fn the_selftest_passes() {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = Lab::find().unwrap();
     lab.sources = sources_of_the_series(folder.path());
@@ -100,7 +100,7 @@ fn the_selftest_passes_v7() {
 }
 
 #[test]
-fn the_cases_of_tdc_pass_v7() {
+fn the_cases_of_tdc_pass() {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = Lab::find().unwrap();
     lab.sources = sources_of_the_series(folder.path());
