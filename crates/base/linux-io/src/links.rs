@@ -5,7 +5,7 @@ use std::io;
 
 use netlink_packet_core::{DefaultNla, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkLayerType, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkLayerType, LinkMessage};
 
 use crate::rtnetlink::dump;
 
@@ -29,6 +29,11 @@ pub struct Link {
     pub is_ethernet: bool,
     /// Transmit queues that the driver has allocated; it may use fewer.
     pub tx_queues: u32,
+    /// What it is, such as `veth`; a device of hardware has none.
+    pub kind: Option<String>,
+    /// Index of the device that it is tied to: of a veth its other end, of a macvlan or ipvlan the
+    /// one below it. It may be one of another network namespace.
+    pub tied_to: Option<u32>,
 }
 
 /// Returns all devices of this network namespace.
@@ -66,6 +71,17 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         LinkAttribute::Other(other) if other.kind() == PARENT => text(other),
         _ => None,
     });
+    let kind = attributes().find_map(|attribute| match attribute {
+        LinkAttribute::LinkInfo(infos) => infos.iter().find_map(|info| match info {
+            LinkInfo::Kind(kind) => Some(kind.to_string()),
+            _ => None,
+        }),
+        _ => None,
+    });
+    let tied_to = attributes().find_map(|attribute| match attribute {
+        LinkAttribute::Link(index) => Some(*index),
+        _ => None,
+    });
     Some(Link {
         index: entry.header.index,
         name: name?,
@@ -74,6 +90,8 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         mtu_bytes: mtu?,
         is_ethernet: entry.header.link_layer_type == LinkLayerType::Ether,
         tx_queues: tx_queues.unwrap_or(1),
+        kind,
+        tied_to,
     })
 }
 

@@ -9,27 +9,22 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_config::{
     Backend, ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Saved, Target,
-    WantedLimits, backend_notes, changes, check_backend, launches as launches_of, limit_lines,
-    plan as plan_of, text,
+    WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
 };
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
 
 use crate::args::{ApplyArgs, Chosen, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
-use crate::cgroups;
 use crate::choice::choose;
 use crate::confirm::{guard, start_guard, wait_for_key};
-use crate::make::{check, make};
+use crate::device::DeviceWork;
 use crate::observe::{Observed, observe, ours};
 use crate::queue_limits;
 use crate::run_dir::{Lock, folder, pending, write};
 
 /// Where files are if none is named.
 const FOLDER: &str = "/etc/pspacer";
-
-/// What is said where a program stamps packets and no fq keeps them.
-const STRAY: &str = "delete  departure times that no fq keeps";
 
 /// Where results and notes go.
 pub struct Io<'a> {
@@ -46,19 +41,15 @@ struct Json<'a> {
     devices: Vec<&'a Plan>,
 }
 
-/// A device and its changes, tried on the model.
+/// A device and its changes, byte queue limits with them.
 struct Work {
-    observed: Observed,
+    device: DeviceWork,
     limits: queue_limits::Work,
-    /// Whether departure times go that no fq keeps.
-    has_stray: bool,
-    plan: Plan,
 }
 
 impl Work {
     fn changes(&self) -> usize {
-        let limits = self.plan.byte_queue_limits.len();
-        self.plan.changes.len() + limits + usize::from(self.has_stray)
+        self.device.changes() + self.device.plan.byte_queue_limits.len()
     }
 }
 
@@ -92,15 +83,14 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
     if json {
         let json = Json {
             format: "pspacer-plan-1",
-            devices: work.iter().map(|work| &work.plan).collect(),
+            devices: work.iter().map(|work| &work.device.plan).collect(),
         };
         serde_json::to_writer_pretty(&mut *io.out, &json)?;
         writeln!(io.out)?;
         return Ok(());
     }
     for work in work {
-        io.out
-            .write_all(text(&work.plan, &work.observed.port).as_bytes())?;
+        io.out.write_all(work.device.text().as_bytes())?;
     }
     Ok(())
 }
@@ -134,7 +124,7 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
     if let Some(after) = confirm {
         let devices = work
             .iter()
-            .map(|work| (&work.observed, &work.limits.limits));
+            .map(|work| (&work.device.observed, &work.limits.limits));
         let saved = saved(devices).map_err(|reason| {
             anyhow!("{reason}; without --confirm the change cannot be taken back")
         })?;
@@ -194,15 +184,9 @@ fn make_all(tc: &mut Tc, work: &mut [Work], drain_ns: u64, io: &mut Io<'_>) -> R
     let out = &mut *io.out;
     let mut say = |line: &str| Ok(writeln!(out, "{line}")?);
     for work in work {
-        if work.has_stray {
-            say(&format!("{}: {STRAY}", work.plan.device))?;
-            backend::edt::remove(tc, &work.observed.facts)?;
-        }
-        for note in &work.plan.notes {
-            say(&format!("{}: note: {note}", work.plan.device))?;
-        }
+        work.device.begin(tc, &mut say)?;
         make_limits(work, true, &mut say)?;
-        make(tc, &work.observed, &work.plan, drain, &mut say)?;
+        work.device.make(tc, drain, &mut say)?;
         make_limits(work, false, &mut say)?;
     }
     Ok(())
@@ -217,10 +201,11 @@ fn make_limits(
     if work.limits.has_failed {
         return Ok(());
     }
-    for line in limit_lines(&work.plan.byte_queue_limits, is_raise) {
-        say(&format!("{}: {line}", work.plan.device))?;
+    let plan = &work.device.plan;
+    let device = &plan.device;
+    for line in limit_lines(&plan.byte_queue_limits, is_raise) {
+        say(&format!("{device}: {line}"))?;
     }
-    let device = &work.plan.device;
     match work.limits.make(is_raise) {
         Err(error) => Err(anyhow!(
             "{device}: {error:#}; the same command again goes on from there"
@@ -340,7 +325,7 @@ fn planned(
     wanted: impl FnOnce(&Observed) -> Result<(Wanted, WantedLimits)>,
     take_over: bool,
 ) -> Result<Work> {
-    let mut observed = observe(tc, device)?;
+    let observed = observe(tc, device)?;
     let (wanted, wanted_limits) = wanted(&observed)?;
     let (limits, limit_note) = queue_limits::Work::new(&observed, &wanted_limits)?;
     let has_none = limits.limits.min_bytes.is_empty();
@@ -351,33 +336,15 @@ fn planned(
         );
     }
     let Wanted {
-        mut target,
+        target,
         launches,
-        mut notes,
+        notes,
     } = wanted;
-    notes.extend(cgroups::resolve(&mut target)?);
-    observed.port.made = target.made;
-    let has_stray = target.made.backend() != Backend::Edt
-        && observed
-            .port
-            .psps()
-            .iter()
-            .all(|psp| psp.made.backend() != Backend::Edt)
-        && backend::edt::is_there(tc, &observed.facts)?;
-    let mut plan = plan_of(&target, &observed.port, take_over)?;
-    check(&observed, &plan)?;
-    if has_stray {
-        plan.notes.push(STRAY.to_owned());
-    }
-    plan.notes.splice(0..0, notes.into_iter().chain(limit_note));
-    plan.launches = launches;
-    plan.byte_queue_limits = limits.plan.changes.clone();
-    Ok(Work {
-        observed,
-        limits,
-        has_stray,
-        plan,
-    })
+    let mut device = DeviceWork::new(tc, observed, target, notes, take_over)?;
+    device.plan.notes.extend(limit_note);
+    device.plan.launches = launches;
+    device.plan.byte_queue_limits = limits.plan.changes.clone();
+    Ok(Work { device, limits })
 }
 
 /// Reads the files, and plans the devices. Nothing is changed before all of it is checked.
@@ -472,14 +439,7 @@ pub fn differences() -> Result<Vec<(String, Vec<String>)>> {
         take_over: false,
     };
     let work = work(&mut Tc::open()?, &all)?;
-    let lines = |work: &Work| {
-        let stray = work.has_stray.then(|| STRAY.to_owned());
-        let changes = changes(&work.plan, &work.observed.port);
-        (
-            work.plan.device.clone(),
-            stray.into_iter().chain(changes).collect(),
-        )
-    };
+    let lines = |work: &Work| (work.device.plan.device.clone(), work.device.lines());
     Ok(work.iter().map(lines).collect())
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The subcommands `plan`, `apply`, `save`, `restore` and `remove`: they read a host's file and the
 //! kernel's tables, and make the changes of a plan (docs/use/host-file.md). What the file says and
-//! which changes lead to it is `host-config`'s. Others that make such plans use [`observe`],
-//! [`check`] and [`make`] with the same [`Lock`].
+//! which changes lead to it is `host-config`'s. Others that make such plans use [`observe`] and
+//! [`DeviceWork`], or [`check`] and [`make`], with the same [`Lock`].
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod cgroups;
 mod choice;
 mod commands;
 mod confirm;
+mod device;
 mod make;
 mod observe;
 mod queue_limits;
@@ -19,7 +20,9 @@ mod run_dir;
 use anyhow::Result;
 
 pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
+pub use choice::choose;
 pub use commands::{Io, class_names, differences};
+pub use device::DeviceWork;
 pub use make::{check, make};
 pub use observe::{Observed, observe};
 pub use run_dir::{Lock, folder, write};

@@ -145,6 +145,8 @@ mod tests {
             mtu_bytes: 1500,
             is_ethernet: true,
             tx_queues: 1,
+            kind: None,
+            tied_to: None,
         };
         let dir = |link: &Link| dir(devices.path(), link);
         assert_eq!(dir(&link), Some(eth0));

@@ -107,6 +107,8 @@ mod tests {
             mtu_bytes: 1500,
             is_ethernet: true,
             tx_queues: 1,
+            kind: None,
+            tied_to: None,
         }
     }
 

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What each command of CNI does.
+
+use std::io::Write;
+
+use anyhow::{Context, Result as AnyResult};
+use host_apply::{Lock, choose, folder};
+use host_config::Backend;
+use serde_json::Value;
+
+use crate::config::{Class, Config, Wanted};
+use crate::ends::{End, Ends, find};
+use crate::environment::Attachment;
+use crate::error::{DIFFERS, Error, INVALID_CONFIGURATION, IO_FAILURE, NOT_AVAILABLE};
+use crate::netns::{Netns, within_new};
+use crate::pacing::{Work, remove};
+use crate::previous;
+use crate::record::{Record, Records};
+
+type Variable<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
+
+const NETNS: &str = "CNI_NETNS";
+
+/// What ADD and CHECK are given, checked.
+struct Call {
+    config: Config,
+    attachment: Attachment,
+    wanted: Wanted,
+    /// The result, as it is passed on.
+    passed: Value,
+    path: String,
+    netns: Netns,
+}
+
+impl Call {
+    fn read(input: &[u8], variable: Variable<'_>) -> Result<Self, Error> {
+        let config = Config::read(input)?;
+        let attachment = Attachment::read(variable)?;
+        let wanted = config.wanted()?;
+        let previous = config.previous().ok_or_else(|| {
+            let expected =
+                "one: this plugin stands behind bridge, ptp, macvlan or ipvlan in a list";
+            Error::lacks("prevResult", expected)
+        })?;
+        let passed = previous::check(previous, config.version, &attachment.device)?;
+        let path = variable(NETNS).filter(|path| !path.is_empty());
+        let expected = "the path of a network namespace that is not the host's";
+        let wrong = || Error::environment(NETNS, path.as_deref(), expected);
+        let netns = Netns::open(path.as_deref().unwrap_or_default());
+        let netns = netns.map_err(|error| Error::not_paced(&error))?;
+        let netns = netns.ok_or_else(wrong)?;
+        if netns.is_own().map_err(|error| Error::not_paced(&error))? {
+            return Err(wrong());
+        }
+        Ok(Self {
+            path: path.clone().unwrap_or_default(),
+            config,
+            attachment,
+            wanted,
+            passed,
+            netns,
+        })
+    }
+
+    /// Finds the device, and its end on the host if that is needed.
+    fn ends(&self, ingress: Option<&Class>) -> Result<Ends, Error> {
+        let device = &self.attachment.device;
+        let names = previous::host_devices(&self.passed);
+        let ends = find(&self.netns, device, &names).map_err(|error| Error::not_paced(&error))?;
+        let ends = ends.ok_or_else(|| {
+            let expected = format!("a device of the network namespace {}", self.path);
+            Error::environment("CNI_IFNAME", Some(device), &expected)
+        })?;
+        match (ingress, &ends.host) {
+            (Some(class), None) => {
+                let kind = ends.kind.as_deref().unwrap_or("no virtual device");
+                let msg = format!(
+                    "`runtimeConfig.bandwidth.ingressRate` is {}, expected none or 0: what a pod \
+                     receives is paced on the host's end of a veth, which `prevResult` names, and \
+                     `{device}` is {kind}",
+                    class.rate_bps
+                );
+                Err(Error::new(INVALID_CONFIGURATION, msg))
+            }
+            _ => Ok(ends),
+        }
+    }
+
+    fn works<'a>(
+        netns: &'a Netns,
+        ends: &Ends,
+        (egress, ingress): (Option<&Class>, Option<&Class>),
+        backend: Backend,
+    ) -> Result<Vec<Work<'a>>, Error> {
+        let refused = |error: anyhow::Error| Error::not_paced(&error);
+        let mut works = vec![];
+        works.push(Work::new(Some(netns), &ends.pod, egress, backend).map_err(refused)?);
+        if let Some(host) = &ends.host {
+            works.push(Work::new(None, host, ingress, backend).map_err(refused)?);
+        }
+        Ok(works)
+    }
+}
+
+/// Keeps all others from changing something at the same time.
+fn locked(network: &str) -> Result<(Records, Lock), Error> {
+    let lock = || -> AnyResult<(Records, Lock)> {
+        let run = folder()?;
+        let lock = Lock::take(&run)?;
+        Ok((Records::new(&run, network), lock))
+    };
+    lock().map_err(|error| Error::new(IO_FAILURE, format!("{error:#}")))
+}
+
+fn io_failure(error: &anyhow::Error) -> Error {
+    Error::new(IO_FAILURE, format!("{error:#}"))
+}
+
+/// Paces an attachment. Returns the result of the plugins before.
+///
+/// # Errors
+/// Bad input, before anything changes; what keeps a device from being paced.
+pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<Value, Error> {
+    let call = Call::read(input, variable)?;
+    let Wanted {
+        backend,
+        egress,
+        ingress,
+        notes,
+    } = &call.wanted;
+    let (records, _lock) = locked(&call.config.name)?;
+    let of = &call.attachment;
+    let before = records.load(of).map_err(|error| io_failure(&error))?;
+    if egress.is_none() && ingress.is_none() && before.is_none() {
+        return Ok(call.passed);
+    }
+    let ends = call.ends(ingress.as_ref())?;
+    let (backend, why) = choose(*backend);
+    let classes = (egress.as_ref(), ingress.as_ref());
+    let works = Call::works(&call.netns, &ends, classes, backend)?;
+    let record = Record {
+        container: of.container.clone(),
+        netns: call.path.clone(),
+        netns_number: call.netns.number,
+        pod: ends.pod.clone(),
+        host: ends.host.clone(),
+        backend: backend.word().to_owned(),
+        egress: egress.clone(),
+        ingress: ingress.clone(),
+        is_set: false,
+    };
+    records
+        .store(of, &record)
+        .map_err(|error| io_failure(&error))?;
+    let mut said: Vec<String> = why.into_iter().chain(notes.iter().cloned()).collect();
+    for work in &works {
+        match work.make() {
+            Ok(lines) => said.extend(lines),
+            Err(error) => {
+                let mut error = Error::not_paced(&error);
+                if before.is_none() {
+                    if let Err(left) = take_away(&records, of, &record, Some(&call.netns)) {
+                        error.details = format!("and not all of it is taken back: {left:#}");
+                    }
+                }
+                return Err(error);
+            }
+        }
+    }
+    if egress.is_none() && ingress.is_none() {
+        records.delete(of).map_err(|error| io_failure(&error))?;
+    }
+    said.dedup();
+    for line in said {
+        // A runtime that does not listen gets its result all the same.
+        let _ = writeln!(log, "pspacer-cni: {} {}: {line}", of.container, of.device);
+    }
+    Ok(call.passed)
+}
+
+/// Compares what is there with what the configuration says, or `set` said later.
+///
+/// # Errors
+/// That it differs.
+pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
+    let call = Call::read(input, variable)?;
+    let (records, _lock) = locked(&call.config.name)?;
+    let of = &call.attachment;
+    let record = records.load(of).map_err(|error| io_failure(&error))?;
+    let (mut egress, mut ingress) = (call.wanted.egress.as_ref(), call.wanted.ingress.as_ref());
+    if let Some(record) = record.as_ref().filter(|record| record.is_set) {
+        (egress, ingress) = (record.egress.as_ref(), record.ingress.as_ref());
+    }
+    let ends = call.ends(ingress)?;
+    // What ADD chose stays right, also if the module was loaded since then.
+    let made = record.as_ref().and_then(|record| {
+        let mut known = Backend::ALL.into_iter();
+        known.find(|known| known.word() == record.backend)
+    });
+    let backend = call.wanted.backend.or(made);
+    let (backend, _) = choose(backend);
+    let works = Call::works(&call.netns, &ends, (egress, ingress), backend)?;
+    let left: Vec<String> = works
+        .iter()
+        .filter(|work| !work.is_done())
+        .map(Work::text)
+        .collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(Error {
+        details: left.concat(),
+        ..Error::new(
+            DIFFERS,
+            format!(
+                "`{}` of {} is not paced as the configuration says; ADD would change what \
+                 `details` lists",
+                of.device, of.container
+            ),
+        )
+    })
+}
+
+/// Takes away what there is of an attachment. Whatever is gone already is no error.
+///
+/// # Errors
+/// Bad input, or the kernel's refusal.
+pub fn del(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
+    let config = Config::read(input)?;
+    let of = Attachment::read(variable)?;
+    let path = variable(NETNS).filter(|path| !path.is_empty());
+    let (records, _lock) = locked(&config.name)?;
+    let refused = |error: anyhow::Error| Error::not_paced(&error);
+    let netns = path.as_deref().map(Netns::open).transpose();
+    let netns = netns.map_err(refused)?.flatten();
+    match records.load(&of).map_err(|error| io_failure(&error))? {
+        Some(record) => take_away(&records, &of, &record, netns.as_ref()).map_err(refused),
+        None => {
+            if let Some(netns) = netns {
+                if !netns.is_own().map_err(refused)? {
+                    unrecorded(&config, &of, &netns).map_err(refused)?;
+                }
+            }
+            // One that could not be read goes, too.
+            records.delete(&of).map_err(|error| io_failure(&error))
+        }
+    }
+}
+
+/// Takes away what no record tells of.
+fn unrecorded(config: &Config, of: &Attachment, netns: &Netns) -> AnyResult<()> {
+    let names = config.previous().map(previous::host_devices);
+    let Some(ends) = find(netns, &of.device, &names.unwrap_or_default())? else {
+        return Ok(());
+    };
+    remove(Some(netns), &ends.pod)?;
+    ends.host.map_or(Ok(()), |host| remove(None, &host))
+}
+
+/// Takes away what a record tells of, and the record.
+fn take_away(
+    records: &Records,
+    of: &Attachment,
+    record: &Record,
+    netns: Option<&Netns>,
+) -> AnyResult<()> {
+    // The path may be another namespace's by now.
+    if let Some(netns) = netns.filter(|netns| netns.number == record.netns_number) {
+        remove(Some(netns), &record.pod)?;
+    }
+    if let Some(host) = &record.host {
+        remove(None, host)?;
+    }
+    records.delete(of)
+}
+
+/// Takes away what is of no valid attachment of the network.
+///
+/// # Errors
+/// Bad input, or the kernel's first refusal: all others are taken away all the same.
+pub fn gc(input: &[u8]) -> Result<(), Error> {
+    let config = Config::read(input)?;
+    let valid = config.valid()?;
+    let (records, _lock) = locked(&config.name)?;
+    let mut first: Option<Error> = None;
+    let known = records.attachments().map_err(|error| io_failure(&error))?;
+    for of in known.iter().filter(|of| !valid.contains(of)) {
+        let gone = || -> AnyResult<()> {
+            match records.load(of)? {
+                Some(record) => {
+                    let netns = Netns::open(&record.netns)?;
+                    take_away(&records, of, &record, netns.as_ref())
+                }
+                None => records.delete(of),
+            }
+        };
+        if let Err(error) = gone().with_context(|| format!("{} {}", of.container, of.device)) {
+            first.get_or_insert(Error::not_paced(&error));
+        }
+    }
+    first.map_or(Ok(()), Err)
+}
+
+/// Says whether ADD would work: paces the loopback of a network namespace that nobody else sees.
+///
+/// # Errors
+/// That it would not.
+pub fn status(input: &[u8]) -> Result<(), Error> {
+    let config = Config::read(input)?;
+    let (backend, why) = choose(config.backend()?);
+    let not_available = |error: anyhow::Error| Error {
+        details: why.clone().unwrap_or_default(),
+        ..Error::new(
+            NOT_AVAILABLE,
+            format!("backend {} cannot pace: {error:#}", backend.word()),
+        )
+    };
+    let (_, _lock) =
+        locked(&config.name).map_err(|error| not_available(anyhow::Error::msg(error.msg)))?;
+    let class = Class {
+        rate_bps: 1_000_000,
+        ceil_bps: None,
+        deadline_ns: None,
+        txtime: None,
+    };
+    let trial = || {
+        let end = End {
+            name: "lo".to_owned(),
+            index: 1,
+            address: Vec::new(),
+        };
+        Work::new(None, &end, Some(&class), backend)?.make()
+    };
+    within_new(trial).map(|_| ()).map_err(not_available)
+}

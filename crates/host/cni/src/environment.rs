@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a runtime says in the environment. Pure.
+
+use crate::error::Error;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Pace an attachment.
+    Add,
+    /// Take all of it away.
+    Del,
+    /// Is it as the configuration says?
+    Check,
+    /// Would ADD work?
+    Status,
+    /// Take away what no valid attachment names.
+    Gc,
+    /// Which versions are known?
+    Version,
+}
+
+const COMMANDS: &[(&str, Command)] = &[
+    ("ADD", Command::Add),
+    ("DEL", Command::Del),
+    ("CHECK", Command::Check),
+    ("STATUS", Command::Status),
+    ("GC", Command::Gc),
+    ("VERSION", Command::Version),
+];
+
+/// Longest id of a container: a file is named after it.
+const ID_CHARS: usize = 200;
+/// Longest name of a device (IFNAMSIZ, with the zero at its end).
+const NAME_BYTES: usize = 15;
+const CONTAINER: &str = "an id of letters, digits, `_`, `.` and `-`, of up to 200 characters, that begins with a letter or digit";
+const DEVICE: &str = "a name of a device, of up to 15 characters, without `/`, `:` and blanks";
+
+/// An attachment: a container and a device in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Attachment {
+    /// The container's id.
+    pub container: String,
+    /// The device's name in its network namespace.
+    pub device: String,
+}
+
+impl Command {
+    /// Reads CNI_COMMAND.
+    ///
+    /// # Errors
+    /// That it is none.
+    pub fn read(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Self, Error> {
+        let name = "CNI_COMMAND";
+        let value = variable(name);
+        let known = COMMANDS
+            .iter()
+            .find(|(word, _)| Some(*word) == value.as_deref());
+        known.map(|(_, command)| *command).ok_or_else(|| {
+            let expected = "ADD, DEL, CHECK, STATUS, GC or VERSION";
+            Error::environment(name, value.as_deref(), expected)
+        })
+    }
+}
+
+impl Attachment {
+    /// Reads CNI_CONTAINERID and CNI_IFNAME.
+    ///
+    /// # Errors
+    /// That one is not as CNI says.
+    pub fn read(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Self, Error> {
+        let container = variable("CNI_CONTAINERID");
+        let device = variable("CNI_IFNAME");
+        let wrong = |name, value: &Option<String>, expected| {
+            Error::environment(name, value.as_deref(), expected)
+        };
+        match (container, device) {
+            (Some(container), Some(device)) if is_id(&container) && is_device(&device) => {
+                Ok(Self { container, device })
+            }
+            (Some(container), device) if is_id(&container) => {
+                Err(wrong("CNI_IFNAME", &device, DEVICE))
+            }
+            (container, _) => Err(wrong("CNI_CONTAINERID", &container, CONTAINER)),
+        }
+    }
+}
+
+/// Returns whether a text is an id as CNI wants them, and no longer than a file's name may be.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let known = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    begins && text.len() <= ID_CHARS && text.chars().all(known)
+}
+
+/// Returns whether a text can be a device's name.
+#[must_use]
+pub fn is_device(text: &str) -> bool {
+    let known = |c: char| !(c == '/' || c == ':' || c.is_whitespace() || c.is_control());
+    let length = 1..=NAME_BYTES;
+    length.contains(&text.len()) && text != "." && text != ".." && text.chars().all(known)
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a runtime is told of a failure: a number, a sentence, and what helps.
+
+use serde_json::{Value, json};
+
+/// Numbers that CNI defines.
+pub const INCOMPATIBLE_VERSION: u32 = 1;
+/// A key that is not known.
+pub const UNSUPPORTED_FIELD: u32 = 2;
+/// A variable of the environment.
+pub const INVALID_ENVIRONMENT: u32 = 4;
+/// Reading or writing.
+pub const IO_FAILURE: u32 = 5;
+/// No JSON.
+pub const DECODING_FAILURE: u32 = 6;
+/// A value of the configuration.
+pub const INVALID_CONFIGURATION: u32 = 7;
+/// STATUS: ADD would fail.
+pub const NOT_AVAILABLE: u32 = 50;
+/// Numbers of this plugin, from 100: the kernel refuses, or something of others is in the way.
+pub const NOT_PACED: u32 = 100;
+/// CHECK: what is there is not what the configuration says.
+pub const DIFFERS: u32 = 101;
+
+/// Most characters of a value that a message shows.
+const VALUE_CHARS: usize = 80;
+
+/// A failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Its number.
+    pub code: u32,
+    /// A sentence: key, value, and what was expected.
+    pub msg: String,
+    /// More, if there is more to say.
+    pub details: String,
+}
+
+impl Error {
+    /// Makes one without details.
+    pub fn new(code: u32, msg: impl Into<String>) -> Self {
+        Self {
+            code,
+            msg: msg.into(),
+            details: String::new(),
+        }
+    }
+
+    /// A value of the configuration that is wrong.
+    pub fn wrong(key: &str, value: &Value, expected: &str) -> Self {
+        let value = shown(&value.to_string());
+        let msg = format!("`{key}` is {value}, expected {expected}");
+        Self::new(INVALID_CONFIGURATION, msg)
+    }
+
+    /// A key that the configuration lacks.
+    pub fn lacks(key: &str, expected: &str) -> Self {
+        let msg = format!("`{key}` is missing, expected {expected}");
+        Self::new(INVALID_CONFIGURATION, msg)
+    }
+
+    /// A variable of the environment.
+    pub fn environment(name: &str, value: Option<&str>, expected: &str) -> Self {
+        let said = match value {
+            Some(value) => format!("{name} is {}", shown(&format!("{value:?}"))),
+            None => format!("{name} is not set"),
+        };
+        Self::new(INVALID_ENVIRONMENT, format!("{said}, expected {expected}"))
+    }
+
+    /// What keeps a device from being paced.
+    pub fn not_paced(error: &anyhow::Error) -> Self {
+        Self::new(NOT_PACED, format!("{error:#}"))
+    }
+
+    /// Returns CNI's form, of a version.
+    #[must_use]
+    pub fn json(&self, version: &str) -> Value {
+        let mut json = json!({ "cniVersion": version, "code": self.code, "msg": self.msg });
+        if let (Some(object), false) = (json.as_object_mut(), self.details.is_empty()) {
+            object.insert("details".to_owned(), self.details.as_str().into());
+        }
+        json
+    }
+}
+
+/// Returns the beginning of a value.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(VALUE_CHARS) {
+        Some((at, _)) => format!("{}...", text.split_at(at).0),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was set up for an attachment: a file for each, written before anything changes, so that DEL
+//! and GC find all of it whatever the runtime still knows. It does not outlive a boot, and nor does
+//! what it says.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Class;
+use crate::ends::End;
+use crate::environment::Attachment;
+
+/// The folder below that of `pspacer`.
+const FOLDER: &str = "cni";
+const ENDING: &str = "json";
+
+/// What was set up for an attachment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The container's id.
+    pub container: String,
+    /// The path of its network namespace, and its number.
+    pub netns: String,
+    /// The number.
+    pub netns_number: u64,
+    /// The device in the pod.
+    pub pod: End,
+    /// The end on the host.
+    pub host: Option<End>,
+    /// Who paces.
+    pub backend: String,
+    /// What the pod sends.
+    pub egress: Option<Class>,
+    /// What is sent to the pod.
+    pub ingress: Option<Class>,
+    /// Whether `set` has changed the rates: they are not those of the configuration then.
+    pub is_set: bool,
+}
+
+/// The records of a network.
+pub struct Records {
+    folder: PathBuf,
+}
+
+impl Records {
+    /// Those of a network; `run` is the folder of `pspacer`.
+    #[must_use]
+    pub fn new(run: &Path, network: &str) -> Self {
+        let folder = run.join(FOLDER).join(network);
+        Self { folder }
+    }
+
+    /// Those of all networks.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn all(run: &Path) -> Result<Vec<Self>> {
+        let networks = entries(&run.join(FOLDER))?.into_iter();
+        Ok(networks.map(|folder| Self { folder }).collect())
+    }
+
+    /// Returns the network's name.
+    #[must_use]
+    pub fn network(&self) -> String {
+        let name = self.folder.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    fn path(&self, of: &Attachment) -> PathBuf {
+        let Attachment { container, device } = of;
+        self.folder.join(format!("{container}:{device}.{ENDING}"))
+    }
+
+    /// Returns that of an attachment, if there is one. One that cannot be read is none: it is of
+    /// another version, or was written by hand.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn load(&self, of: &Attachment) -> Result<Option<Record>> {
+        let path = self.path(of);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| path.display().to_string()),
+        }
+    }
+
+    /// Writes that of an attachment.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn store(&self, of: &Attachment, record: &Record) -> Result<()> {
+        let folder = self.folder.display();
+        fs::create_dir_all(&self.folder).with_context(|| folder.to_string())?;
+        host_apply::write(&self.path(of), &serde_json::to_string(record)?)
+    }
+
+    /// Deletes that of an attachment, and the folder with the last one.
+    ///
+    /// # Errors
+    /// If it cannot be deleted.
+    pub fn delete(&self, of: &Attachment) -> Result<()> {
+        let path = self.path(of);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| path.display().to_string());
+            }
+            _ => {}
+        }
+        // It is not empty while another is there.
+        let _ = fs::remove_dir(&self.folder);
+        Ok(())
+    }
+
+    /// Returns the attachments that have one.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn attachments(&self) -> Result<Vec<Attachment>> {
+        let paths = entries(&self.folder)?.into_iter();
+        let attachments = paths.filter_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            let name = name.strip_suffix(ENDING)?.strip_suffix('.')?;
+            let (container, device) = name.split_once(':')?;
+            Some(Attachment {
+                container: container.to_owned(),
+                device: device.to_owned(),
+            })
+        });
+        Ok(attachments.collect())
+    }
+}
+
+/// Returns what is in a folder, by name; nothing, if there is none.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = || -> std::io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(folder)?;
+        entries.map(|entry| Ok(entry?.path())).collect()
+    };
+    match read() {
+        Ok(mut paths) => {
+            paths.sort();
+            Ok(paths)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(|| folder.display().to_string()),
+    }
+}

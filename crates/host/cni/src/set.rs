@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a person asks for, with arguments: which attachments are paced, and other rates for one of
+//! them while its pod runs.
+
+use std::io::Write;
+
+use anyhow::{Context, Result, bail, ensure};
+use host_apply::{Lock, folder};
+use host_config::Backend;
+use units::display;
+use units::nearest::hint;
+use units::parse;
+
+use crate::config::{Class, LINE_BPS};
+use crate::environment::Attachment;
+use crate::netns::Netns;
+use crate::pacing::Work;
+use crate::record::{Record, Records};
+
+const USAGE: &str = "usage: pspacer-cni list\n       pspacer-cni set CONTAINER DEVICE \
+                     [egress=RATE] [ingress=RATE]\nA runtime starts it without arguments \
+                     (docs/use/pods.md).";
+const DIRECTIONS: &[&str] = &["egress", "ingress"];
+
+/// Rates that are asked for, in bit/s.
+#[derive(Default)]
+struct Rates {
+    egress_bps: Option<u64>,
+    ingress_bps: Option<u64>,
+}
+
+/// Does what arguments ask for.
+///
+/// # Errors
+/// What is wrong with them, or keeps a device from being paced.
+pub fn run(args: &[String], out: &mut dyn Write) -> Result<()> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["list"] => list(out),
+        ["set", container, device, ref rates @ ..] if !rates.is_empty() => {
+            set(container, device, &read(rates)?)
+        }
+        ["--help" | "-h"] => Ok(writeln!(out, "{USAGE}")?),
+        _ => bail!("{USAGE}"),
+    }
+}
+
+fn read(words: &[&str]) -> Result<Rates> {
+    let mut rates = Rates::default();
+    for word in words {
+        let (direction, rate) = word.split_once('=').unwrap_or((word, ""));
+        let place = match direction {
+            "egress" => &mut rates.egress_bps,
+            "ingress" => &mut rates.ingress_bps,
+            _ => bail!(
+                "{word}: expected a direction{}",
+                hint(direction, DIRECTIONS)
+            ),
+        };
+        let known = parse::rate_bps(rate).filter(|rate| (1..=LINE_BPS).contains(rate));
+        *place =
+            Some(known.with_context(|| format!("{word}: expected {} up to 100gbit", parse::RATE))?);
+    }
+    Ok(rates)
+}
+
+fn list(out: &mut dyn Write) -> Result<()> {
+    for records in Records::all(&folder()?)? {
+        for of in records.attachments()? {
+            let Some(record) = records.load(&of)? else {
+                continue;
+            };
+            let rate = |class: &Option<Class>| match class {
+                Some(class) => display::rate(class.rate_bps as f64),
+                None => "-".to_owned(),
+            };
+            writeln!(
+                out,
+                "{} {} {} backend {} egress {} ingress {}{}",
+                records.network(),
+                of.container,
+                of.device,
+                record.backend,
+                rate(&record.egress),
+                rate(&record.ingress),
+                if record.is_set { " (set)" } else { "" }
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
+    let run = folder()?;
+    let _lock = Lock::take(&run)?;
+    let mut found: Vec<(Records, Attachment, Record)> = Vec::new();
+    for records in Records::all(&run)? {
+        for of in records.attachments()? {
+            let is_it = of.container.starts_with(container) && of.device == device;
+            if let (true, Some(record)) = (is_it, records.load(&of)?) {
+                let network = Records::new(&run, &records.network());
+                found.push((network, of, record));
+            }
+        }
+    }
+    ensure!(
+        found.len() <= 1,
+        "{container} {device}: expected one attachment, {} begin so",
+        found.len()
+    );
+    let Some((records, of, mut record)) = found.pop() else {
+        bail!(
+            "{container} {device}: expected an attachment that ADD has paced; `pspacer-cni list` \
+             shows them"
+        );
+    };
+    let change = |class: &mut Option<Class>, rate_bps: Option<u64>, name: &str| match (
+        class.as_mut(),
+        rate_bps,
+    ) {
+        (_, None) => Ok(()),
+        (None, Some(_)) => bail!("{name}: expected a direction that ADD has paced"),
+        (Some(class), Some(rate_bps)) => {
+            class.rate_bps = rate_bps;
+            class.ceil_bps = class.ceil_bps.map(|ceil_bps| ceil_bps.max(rate_bps));
+            Ok(())
+        }
+    };
+    change(&mut record.egress, rates.egress_bps, "egress")?;
+    change(&mut record.ingress, rates.ingress_bps, "ingress")?;
+    record.is_set = true;
+    let backend = Backend::ALL
+        .into_iter()
+        .find(|known| known.word() == record.backend)
+        .with_context(|| format!("backend {}: expected one that is known", record.backend))?;
+    let netns = Netns::open(&record.netns)?.filter(|netns| netns.number == record.netns_number);
+    let netns =
+        netns.with_context(|| format!("{}: the network namespace is gone", record.netns))?;
+    let mut works = vec![Work::new(
+        Some(&netns),
+        &record.pod,
+        record.egress.as_ref(),
+        backend,
+    )?];
+    if let Some(host) = &record.host {
+        works.push(Work::new(None, host, record.ingress.as_ref(), backend)?);
+    }
+    records.store(&of, &record)?;
+    works.iter().try_for_each(|work| work.make().map(|_| ()))
+}

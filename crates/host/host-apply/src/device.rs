@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A device, and the changes that lead to what is wanted of it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use host_config::{Backend, Plan, Target, changes, plan as plan_of, text};
+use tcpsp::Tc;
+
+use crate::cgroups;
+use crate::make::{check, make};
+use crate::observe::Observed;
+
+/// What is said where a program stamps packets and no fq keeps them.
+const STRAY: &str = "delete  departure times that no fq keeps";
+
+/// A device and its changes, tried on the model.
+pub struct DeviceWork {
+    /// The device.
+    pub observed: Observed,
+    /// Its changes.
+    pub plan: Plan,
+    /// Whether departure times go that no fq keeps.
+    has_stray: bool,
+}
+
+impl DeviceWork {
+    /// Plans. `notes` are what a person should know beside. Nothing changes.
+    ///
+    /// # Errors
+    /// What is in the way, or would be refused once some of it has changed.
+    pub fn new(
+        tc: &mut Tc,
+        mut observed: Observed,
+        mut target: Target,
+        mut notes: Vec<String>,
+        take_over: bool,
+    ) -> Result<Self> {
+        notes.extend(cgroups::resolve(&mut target)?);
+        observed.port.made = target.made;
+        let psps = observed.port.psps();
+        let mut made = psps.iter().map(|psp| psp.made.backend());
+        let has_stray = target.made.backend() != Backend::Edt
+            && made.all(|backend| backend != Backend::Edt)
+            && backend::edt::is_there(tc, &observed.facts)?;
+        let mut plan = plan_of(&target, &observed.port, take_over)?;
+        check(&observed, &plan)?;
+        if has_stray {
+            plan.notes.push(STRAY.to_owned());
+        }
+        plan.notes.splice(0..0, notes);
+        Ok(Self {
+            observed,
+            plan,
+            has_stray,
+        })
+    }
+
+    /// Returns how many changes are left.
+    #[must_use]
+    pub fn changes(&self) -> usize {
+        self.plan.changes.len() + usize::from(self.has_stray)
+    }
+
+    /// Returns a line for each change that is left.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let stray = self.has_stray.then(|| STRAY.to_owned());
+        let changes = changes(&self.plan, &self.observed.port);
+        stray.into_iter().chain(changes).collect()
+    }
+
+    /// Returns notes and changes as `plan` prints them.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text(&self.plan, &self.observed.port)
+    }
+
+    /// Begins to make the changes: takes departure times away that no fq keeps, and says the notes.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn begin(&self, tc: &mut Tc, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+        let device = &self.plan.device;
+        if self.has_stray {
+            say(&format!("{device}: {STRAY}"))?;
+            backend::edt::remove(tc, &self.observed.facts)?;
+        }
+        let mut notes = self.plan.notes.iter();
+        notes.try_for_each(|note| say(&format!("{device}: note: {note}")))
+    }
+
+    /// Makes the changes, each after `say` was given its line. Classes that go have `drain` to send
+    /// their frames.
+    ///
+    /// # Errors
+    /// The kernel's refusal, with the change and what was made before it.
+    pub fn make(
+        &self,
+        tc: &mut Tc,
+        drain: Duration,
+        say: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        make(tc, &self.observed, &self.plan, drain, say)
+    }
+}
