@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Compiles what the packages hold: the command, libpsp_reserve, the tc plugin, the core as
+# Compiles what the packages hold: the command, the CNI plugin, libpsp_reserve, the tc plugin, the core as
 # a library, and the lists of crates. debian/rules and pspacer.spec call it in an exported tree. Bytes do
 # not depend on the folder, the time or the user.
 #
@@ -38,9 +38,10 @@ for folder in "$CARGO_HOME=/cargo" "$CARGO_TARGET_DIR=/target" "$top=."; do
 done
 export CFLAGS
 export CARGO_INCREMENTAL=0
-cargo build --release --locked --package pspacer --package psp-reserve
+cargo build --release --locked --package pspacer --package cni --package psp-reserve
 echo "$tree" >"$CARGO_TARGET_DIR/tree"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer" "$out/pspacer"
+install -m 755 "$CARGO_TARGET_DIR/release/pspacer-cni" "$out/pspacer-cni"
 install -m 644 "$CARGO_TARGET_DIR/release/libpsp_reserve.so" "$out/libpsp_reserve.so.0"
 
 make --no-print-directory -C tc

@@ -104,6 +104,15 @@ fn check(kernel: Kernel, backends: &[&str]) {
         // A fifth of the rate from one frame to the next: what was behind is not made good.
         let set = starts(&of("set"), 5001);
         let last = set[set.len() - 1];
+        let holes = set.windows(2).map(|two| (two[1] - two[0], last - two[1]));
+        let (hole_ns, before_ns) = holes.max().unwrap_or_default();
+        println!(
+            "{}: {} frames, the longest hole is {} us, {} us before the last",
+            what("set"),
+            set.len(),
+            hole_ns / 1000,
+            before_ns / 1000
+        );
         let after = set.iter().filter(|start| **start + 150_000_000 > last);
         check_rate(
             &what("set"),
