@@ -18,6 +18,7 @@ c++ g++
 cc gcc
 certificates ca-certificates
 clang-19 clang-19
+cni-plugins containernetworking-plugins
 dh debhelper
 dh_apparmor dh-apparmor
 dh_dkms dh-dkms
@@ -26,6 +27,7 @@ dpkg-buildpackage dpkg-dev
 dpkg-deb dpkg
 flex flex
 git git
+go golang-go
 i686-linux-gnu-gcc gcc-i686-linux-gnu
 java default-jdk-headless
 libelf libelf-dev
@@ -89,6 +91,14 @@ for program in "$@"; do
 	# libelf is not a program; the kernel's objtool and libbpf are compiled with it.
 	if [ "$program" = libelf ]; then
 		[ -e /usr/include/libelf.h ] || need libelf
+		continue
+	fi
+	# Plugins of container networks, which are on no PATH.
+	if [ "$program" = cni-plugins ]; then
+		[ -x /usr/lib/cni/ptp ] || need cni-plugins
+		continue
+	fi
+	if [ "$program" = go ] && [ -x /usr/local/go/bin/go ]; then
 		continue
 	fi
 	if [ "$program" = cargo ]; then

@@ -11,4 +11,5 @@
 mod call;
 mod config;
 mod pods_lab;
+mod real_lab;
 mod refusals;

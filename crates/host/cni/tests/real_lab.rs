@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Real parts beside the stock bandwidth plugin, in the laboratory's guest (`make cni`): bytes of the
+//! first second, how far they are ahead of the rate, how long a probe waits.
+
+#![allow(clippy::print_stdout, reason = "tests say what they measured")]
+
+use std::path::{Path, PathBuf};
+
+use scenario::Kernel;
+use testkit::guest::{frames, program};
+
+use crate::pods_lab::run_in_guest;
+
+const MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "veth",
+    "bridge",
+    "ifb",
+    "sch_tbf",
+    "sch_fq",
+    "sch_ingress",
+    "cls_bpf",
+    "cls_u32",
+    "act_mirred",
+];
+/// Where Debian's package has the plugins.
+const PLUGINS: &str = "/usr/lib/cni";
+const MBIT: u64 = 100;
+const MS: u64 = 1300;
+
+/// Bytes of the first second of a transfer, and the most that they are ahead of the rate, anywhere.
+fn first_second(folder: &Path, name: &str) -> (u64, f64) {
+    let of_transfer: Vec<_> = frames(folder, name)
+        .into_iter()
+        .filter(|frame| frame.2 == 5001)
+        .collect();
+    let first_ns = of_transfer[0].0;
+    let (mut sent, mut lowest, mut most) = (0u64, f64::MAX, 0.0f64);
+    for (start_ns, bytes, _) in &of_transfer {
+        let since_ns = start_ns - first_ns;
+        if since_ns >= 1_000_000_000 {
+            break;
+        }
+        let due = since_ns as f64 * MBIT as f64 / 8000.0;
+        lowest = lowest.min(sent as f64 - due);
+        sent += u64::from(*bytes);
+        most = most.max(sent as f64 - due - lowest);
+    }
+    (sent, most)
+}
+
+fn check(kernel: Kernel) {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let built = Path::new(env!("CARGO_BIN_EXE_pspacer-cni"));
+    let mut files = program(built, folder.path(), "cni", "pspacer-cni");
+    let tool = std::env::var("CNITOOL").expect("make cni names cnitool");
+    files.push((PathBuf::from(tool), "/cni/cnitool".to_owned()));
+    for plugin in ["ptp", "bridge", "host-local", "bandwidth"] {
+        let from = Path::new(PLUGINS).join(plugin);
+        files.push((from, format!("/cni/bin/{plugin}")));
+    }
+    for library in [
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/x86_64-linux-gnu/libc.so.6",
+    ] {
+        files.push((library.into(), library.to_owned()));
+    }
+    for (from, to) in [
+        ("tests/pods/real.sh", "/cni/real.sh"),
+        ("../../../kernel/tests/lib.sh", "/cni/lib.sh"),
+    ] {
+        files.push((here.join(from), to.to_owned()));
+    }
+    let command = format!("sh /cni/real.sh {MBIT} {MS}");
+    run_in_guest(kernel, MODULES, &files, &command, folder.path());
+    let second_bytes = (MBIT * 125_000) as f64;
+    for name in ["stock", "stock-small", "module", "edt", "bridged"] {
+        let (bytes, ahead_bytes) = first_second(folder.path(), name);
+        println!(
+            "{kernel}, {name}: {:.2} of {MBIT} Mbit/s in the first second, at most {:.0} kB ahead",
+            bytes as f64 / 125_000.0,
+            ahead_bytes / 1000.0
+        );
+        if !name.starts_with("stock") {
+            assert!(bytes as f64 <= second_bytes * 1.01, "{name}: {bytes}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "make cni: needs cnitool and Debian's plugins"]
+fn real_parts_on_6_12() {
+    check(Kernel::V6_12);
+}
