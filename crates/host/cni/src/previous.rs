@@ -32,7 +32,7 @@ pub fn check(previous: &Value, version: &str, device: &str) -> Result<Value, Err
     for (at, interface) in interfaces.iter().enumerate() {
         let place = |key: &str| format!("prevResult.interfaces[{at}].{key}");
         let name = interface.get("name").unwrap_or(&Value::Null);
-        if !name.as_str().is_some_and(|name| !name.is_empty()) {
+        if name.as_str().is_none_or(str::is_empty) {
             return Err(Error::wrong(&place("name"), name, "a device's name"));
         }
         for key in ["mac", "sandbox"] {

@@ -113,17 +113,20 @@ fn check(kernel: Kernel, backends: &[&str]) {
             check_rate(&what(&name), &starts(&both, port), 100_000_000);
         }
         // A fifth of the rate from one frame to the next: what was behind is not made good.
-        let set = starts(&of("set"), 5001);
+        let record = of("set");
+        for port in [5001, 5002] {
+            let starts = starts(&record, port);
+            let holes = starts.windows(2).map(|two| (two[1] - two[0], two[0]));
+            let (hole_ns, from_ns) = holes.max().unwrap_or_default();
+            println!(
+                "{}, port {port}: the longest hole is {} us, {} us after the first",
+                what("set"),
+                hole_ns / 1000,
+                (from_ns - starts[0]) / 1000
+            );
+        }
+        let set = starts(&record, 5001);
         let last = set[set.len() - 1];
-        let holes = set.windows(2).map(|two| (two[1] - two[0], last - two[1]));
-        let (hole_ns, before_ns) = holes.max().unwrap_or_default();
-        println!(
-            "{}: {} frames, the longest hole is {} us, {} us before the last",
-            what("set"),
-            set.len(),
-            hole_ns / 1000,
-            before_ns / 1000
-        );
         let after = set.iter().filter(|start| **start + 150_000_000 > last);
         check_rate(
             &what("set"),

@@ -19,9 +19,9 @@ fn right() -> Value {
     )
 }
 
-#[test]
-fn values_of_the_configuration() {
-    for (place, value, code, expected) in [
+/// Places in the configuration, a value there, and the number and the beginning of the refusal.
+fn values() -> Vec<(&'static str, Value, u64, &'static str)> {
+    vec![
         (
             "/psp",
             json!("fast"),
@@ -142,7 +142,12 @@ fn values_of_the_configuration() {
             7,
             "`prevResult` is [], expected a table",
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn values_of_the_configuration() {
+    for (place, value, code, expected) in values() {
         let mut conf = right();
         let (table, key) = place.rsplit_once('/').unwrap();
         conf.pointer_mut(table).unwrap()[key] = value;

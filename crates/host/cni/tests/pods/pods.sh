@@ -140,12 +140,14 @@ for backend; do
 	wait $first
 	kept "$backend-both" c1
 
-	# Other rates under traffic.
+	# Other rates under traffic, beside another pod's.
 	send 1 400 5001 &
 	first=$!
+	send 2 400 5002 &
+	second=$!
 	nap 150
 	check "$backend: set" $PLUGIN set pod1 eth0 egress=20mbit
-	wait $first
+	wait $first $second
 	kept "$backend-set" c1
 	check "$backend: it is listed" sh -c "$PLUGIN list | grep -q 'pod1 eth0 .* egress 20 Mbit/s .*(set)'"
 	check "$backend: CHECK knows" is_checked "$backend" 1 "$(egress 100)"
