@@ -19,8 +19,10 @@ fn right() -> Value {
     )
 }
 
-/// Places in the configuration, a value there, and the number and the beginning of the refusal.
-fn values() -> Vec<(&'static str, Value, u64, &'static str)> {
+/// A place in the configuration, a value there, and the number and the beginning of the refusal.
+type Wrong = (&'static str, Value, u64, &'static str);
+
+fn values_of_psp() -> Vec<Wrong> {
     vec![
         (
             "/psp",
@@ -70,6 +72,11 @@ fn values() -> Vec<(&'static str, Value, u64, &'static str)> {
             7,
             "`psp.ceil` is 7 bit/s, expected at least the rate of what the pod sends, 8 bit/s",
         ),
+    ]
+}
+
+fn values_of_runtimes() -> Vec<Wrong> {
+    vec![
         (
             "/runtimeConfig",
             json!([]),
@@ -147,7 +154,7 @@ fn values() -> Vec<(&'static str, Value, u64, &'static str)> {
 
 #[test]
 fn values_of_the_configuration() {
-    for (place, value, code, expected) in values() {
+    for (place, value, code, expected) in [values_of_psp(), values_of_runtimes()].concat() {
         let mut conf = right();
         let (table, key) = place.rsplit_once('/').unwrap();
         conf.pointer_mut(table).unwrap()[key] = value;
