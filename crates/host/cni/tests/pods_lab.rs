@@ -25,7 +25,7 @@ const MODULES: &[&str] = &[
 ];
 const FRAME_BYTES: u64 = 1500;
 /// Most frames that leave ahead of the rate: what a timer of the guest is late by is sent at once.
-const AHEAD_FRAMES_MAX: f64 = 1.0;
+const AHEAD_FRAMES_MAX: f64 = 2.0;
 
 /// Returns the rate of frames in bit/s, and by how many they are ahead of it at most, anywhere.
 fn measure(starts_ns: &[u64], rate_bps: u64) -> (f64, f64) {
