@@ -234,7 +234,14 @@ pub fn del(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
     let netns = path.as_deref().map(Netns::open).transpose();
     let netns = netns.map_err(refused)?.flatten();
     match records.load(&of).map_err(|error| io_failure(&error))? {
-        Some(record) => take_away(&records, &of, &record, netns.as_ref()).map_err(refused),
+        Some(record) => {
+            // A runtime that names none may have left it there.
+            let netns = match netns {
+                Some(netns) => Some(netns),
+                None => Netns::open(&record.netns).map_err(refused)?,
+            };
+            take_away(&records, &of, &record, netns.as_ref()).map_err(refused)
+        }
         None => {
             if let Some(netns) = netns {
                 if !netns.is_own().map_err(refused)? {

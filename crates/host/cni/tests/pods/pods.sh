@@ -40,6 +40,7 @@ conf_add() { conf "$1" "$2" "$3" | cni ADD "$2"; }
 add() { conf "$1" "$2" "$3" | cni ADD "$2" >"/tmp/result$2"; }
 is_checked() { conf "$1" "$2" "$3" | cni CHECK "$2"; }
 del() { conf "$1" "$2" | cni DEL "$2"; }
+del_unnamed() { conf "$1" "$2" | CNI_COMMAND=DEL CNI_CONTAINERID=pod$2 CNI_IFNAME=eth0 $PLUGIN; }
 status() { conf "$1" 1 | cni STATUS 1; }
 
 # gc BACKEND POD...: these are valid.
@@ -195,7 +196,7 @@ for backend; do
 	check "$backend: and nothing else" is_checked "$backend" 1 "$(both 50 40)"
 	check "$backend: DEL" del "$backend" 1
 	check "$backend: DEL again" del "$backend" 1
-	check "$backend: DEL of the other" del "$backend" 2
+	check "$backend: DEL of the other, whose namespace is not named" del_unnamed "$backend" 2
 	check "$backend: nothing is left" same "$before" "$(stands 1; stands 2)"
 	check "$backend: no record is left" sh -c '! ls -d /run/pspacer/cni/*'
 	tc -n 1 qdisc add dev eth0 root handle 5: pfifo
