@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! NICs that launch by time, and what a trial measures.
 
-#![allow(clippy::unwrap_used, reason = "tests fail that way")]
-
-mod host;
-
+use crate::host::{ROOT, device, fine, launches};
 use doctor::facts::Lateness;
 use doctor::findings;
-use host::{ROOT, device, fine, launches};
 use tcpsp::{Handle, QdiscOptions, QdiscStats};
 
 /// Only the i210 of igb's NICs launches by time, and the newer ones of mlx5's; a NIC whose etf is

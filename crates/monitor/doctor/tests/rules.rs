@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A table: what each rule finds, one change away from a host on which none finds anything.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
-
-mod host;
-
 use std::collections::BTreeSet;
 
+use crate::host::{ROOT, device, fine, launches, psp, qdisc};
 use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Program, Trial};
 use doctor::{RULES, Severity, findings};
-use host::{ROOT, device, fine, launches, psp, qdisc};
-use tcpsp::{Gap, Handle, QdiscOptions, QdiscStats, SplitGso, Why};
+use tcpsp::{Gap, Handle, SplitGso, Why};
 
 type Change = fn(&mut Facts);
 
