@@ -37,7 +37,8 @@ for folder in "$CARGO_HOME=/cargo" "$CARGO_TARGET_DIR=/target" "$top=."; do
 	CFLAGS="${CFLAGS:--O2} -ffile-prefix-map=$folder"
 done
 export CFLAGS
-export CARGO_INCREMENTAL=0
+# Lines for backtraces and profilers: dh_strip puts them into a package of their own.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
 cargo build --release --locked --package pspacer --package cni --package psp-reserve
 echo "$tree" >"$CARGO_TARGET_DIR/tree"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer" "$out/pspacer"

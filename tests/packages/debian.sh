@@ -61,6 +61,7 @@ for suite in "$@"; do
 	mkdir -p "$root/packages/old" "$root/packages/new"
 	cp "$old"/*.deb "$root/packages/old/"
 	cp "$debs"/*.deb "$root/packages/new/"
+	rm -f "$root"/packages/*/*-dbgsym_*.deb
 	# DKMS makes its signing key and depmod its lists with the first module; both stay.
 	quietly inside dkms generate_mok || true
 	for kernel in $kernels; do

@@ -13,7 +13,7 @@ image=${IMAGE:-$(ls "$packages_top"/build/image/pspacer-*.oci.tar 2>/dev/null ||
 [ -f "$image" ] || die "no image in build/image: run 'make image' first"
 command -v podman >/dev/null || die "podman is missing: install the package of that name"
 begin_roots
-trap 'podman_store system reset --force >/dev/null 2>&1 || :; clean_roots' EXIT
+trap 'status=$?; podman_store system reset --force >/dev/null 2>&1 || :; (exit $status); clean_roots' EXIT
 
 podman_store() {
 	podman --root "$packages_work/store" --runroot "$packages_work/run" --storage-driver vfs \
@@ -29,7 +29,7 @@ inside() {
 	done
 	shift
 	# shellcheck disable=SC2086 # a list
-	podman_store run --rm --network none --cgroups disabled $options "$name" "$@" </dev/null
+	podman_store run --rm --network none --cgroups disabled --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 $options "$name" "$@" </dev/null
 }
 
 # Nothing in the image gives a user rights.
