@@ -164,7 +164,7 @@ for patch in "$out"/0*.patch; do
 	case $patch in */0000-*) continue ;; esac
 	# New files need an entry of MAINTAINERS, which names people; the kernel's own names of
 	# structures have capitals. checkpatch leaves a file in the folder where it runs.
-	(cd "$work" && perl "$checkpatch" --no-tree --no-summary --terse --show-types --strict \
+	(cd "$work" && perl "$checkpatch" --no-tree --root="$kernel" --no-summary --terse --show-types --strict \
 		--max-line-length=80 --ignore FILE_PATH_CHANGES,CAMELCASE "$patch") || true
 done >"$complaints"
 cat "$complaints"
