@@ -8,7 +8,8 @@ use host_apply::{Lock, choose, folder};
 use host_config::Backend;
 use serde_json::Value;
 
-use crate::config::{Class, Config, Wanted};
+use crate::budget::{self, Asked};
+use crate::config::{Class, Config, INGRESS_KEY, Wanted};
 use crate::ends::{End, Ends, find};
 use crate::environment::Attachment;
 use crate::error::{DIFFERS, Error, INVALID_CONFIGURATION, IO_FAILURE, NOT_AVAILABLE};
@@ -126,6 +127,8 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         backend,
         egress,
         ingress,
+        egress_key,
+        budget,
         notes,
     } = &call.wanted;
     let (records, _lock) = locked(&call.config.name)?;
@@ -135,6 +138,14 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         return Ok(call.passed);
     }
     let ends = call.ends(ingress.as_ref())?;
+    let asked = Asked {
+        network: &call.config.name,
+        of,
+        egress: (egress.as_ref(), egress_key),
+        ingress: (ingress.as_ref(), INGRESS_KEY),
+    };
+    let run = folder().map_err(|error| io_failure(&error))?;
+    budget::check(&run, &asked, *budget)?;
     let (backend, why) = choose(*backend);
     let classes = (egress.as_ref(), ingress.as_ref());
     let works = Call::works(&call.netns, &ends, classes, backend)?;
@@ -148,6 +159,7 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         egress: egress.clone(),
         ingress: ingress.clone(),
         is_set: false,
+        budget: *budget,
     };
     records
         .store(of, &record)

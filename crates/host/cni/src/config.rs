@@ -18,11 +18,26 @@ pub const VERSIONS: &[&str] = &["0.4.0", "1.0.0", "1.1.0"];
 /// The line of a device without one of its own, where a backend wants it: no class is faster.
 pub const LINE_BPS: u64 = 100_000_000_000;
 
-const PSP_KEYS: &[&str] = &["rate", "ceil", "deadline", "txtime", "backend"];
+const PSP_KEYS: &[&str] = &[
+    "rate",
+    "ceil",
+    "deadline",
+    "txtime",
+    "backend",
+    "budget",
+    "ingress-budget",
+];
+/// The most that a node may have to give.
+const BUDGET_BPS: u64 = 10_000_000_000_000;
 const RATES: &[&str] = &["ingressRate", "egressRate"];
 const BURSTS: &[&str] = &["ingressBurst", "egressBurst"];
 /// Keys of the stock plugin that choose between destinations.
 const SUBNETS: &[&str] = &["unshapedSubnets", "shapedSubnets"];
+/// Where a runtime says what a pod sends, and what it receives.
+pub const EGRESS_KEY: &str = "runtimeConfig.bandwidth.egressRate";
+/// What it receives.
+pub const INGRESS_KEY: &str = "runtimeConfig.bandwidth.ingressRate";
+const BUDGET: &str = "a rate above 0 and up to \"10tbit\" such as \"9gbit\"";
 const RATE: &str = "bit/s as a whole number from 1 to 100000000000, or 0 for no limit";
 const PSP_RATE: &str =
     "a rate above 0 and up to \"100gbit\" such as \"100mbit\" (bit, kbit, mbit, gbit, tbit)";
@@ -52,6 +67,17 @@ pub struct Class {
     pub txtime: Option<String>,
 }
 
+/// What a network's configuration lets all attachments of the host have together; `None` is no
+/// bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Of what pods send.
+    pub egress_bps: Option<u64>,
+    /// Of what pods receive.
+    pub ingress_bps: Option<u64>,
+}
+
 /// What is wanted of an attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -61,6 +87,10 @@ pub struct Wanted {
     pub egress: Option<Class>,
     /// What is sent to the pod.
     pub ingress: Option<Class>,
+    /// The key that says what the pod sends.
+    pub egress_key: &'static str,
+    /// What all attachments of the host may have together.
+    pub budget: Budget,
     /// What is ignored.
     pub notes: Vec<String>,
 }
@@ -73,6 +103,7 @@ struct Psp {
     deadline_ns: Option<u64>,
     txtime: Option<&'static str>,
     backend: Option<Backend>,
+    budget: Budget,
 }
 
 impl Config {
@@ -120,6 +151,10 @@ impl Config {
         }
         let mut notes = Vec::new();
         let (ingress_bps, egress_bps) = self.bandwidth(&mut notes)?;
+        let egress_key = match egress_bps {
+            Some(_) => EGRESS_KEY,
+            None => "psp.rate",
+        };
         let egress_bps = egress_bps.or(psp.rate_bps);
         let at_least = |rate_bps: u64| match psp.ceil_bps {
             Some(ceil_bps) if ceil_bps < rate_bps => Err(Error::new(
@@ -146,6 +181,8 @@ impl Config {
                 deadline_ns: psp.deadline_ns,
                 txtime: None,
             }),
+            egress_key,
+            budget: psp.budget,
             notes,
         })
     }
@@ -204,6 +241,10 @@ impl Config {
             let rate = parse::rate_bps(text);
             rate.filter(|rate| (1..=LINE_BPS).contains(rate))
         };
+        let budget_of = |text: &str| {
+            let budget = parse::rate_bps(text);
+            budget.filter(|budget| (1..=BUDGET_BPS).contains(budget))
+        };
         let clock = |text: &str| ["monotonic", "tai"].into_iter().find(|word| *word == text);
         let backend = |text: &str| match text {
             "auto" => Some(None),
@@ -225,6 +266,10 @@ impl Config {
                 backend,
             )?
             .flatten(),
+            budget: Budget {
+                egress_bps: text_of(table, "budget", BUDGET, budget_of)?,
+                ingress_bps: text_of(table, "ingress-budget", BUDGET, budget_of)?,
+            },
         };
         match (table.get("deadline"), psp.txtime) {
             (Some(value), Some(_)) if !value.is_null() => Err(Error::wrong(

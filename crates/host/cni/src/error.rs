@@ -21,6 +21,8 @@ pub const NOT_AVAILABLE: u32 = 50;
 pub const NOT_PACED: u32 = 100;
 /// CHECK: what is there is not what the configuration says.
 pub const DIFFERS: u32 = 101;
+/// More than is left of the node's budget.
+pub const OVER_BUDGET: u32 = 102;
 
 /// Most characters of a value that a message shows.
 const VALUE_CHARS: usize = 80;

@@ -6,15 +6,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod budget;
 mod commands;
 pub mod config;
-mod ends;
+pub mod ends;
 pub mod environment;
 pub mod error;
 mod netns;
 mod pacing;
 pub mod previous;
-mod record;
+pub mod record;
 mod set;
 
 use std::io::{Read, Write};

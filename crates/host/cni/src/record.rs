@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::config::Class;
+use crate::config::{Budget, Class};
 use crate::ends::End;
 use crate::environment::Attachment;
 
@@ -40,6 +40,9 @@ pub struct Record {
     pub ingress: Option<Class>,
     /// Whether `set` has changed the rates: they are not those of the configuration then.
     pub is_set: bool,
+    /// The node's budget as the configuration had it: `set` keeps it, too.
+    #[serde(default)]
+    pub budget: Budget,
 }
 
 /// The records of a network.
@@ -71,7 +74,9 @@ impl Records {
         name.to_string_lossy().into_owned()
     }
 
-    fn path(&self, of: &Attachment) -> PathBuf {
+    /// Returns the path of the file of an attachment.
+    #[must_use]
+    pub fn path(&self, of: &Attachment) -> PathBuf {
         let Attachment { container, device } = of;
         self.folder.join(format!("{container}:{device}.{ENDING}"))
     }

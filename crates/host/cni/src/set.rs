@@ -4,20 +4,23 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_apply::{Lock, folder};
 use host_config::Backend;
+use serde_json::{Value, json};
 use units::display;
 use units::nearest::hint;
 use units::parse;
 
+use crate::budget::{self, Asked, Sum};
 use crate::config::{Class, LINE_BPS};
 use crate::environment::Attachment;
+use crate::error::Error;
 use crate::netns::Netns;
 use crate::pacing::Work;
 use crate::record::{Record, Records};
 
-const USAGE: &str = "usage: pspacer-cni list\n       pspacer-cni set CONTAINER DEVICE \
+const USAGE: &str = "usage: pspacer-cni list [--json]\n       pspacer-cni set CONTAINER DEVICE \
                      [egress=RATE] [ingress=RATE]\nA runtime starts it without arguments \
                      (docs/use/pods.md).";
 const DIRECTIONS: &[&str] = &["egress", "ingress"];
@@ -36,7 +39,8 @@ struct Rates {
 pub fn run(args: &[String], out: &mut dyn Write) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
-        ["list"] => list(out),
+        ["list"] => list(out, false),
+        ["list", "--json"] => list(out, true),
         ["set", container, device, ref rates @ ..] if !rates.is_empty() => {
             set(container, device, &read(rates)?)
         }
@@ -64,30 +68,75 @@ fn read(words: &[&str]) -> Result<Rates> {
     Ok(rates)
 }
 
-fn list(out: &mut dyn Write) -> Result<()> {
+fn list(out: &mut dyn Write, is_json: bool) -> Result<()> {
+    let mut found: Vec<(String, Attachment, Record)> = Vec::new();
     for records in Records::all(&folder()?)? {
         for of in records.attachments()? {
-            let Some(record) = records.load(&of)? else {
-                continue;
-            };
-            let rate = |class: &Option<Class>| match class {
-                Some(class) => display::rate(class.rate_bps as f64),
-                None => "-".to_owned(),
-            };
-            writeln!(
-                out,
-                "{} {} {} backend {} egress {} ingress {}{}",
-                records.network(),
-                of.container,
-                of.device,
-                record.backend,
-                rate(&record.egress),
-                rate(&record.ingress),
-                if record.is_set { " (set)" } else { "" }
-            )?;
+            if let Some(record) = records.load(&of)? {
+                found.push((records.network(), of, record));
+            }
+        }
+    }
+    let granted = found.iter().map(|(_, _, record)| {
+        let Record {
+            egress, ingress, ..
+        } = record;
+        (egress.as_ref(), ingress.as_ref(), record.budget)
+    });
+    let (egress, ingress) = budget::sums(granted);
+    if is_json {
+        let attachments: Vec<Value> = found.iter().map(entry).collect();
+        let all = json!({ "attachments": attachments, "egress": egress, "ingress": ingress });
+        return Ok(writeln!(out, "{all}")?);
+    }
+    for (network, of, record) in &found {
+        let rate = |class: &Option<Class>| match class {
+            Some(class) => display::rate(class.rate_bps as f64),
+            None => "-".to_owned(),
+        };
+        writeln!(
+            out,
+            "{network} {} {} backend {} egress {} ingress {}{}",
+            of.container,
+            of.device,
+            record.backend,
+            rate(&record.egress),
+            rate(&record.ingress),
+            if record.is_set { " (set)" } else { "" }
+        )?;
+    }
+    for (direction, sum) in [("egress", &egress), ("ingress", &ingress)] {
+        if !found.is_empty() {
+            writeln!(out, "{}", line(direction, sum))?;
         }
     }
     Ok(())
+}
+
+/// Returns an attachment for programs.
+fn entry((network, of, record): &(String, Attachment, Record)) -> Value {
+    let rate_bps = |class: &Option<Class>| class.as_ref().map(|class| class.rate_bps);
+    json!({
+        "network": network,
+        "container": of.container,
+        "device": of.device,
+        "host_device": record.host.as_ref().map(|host| &host.name),
+        "backend": record.backend,
+        "egress_bps": rate_bps(&record.egress),
+        "ingress_bps": rate_bps(&record.ingress),
+        "is_set": record.is_set,
+    })
+}
+
+/// Returns what is granted in a direction, for people.
+fn line(direction: &str, sum: &Sum) -> String {
+    let rate = |rate_bps: u64| display::rate(rate_bps as f64);
+    let budgets = sum.budgets.iter().map(|budget| {
+        let (all, left) = (rate(budget.budget_bps), rate(budget.left_bps));
+        format!(", budget {all}: {left} left")
+    });
+    let budgets: String = budgets.collect();
+    format!("{direction}: {} granted{budgets}", rate(sum.granted_bps))
 }
 
 fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
@@ -128,6 +177,16 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     };
     change(&mut record.egress, rates.egress_bps, "egress")?;
     change(&mut record.ingress, rates.ingress_bps, "ingress")?;
+    let asked = Asked {
+        network: &records.network(),
+        of: &of,
+        egress: (record.egress.as_ref(), "egress"),
+        ingress: (record.ingress.as_ref(), "ingress"),
+    };
+    budget::check(&run, &asked, record.budget).map_err(|error| {
+        let Error { code, msg, .. } = error;
+        anyhow!("{msg} (code {code})")
+    })?;
     record.is_set = true;
     let backend = Backend::ALL
         .into_iter()

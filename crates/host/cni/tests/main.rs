@@ -8,6 +8,7 @@
     reason = "tests fail that way"
 )]
 
+mod budget;
 mod call;
 mod config;
 mod pods_lab;

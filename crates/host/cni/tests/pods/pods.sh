@@ -14,11 +14,13 @@
 . "$(dirname "$0")/lib.sh"
 
 kinds=
+# What more the plugin's configuration says.
+psp=
 
 # conf BACKEND POD [BANDWIDTH [MORE]]: prints the configuration that a runtime would give.
 conf() {
 	cat <<-END
-		{ "cniVersion": "1.1.0", "name": "pods", "type": "pspacer-cni", "psp": { "backend": "$1" },
+		{ "cniVersion": "1.1.0", "name": "pods", "type": "pspacer-cni", "psp": { "backend": "$1"$psp },
 		  "runtimeConfig": { "bandwidth": { ${3-} } },
 		  "prevResult": { "cniVersion": "1.1.0", "interfaces": [ { "name": "veth$2" },
 		    { "name": "eth0", "sandbox": "/var/run/netns/$2" } ],
@@ -199,6 +201,38 @@ for backend; do
 	check "$backend: DEL of the other, whose namespace is not named" del_unnamed "$backend" 2
 	check "$backend: nothing is left" same "$before" "$(stands 1; stands 2)"
 	check "$backend: no record is left" sh -c '! ls -d /run/pspacer/cni/*'
+
+	# A budget: who is refused leaves nothing, and of two at once one has the last part.
+	psp=', "budget": "150mbit", "ingress-budget": "40mbit"'
+	check "$backend: within the budget" add "$backend" 1 "$(both 100 40)"
+	refuse "$backend: beyond it" \
+		'"code":102.*egressRate. is 60000000 bit/s, expected at most 50000000 bit/s' \
+		conf_add "$backend" 2 "$(egress 60)"
+	refuse "$backend: beyond that of the other direction" \
+		'"code":102.*ingressRate. is 1000000 bit/s, expected at most 0 bit/s' \
+		conf_add "$backend" 2 "$(both 1 1)"
+	check "$backend: who is refused leaves no record" sh -c '! ls /run/pspacer/cni/pods/pod2:*'
+	refuse "$backend: set beyond it" '.egress. is 151000000 bit/s.*code 102' \
+		$PLUGIN set pod1 eth0 egress=151mbit
+	check "$backend: nor changes anything" is_checked "$backend" 1 "$(both 100 40)"
+	check "$backend: what is left" same '"left_bps":50000000' \
+		"$($PLUGIN list --json | grep -o '"left_bps":50000000')"
+	check "$backend: less" $PLUGIN set pod1 eth0 egress=90mbit
+	check "$backend: then the other has room" add "$backend" 2 "$(egress 60)"
+	check "$backend: DEL" del "$backend" 1
+	check "$backend: DEL of the other" del "$backend" 2
+	conf_add "$backend" 1 "$(egress 80)" >/tmp/first 2>&1 &
+	first=$!
+	conf_add "$backend" 2 "$(egress 80)" >/tmp/second 2>&1 || :
+	wait $first || :
+	check "$backend: of two at once one is refused" \
+		same 1 "$(cat /tmp/first /tmp/second | grep -c '"code":102')"
+	check "$backend: DEL" del "$backend" 1
+	check "$backend: DEL of the other" del "$backend" 2
+	check "$backend: nothing is left" same "$before" "$(stands 1; stands 2)"
+	check "$backend: no record is left" sh -c '! ls -d /run/pspacer/cni/*'
+	psp=
+
 	tc -n 1 qdisc add dev eth0 root handle 5: pfifo
 	refuse "$backend: a qdisc of others stays" "configured by others" \
 		conf_add "$backend" 1 "$(egress 50)"
