@@ -80,12 +80,21 @@ pub fn main(args: &TopArgs) -> Result<()> {
     shown
 }
 
-/// Reads the names of classes. Without them classes are shown by their ids.
+/// Reads the names of classes that files give. Without them classes are shown by their ids.
 fn names() -> ClassNames {
     host_apply::class_names().unwrap_or_else(|error| {
         output::note(&format!("pspacer: classes have no names: {error}"));
         ClassNames::default()
     })
+}
+
+/// Gives the classes of pods their names: pods come and go. Names that cannot be read stay as they
+/// were.
+fn name_pods(model: &mut Model, of_files: &ClassNames) {
+    let mut names = of_files.clone();
+    if cni::names::add_names(&mut names).is_ok() {
+        model.rename(names);
+    }
 }
 
 fn read(tc: &mut Tc) -> Result<Sample> {
@@ -127,7 +136,8 @@ fn lines(
     tc: &mut Tc,
     signals: &Signals,
 ) -> Result<()> {
-    let mut model = Model::named(names());
+    let of_files = names();
+    let mut model = Model::named(of_files.clone());
     model.take(read(tc)?);
     // One answer is enough for one line, and is asked for when the line is due.
     let (once, poll) = if args.once {
@@ -144,6 +154,7 @@ fn lines(
         let sample = read(tc)?;
         let (time_ns, cost_ns) = (sample.time_ns, sample.cost_ns);
         model.take(sample);
+        name_pods(&mut model, &of_files);
         if let Some(poll) = &poll {
             model.take_reservations(poll.latest());
         } else if !once.is_empty() {
@@ -182,7 +193,8 @@ fn screen(
     signals: &Signals,
     terminal: &mut DefaultTerminal,
 ) -> Result<()> {
-    let (mut model, mut view) = (Model::named(names()), View::default());
+    let of_files = names();
+    let (mut model, mut view) = (Model::named(of_files.clone()), View::default());
     let mut due_ns = monotonic_ns()?;
     while !view.is_over {
         if monotonic_ns()? >= due_ns {
@@ -191,6 +203,7 @@ fn screen(
             // A pause shows what was there; samples that are not taken make no rates of gaps.
             if !view.is_paused {
                 model.take(sample);
+                name_pods(&mut model, &of_files);
                 if let Some(poll) = poll {
                     model.take_reservations(poll.latest());
                 }

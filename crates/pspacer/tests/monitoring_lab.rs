@@ -304,12 +304,25 @@ fn examined(kernel: Kernel, said: &Outputs) {
     );
 }
 
+/// The class of a pod on the host's end of its device has the pod's name.
+fn named_by_pods(kernel: Kernel, said: &Outputs) {
+    assert_eq!(said["apply pod"].1, 0, "{kernel}: {}", said["apply pod"].0);
+    let without = &said["top without a record"].0;
+    assert!(!without.contains("web-0"), "{kernel}: {without}");
+    let top = &said["top of a pod"].0;
+    assert!(top.contains("d2         default/web-0 "), "{kernel}: {top}");
+    let labels = ["device=\"d2\"", "name=\"default/web-0\""];
+    let exported = &said["export of a pod"].0;
+    assert_eq!(sample(exported, "psp_class_sent_bytes_total", &labels), 0);
+}
+
 fn check(kernel: Kernel) {
     let said = said(kernel);
     exported(kernel, &said);
     topped(kernel, &said);
     read(kernel, &said);
     examined(kernel, &said);
+    named_by_pods(kernel, &said);
 }
 
 #[test]

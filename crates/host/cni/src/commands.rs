@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::budget::{self, Asked};
 use crate::config::{Class, Config, INGRESS_KEY, Wanted};
 use crate::ends::{End, Ends, find};
-use crate::environment::Attachment;
+use crate::environment::{Attachment, PodName};
 use crate::error::{DIFFERS, Error, INVALID_CONFIGURATION, IO_FAILURE, NOT_AVAILABLE};
 use crate::netns::{Netns, within_new};
 use crate::pacing::{Work, remove};
@@ -122,6 +122,7 @@ fn io_failure(error: &anyhow::Error) -> Error {
 /// # Errors
 /// Bad input, before anything changes; what keeps a device from being paced.
 pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<Value, Error> {
+    let pod_name = PodName::read(variable)?;
     let call = Call::read(input, variable)?;
     let Wanted {
         backend,
@@ -160,6 +161,7 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         ingress: ingress.clone(),
         is_set: false,
         budget: *budget,
+        pod_name,
     };
     records
         .store(of, &record)

@@ -47,8 +47,16 @@ impl End {
     /// # Errors
     /// If the kernel's table cannot be read.
     pub fn is_here(&self) -> Result<bool> {
-        Ok(links()?.iter().any(|link| Self::new(link) == *self))
+        Ok(here()?.contains(self))
     }
+}
+
+/// Returns the devices in the network namespace of this thread.
+///
+/// # Errors
+/// If the kernel's table cannot be read.
+pub fn here() -> Result<Vec<End>> {
+    Ok(links()?.iter().map(End::new).collect())
 }
 
 /// Finds the ends of a device of a pod. `None`: it is not there. The end on the host is one of

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a runtime says in the environment. Pure.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Error;
 
 /// What is asked for.
@@ -31,6 +33,9 @@ const COMMANDS: &[(&str, Command)] = &[
 
 /// Longest id of a container: a file is named after it.
 const ID_CHARS: usize = 200;
+/// Longest namespace and name of a pod, those of a name of DNS.
+const POD_CHARS: usize = 253;
+const POD: &str = "a name of letters, digits, `_`, `.` and `-`, of up to 253 characters, that begins with a letter or digit";
 /// Longest name of a device (IFNAMSIZ, with the zero at its end).
 const NAME_BYTES: usize = 15;
 const CONTAINER: &str = "an id of letters, digits, `_`, `.` and `-`, of up to 200 characters, that begins with a letter or digit";
@@ -43,6 +48,51 @@ pub struct Attachment {
     pub container: String,
     /// The device's name in its network namespace.
     pub device: String,
+}
+
+/// Whose an attachment is, if the runtime is one of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PodName {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// Its name there.
+    pub name: String,
+}
+
+impl PodName {
+    /// Reads `K8S_POD_NAMESPACE` and `K8S_POD_NAME` of `CNI_ARGS`; `None` if one is not there. Other
+    /// arguments are for others.
+    ///
+    /// # Errors
+    /// That one is no name.
+    pub fn read(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Option<Self>, Error> {
+        let args = variable("CNI_ARGS").unwrap_or_default();
+        let read = |key: &str| {
+            let mut pairs = args.split(';').filter_map(|pair| pair.split_once('='));
+            let found = pairs.find(|(known, _)| known.trim() == key);
+            match found
+                .map(|(_, value)| value)
+                .filter(|value| !value.is_empty())
+            {
+                Some(value) if is_word(value, POD_CHARS) => Ok(Some(value.to_owned())),
+                Some(value) => {
+                    let place = format!("{key} of CNI_ARGS");
+                    Err(Error::environment(&place, Some(value), POD))
+                }
+                None => Ok(None),
+            }
+        };
+        let (namespace, name) = (read("K8S_POD_NAMESPACE")?, read("K8S_POD_NAME")?);
+        let both = namespace.zip(name);
+        Ok(both.map(|(namespace, name)| Self { namespace, name }))
+    }
+
+    /// Returns it as people write it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
 }
 
 impl Command {
@@ -89,9 +139,13 @@ impl Attachment {
 /// Returns whether a text is an id as CNI wants them, and no longer than a file's name may be.
 #[must_use]
 pub fn is_id(text: &str) -> bool {
+    is_word(text, ID_CHARS)
+}
+
+fn is_word(text: &str, most_chars: usize) -> bool {
     let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
     let known = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    begins && text.len() <= ID_CHARS && text.chars().all(known)
+    begins && text.len() <= most_chars && text.chars().all(known)
 }
 
 /// Returns whether a text can be a device's name.

@@ -12,6 +12,7 @@ pub mod config;
 pub mod ends;
 pub mod environment;
 pub mod error;
+pub mod names;
 mod netns;
 mod pacing;
 pub mod previous;

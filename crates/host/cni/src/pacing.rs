@@ -15,7 +15,7 @@ use crate::ends::End;
 use crate::netns::Netns;
 
 /// The name of the class.
-const CLASS: &str = "pod";
+pub const CLASS: &str = "pod";
 /// How long a class may take to send the frames that it has, where that is needed.
 const DRAIN: Duration = Duration::from_secs(2);
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Budget, Class};
 use crate::ends::End;
-use crate::environment::Attachment;
+use crate::environment::{Attachment, PodName};
 
 /// The folder below that of `pspacer`.
 const FOLDER: &str = "cni";
@@ -43,6 +43,9 @@ pub struct Record {
     /// The node's budget as the configuration had it: `set` keeps it, too.
     #[serde(default)]
     pub budget: Budget,
+    /// The pod, if the runtime names it.
+    #[serde(default)]
+    pub pod_name: Option<PodName>,
 }
 
 /// The records of a network.

@@ -14,7 +14,7 @@ use units::parse;
 
 use crate::budget::{self, Asked, Sum};
 use crate::config::{Class, LINE_BPS};
-use crate::environment::Attachment;
+use crate::environment::{Attachment, PodName};
 use crate::error::Error;
 use crate::netns::Netns;
 use crate::pacing::Work;
@@ -96,9 +96,13 @@ fn list(out: &mut dyn Write, is_json: bool) -> Result<()> {
         };
         writeln!(
             out,
-            "{network} {} {} backend {} egress {} ingress {}{}",
+            "{network} {} {} {} backend {} egress {} ingress {}{}",
             of.container,
             of.device,
+            record
+                .pod_name
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), PodName::text),
             record.backend,
             rate(&record.egress),
             rate(&record.ingress),
@@ -120,6 +124,7 @@ fn entry((network, of, record): &(String, Attachment, Record)) -> Value {
         "network": network,
         "container": of.container,
         "device": of.device,
+        "pod": record.pod_name,
         "host_device": record.host.as_ref().map(|host| &host.name),
         "backend": record.backend,
         "egress_bps": rate_bps(&record.egress),

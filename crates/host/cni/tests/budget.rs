@@ -52,6 +52,7 @@ pub fn record(container: &str, egress: u64, ingress: u64) -> Record {
         ingress: of(ingress),
         is_set: false,
         budget: Budget::default(),
+        pod_name: None,
     }
 }
 
@@ -156,7 +157,9 @@ fn a_record_of_the_version_before_is_read() {
     let records = Records::new(run, "pods");
     let path = records.path(&attachment("a"));
     let mut value: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    value.as_object_mut().unwrap().remove("budget").unwrap();
+    for key in ["budget", "pod_name"] {
+        value.as_object_mut().unwrap().remove(key).unwrap();
+    }
     std::fs::write(&path, value.to_string()).unwrap();
     let read = records.load(&attachment("a")).unwrap();
     assert_eq!(read, Some(record("a", 1, 0)));

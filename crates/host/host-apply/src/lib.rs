@@ -25,7 +25,7 @@ pub use commands::{Io, class_names, differences};
 pub use device::DeviceWork;
 pub use make::{check, make};
 pub use observe::{Observed, observe};
-pub use run_dir::{Lock, folder, write};
+pub use run_dir::{Lock, folder, path, write};
 
 /// Runs a subcommand.
 ///

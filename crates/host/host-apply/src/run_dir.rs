@@ -12,8 +12,9 @@ use fs4::FileExt;
 /// Where the folder is, unless systemd names another (RUNTIME_DIRECTORY).
 const FOLDER: &str = "/run/pspacer";
 
-/// Returns the folder's path.
-pub(crate) fn path() -> PathBuf {
+/// Returns the folder's path, also where there is none.
+#[must_use]
+pub fn path() -> PathBuf {
     let named = std::env::var_os("RUNTIME_DIRECTORY").filter(|path| !path.is_empty());
     named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }

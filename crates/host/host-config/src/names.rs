@@ -21,6 +21,13 @@ impl ClassNames {
         }
     }
 
+    /// Adds the name of a class whose id comes from another name, the only one of its device.
+    pub fn insert(&mut self, device: &str, id_of: &str, name: String) {
+        for minor in minor::minors(&[(id_of, None)]) {
+            self.0.insert((device.to_owned(), minor), name.clone());
+        }
+    }
+
     /// Returns the name of a class. A class of a qdisc that `pspacer apply` did not make has none,
     /// whatever its id.
     #[must_use]
@@ -55,5 +62,12 @@ mod tests {
         assert_eq!(of("eth0", 1), None);
         assert_eq!(of("eth1", minor::MAJOR), None);
         assert_eq!(names.of("eth0", Handle::new(minor::MAJOR, 0x9001)), None);
+        // By the id that a file's class of that name would have.
+        let text =
+            "[[device]]\nname = \"veth1\"\n[[device.class]]\nname = \"pod\"\nrate = \"1mbit\"\n";
+        let minor = Host::read("host.toml", text).unwrap().devices[0].classes[0].minor;
+        names.insert("veth1", "pod", "default/web-0".to_owned());
+        let found = names.of("veth1", Handle::new(minor::MAJOR, minor));
+        assert_eq!(found, Some("default/web-0"));
     }
 }

@@ -138,6 +138,11 @@ impl Model {
         }
     }
 
+    /// Gives classes other names.
+    pub fn rename(&mut self, names: ClassNames) {
+        self.names = names;
+    }
+
     /// Takes a sample that is newer than those before. Costs time linear in its classes, and
     /// memory of some samples.
     pub fn take(&mut self, sample: Sample) {

@@ -83,4 +83,35 @@ printf '[Match]\nName=c1*\n[CAKE]\n' >/etc/systemd/network/10-c1.network
 say "doctor differs" pspacer doctor c1a --json
 sed -i s/500mbit/500mbits/ /etc/pspacer/c1a.toml
 say "doctor refused" pspacer doctor c1a --json
+
+# The host's end of a pod's device, as pspacer-cni leaves it: a class, and a record that names it.
+rm /etc/pspacer/c1a.toml
+ip link add d2 type dummy
+cat >/tmp/d2.toml <<-'END'
+	[[device]]
+	name = "d2"
+	mode = "timer"
+	line = "100gbit"
+	default = "pod"
+
+	[[device.class]]
+	name = "pod"
+	rate = "10mbit"
+END
+say "apply pod" pspacer apply /tmp/d2.toml
+say "top without a record" pspacer top --once
+bytes=
+for byte in $(tr : ' ' </sys/class/net/d2/address); do
+	bytes="$bytes${bytes:+,}$((0x$byte))"
+done
+mkdir -p /run/pspacer/cni/pods
+cat >/run/pspacer/cni/pods/c1:eth0.json <<-END
+	{ "container": "c1", "netns": "/nowhere", "netns_number": 1, "backend": "module", "is_set": false,
+	  "pod": { "name": "eth0", "index": 2, "address": [] }, "egress": null,
+	  "host": { "name": "d2", "index": $(cat /sys/class/net/d2/ifindex), "address": [ $bytes ] },
+	  "ingress": { "rate_bps": 10000000, "ceil_bps": null, "deadline_ns": null, "txtime": null },
+	  "pod_name": { "namespace": "default", "name": "web-0" } }
+END
+say "top of a pod" pspacer top --once
+say "export of a pod" pspacer exporter --once
 exit 0

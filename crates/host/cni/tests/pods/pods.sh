@@ -31,7 +31,7 @@ conf() {
 # cni COMMAND POD: calls the plugin with the configuration on standard input.
 cni() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=pod$2 CNI_NETNS=/var/run/netns/$2 CNI_IFNAME=eth0 \
-		$PLUGIN 2>/tmp/log
+		CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-$2" $PLUGIN 2>/tmp/log
 }
 
 # egress MBIT, both MBIT-OUT MBIT-IN: print rates as a runtime gives them.
@@ -152,7 +152,7 @@ for backend; do
 	check "$backend: set" $PLUGIN set pod1 eth0 egress=20mbit
 	wait $first $second
 	kept "$backend-set" c1
-	check "$backend: it is listed" sh -c "$PLUGIN list | grep -q 'pod1 eth0 .* egress 20 Mbit/s .*(set)'"
+	check "$backend: it is listed" sh -c "$PLUGIN list | grep -q 'pod1 eth0 default/web-1 .* egress 20 Mbit/s .*(set)'"
 	check "$backend: CHECK knows" is_checked "$backend" 1 "$(egress 100)"
 	check "$backend: ADD with another rate" add "$backend" 1 "$(egress 50)"
 	check "$backend: CHECK" is_checked "$backend" 1 "$(egress 50)"
