@@ -22,9 +22,12 @@ const SPARK: usize = 16;
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const KEYS: &str = "q quit  p pause  / filter  Enter close up  order: e device r rate b backlog d drops l lateness";
 
+/// The column of classes, and its least width.
+const CLASS: usize = 1;
+const CLASS_CELLS: u16 = 12;
 const COLUMNS: [(&str, Constraint); 9] = [
     ("device", Constraint::Length(10)),
-    ("class", Constraint::Length(12)),
+    ("class", Constraint::Length(CLASS_CELLS)),
     ("type", Constraint::Length(8)),
     ("target", Constraint::Length(12)),
     ("rate", Constraint::Length(12)),
@@ -160,7 +163,7 @@ fn table(frame: &mut Frame<'_>, area: Rect, shown: &[Row], view: &View) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let header = Cells::new(COLUMNS.map(|(name, _)| name)).style(bold);
     let rows = shown.iter().map(cells);
-    let table = Table::new(rows, COLUMNS.map(|(_, width)| width))
+    let table = Table::new(rows, widths(area.width, shown))
         .header(header)
         .column_spacing(1)
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
@@ -172,15 +175,34 @@ fn table(frame: &mut Frame<'_>, area: Rect, shown: &[Row], view: &View) {
     frame.render_stateful_widget(table, area, &mut state);
 }
 
+/// Returns the widths of the columns. Names of pods are long: what the others leave is the class's,
+/// as far as a name needs it.
+fn widths(width: u16, shown: &[Row]) -> [Constraint; COLUMNS.len()] {
+    let mut widths = COLUMNS.map(|(_, width)| width);
+    let least = widths.iter().fold(0, |sum, width| match width {
+        Constraint::Length(cells) | Constraint::Min(cells) => sum + cells + 1,
+        _ => sum,
+    });
+    let longest = shown.iter().map(|row| class(row).chars().count()).max();
+    let longest = u16::try_from(longest.unwrap_or_default()).unwrap_or(u16::MAX);
+    // Behind the last column there is no space.
+    let room = (width + 1).saturating_sub(least);
+    widths[CLASS] = Constraint::Length(longest.clamp(CLASS_CELLS, CLASS_CELLS + room));
+    widths
+}
+
+/// Returns the name of a class, or its id, below that of its group.
+fn class(row: &Row) -> String {
+    let indent = if row.group.is_some() { "  " } else { "" };
+    let name = row.name.clone().unwrap_or_else(|| row.class.to_string());
+    format!("{indent}{name}")
+}
+
 fn cells(row: &Row) -> Cells<'static> {
     let rate = |rate: Option<u64>| rate.map_or("-".to_owned(), terse::rate);
     let all = [
         row.device.clone(),
-        format!(
-            "{}{}",
-            if row.group.is_some() { "  " } else { "" },
-            row.name.clone().unwrap_or_else(|| row.class.to_string())
-        ),
+        class(row),
         row.of_type.to_string(),
         rate(row.target_bps),
         rate(row.rate_bps),

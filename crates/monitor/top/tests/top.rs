@@ -409,6 +409,31 @@ fn classes_of_the_hosts_file_have_their_names() {
 }
 
 #[test]
+fn a_long_name_has_the_room_that_is_left() {
+    let mut sample = sample(1);
+    sample.ports[0].handle = Handle::new(0x7073, 0);
+    let mut names = ClassNames::default();
+    let name = "storage/a-pod-with-a-very-long-name-0";
+    names.insert("eth0", "pod", name.to_owned());
+    let file = "[[device]]\nname = \"eth0\"\n[[device.class]]\nname = \"pod\"\nrate = \"1mbit\"\n";
+    let minor = Host::read("host.toml", file).unwrap().devices[0].classes[0].minor;
+    sample.ports[0].classes[0].id = Handle::new(0x7073, minor);
+    let mut model = Model::default();
+    model.take(sample);
+    assert_eq!(model.rows()[0].name, None);
+    model.rename(names);
+    for (width, shown) in [(109, 12), (120, 23), (200, name.len())] {
+        let text = text(&model, &View::default(), width).unwrap();
+        assert!(text.contains(&name[..shown]), "{width}: {text}");
+        if shown < name.len() {
+            assert!(!text.contains(&name[..=shown]), "{width}: {text}");
+        }
+        // Nothing else becomes narrower.
+        assert!(text.contains(" drops"), "{width}: {text}");
+    }
+}
+
+#[test]
 fn a_screen_without_classes() {
     assert!(screen(&Model::default(), &View::default()).contains("no sample yet"));
     let mut model = Model::default();
