@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Makes an OCI image out of the Debian packages, without a daemon: the smallest Debian 12
 # with pspacer and the tc plugin, as one layer of an OCI layout in a tar file. It is for
-# sweeps, analysis of captures and predictions; pacing needs the host's kernel. Needs
-# mmdebstrap, and root or a user namespace.
+# sweeps, analysis of captures and predictions; pacing needs the host's kernel. Nodes of
+# Kubernetes take pspacer-cni out of it. Needs mmdebstrap, and root or a user namespace.
 #
 # usage: image.sh
 #   DEBS   the Debian packages (build/deb, of `make deb`)
@@ -42,6 +42,8 @@ mmdebstrap --quiet --variant=minbase --include=ca-certificates,iproute2,libelf1 
 	--customize-hook='rm -r "$1/packages" "$1"/etc/apt/sources.list.d/*' \
 	--customize-hook='rm -rf "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/* "$1"/var/log/* "$1"/var/cache/ldconfig' \
 	"$suite" "$work/layer.tar" "$work/debian.sources" >&2
+# Nodes of Kubernetes take it out of here (packaging/kubernetes).
+tar -t -f "$work/layer.tar" ./usr/lib/cni/pspacer-cni >/dev/null || die "the image lacks /usr/lib/cni/pspacer-cni"
 
 # blob FILE: moves a file among the blobs, and prints its digest and size.
 blob() {

@@ -29,6 +29,7 @@ install_command() {
 	install -D -m 644 -t "$root/usr/lib/systemd/system" packaging/systemd/*.service
 	install -D -m 644 -t "$doc/examples/grafana" packaging/grafana/*.json
 	install -D -m 644 -t "$doc/examples/prometheus" packaging/prometheus/*.yml
+	install -D -m 644 -t "$doc/examples/kubernetes" packaging/kubernetes/*.yaml
 	install -D -m 644 -t "$doc" SECURITY.md "$out/pspacer.cdx.json" "$out/third-party"
 	# Documents lie beside README there.
 	sed -e 's,](docs/README.md,](documents.md,' -e 's,](docs/,](,g' README.md >"$doc/README.md"

@@ -11,6 +11,7 @@
 mod budget;
 mod call;
 mod config;
+mod kubernetes;
 mod names;
 mod pods_lab;
 mod real_lab;
