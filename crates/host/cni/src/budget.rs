@@ -64,7 +64,12 @@ pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error>
     let (mut others, mut own) = (Rates::default(), Rates::default());
     for records in Records::all(run).map_err(io_failure)? {
         for of in records.attachments().map_err(io_failure)? {
+            let is_own = records.network() == asked.network && of == *asked.of;
             let Some(record) = records.load(&of).map_err(io_failure)? else {
+                // It is about to be written anew.
+                if is_own {
+                    continue;
+                }
                 let msg = format!(
                     "{} is no record of this version, expected one: what is granted cannot be \
                      told until DEL or GC takes it away, or a person does",
@@ -72,7 +77,6 @@ pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error>
                 );
                 return Err(Error::new(IO_FAILURE, msg));
             };
-            let is_own = records.network() == asked.network && of == *asked.of;
             let place = if is_own { &mut own } else { &mut others };
             place.add(Rates::new(record.egress.as_ref(), record.ingress.as_ref()));
         }

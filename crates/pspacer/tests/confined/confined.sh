@@ -151,6 +151,15 @@ ip link add d0 type dummy
 ip link set d0 up
 tc qdisc add dev d0 root handle 1: psp line 1gbit default 1
 tc class add dev d0 parent 1: classid 1:1 psp rate 100mbit
+# A pod's record, whose name the exporter looks up.
+mkdir -p /run/pspacer/cni/pods
+cat >/run/pspacer/cni/pods/c1:eth0.json <<-END
+	{ "container": "c1", "netns": "/nowhere", "netns_number": 1, "backend": "module", "is_set": false,
+	  "pod": { "name": "eth0", "index": 2, "address": [] }, "egress": null,
+	  "host": { "name": "d0", "index": 1, "address": [] },
+	  "ingress": { "rate_bps": 10000000, "ceil_bps": null, "deadline_ns": null, "txtime": null },
+	  "pod_name": { "namespace": "default", "name": "web-0" } }
+END
 start exporter exporter --listen 127.0.0.1:9977
 metrics() { wget -q -O - http://127.0.0.1:9977/metrics | grep -q '^psp_class_sent_frames_total{.*device="d0"'; }
 soon "exporter: answers with psp's statistics" metrics
@@ -158,6 +167,7 @@ check "exporter: is confined" is_confined
 stop
 check "exporter: writes for node_exporter" confined exporter exporter --once --textfile /var/lib/prometheus/node-exporter/psp.prom
 check "exporter: the file has psp's statistics" grep -q '^psp_class_sent_frames_total{.*device="d0"' /var/lib/prometheus/node-exporter/psp.prom
+check "exporter: reads names" grep -q '^psp_exporter_name_errors_total 0' /var/lib/prometheus/node-exporter/psp.prom
 undisturbed exporter
 refuse "exporter: writes nowhere else" "Permission denied" confined exporter exporter --once --textfile /srv/psp.prom
 fenced exporter
