@@ -56,7 +56,7 @@ demo:
 	@$(BUILT)/demo/pspacer lab run experiments/demo --out out/demo
 
 test test-all: setup
-	@tools/setup.sh nm perl sparse tc xz
+	@tools/setup.sh nm perl sparse tc xz yaml
 	@tools/setup.sh aarch64-linux-gnu-gcc i686-linux-gnu-gcc qemu-aarch64 qemu-i386 qemu-s390x s390x-linux-gnu-gcc
 	@tools/test.sh $(@:test-%=%)
 

@@ -50,6 +50,7 @@ tc iproute2
 tcpdump tcpdump
 tshark tshark
 xz xz-utils
+yaml python3-yaml
 '
 
 rust=no
@@ -96,6 +97,10 @@ for program in "$@"; do
 	# Plugins of container networks, which are on no PATH.
 	if [ "$program" = cni-plugins ]; then
 		[ -x /usr/lib/cni/ptp ] || need cni-plugins
+		continue
+	fi
+	if [ "$program" = yaml ]; then
+		python3 -c 'import yaml' 2>/dev/null || need yaml
 		continue
 	fi
 	if [ "$program" = go ] && [ -x /usr/local/go/bin/go ]; then
