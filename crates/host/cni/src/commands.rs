@@ -163,9 +163,12 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         budget: *budget,
         pod_name,
     };
-    records
-        .store(of, &record)
-        .map_err(|error| io_failure(&error))?;
+    let store = |record: &Record| {
+        records
+            .store(of, record)
+            .map_err(|error| io_failure(&error))
+    };
+    store(&record.while_made(before.as_ref()))?;
     let mut said: Vec<String> = why.into_iter().chain(notes.iter().cloned()).collect();
     for work in &works {
         match work.make() {
@@ -183,6 +186,8 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
     }
     if egress.is_none() && ingress.is_none() {
         records.delete(of).map_err(|error| io_failure(&error))?;
+    } else {
+        store(&record)?;
     }
     said.dedup();
     for line in said {

@@ -48,6 +48,24 @@ pub struct Record {
     pub pod_name: Option<PodName>,
 }
 
+impl Record {
+    /// Returns what holds while this is made of what there was: in each direction the greater rate.
+    /// If that is cut short, nothing that may be in force is missing in a budget.
+    #[must_use]
+    pub fn while_made(&self, before: Option<&Self>) -> Self {
+        let greater = |new: &Option<Class>, old: Option<&Class>| match (new, old) {
+            (Some(new), Some(old)) if old.rate_bps > new.rate_bps => Some(old.clone()),
+            (None, Some(old)) => Some(old.clone()),
+            _ => new.clone(),
+        };
+        Self {
+            egress: greater(&self.egress, before.and_then(|old| old.egress.as_ref())),
+            ingress: greater(&self.ingress, before.and_then(|old| old.ingress.as_ref())),
+            ..self.clone()
+        }
+    }
+}
+
 /// The records of a network.
 pub struct Records {
     folder: PathBuf,
@@ -157,5 +175,44 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error).with_context(|| folder.display().to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_in_force_counts_while_it_changes() {
+        let class = |rate_bps| Class {
+            rate_bps,
+            ceil_bps: None,
+            deadline_ns: None,
+            txtime: None,
+        };
+        let record = |egress: Option<u64>, ingress: Option<u64>| -> Record {
+            let text = serde_json::json!({
+                "container": "a", "netns": "/n", "netns_number": 1,
+                "pod": { "name": "eth0", "index": 2, "address": [] },
+                "host": null, "backend": "module",
+                "egress": egress.map(class), "ingress": ingress.map(class),
+                "is_set": false, "budget": { "egress_bps": null, "ingress_bps": null },
+                "pod_name": null,
+            });
+            serde_json::from_value(text).unwrap()
+        };
+        let rates = |record: &Record| {
+            [&record.egress, &record.ingress].map(|class| class.as_ref().map(|c| c.rate_bps))
+        };
+        let before = record(Some(5), Some(7));
+        for (new, expected) in [
+            ((Some(3), Some(9)), [Some(5), Some(9)]),
+            ((Some(6), None), [Some(6), Some(7)]),
+            ((None, None), [Some(5), Some(7)]),
+        ] {
+            let new = record(new.0, new.1);
+            assert_eq!(rates(&new.while_made(Some(&before))), expected);
+            assert_eq!(rates(&new.while_made(None)), rates(&new));
+        }
     }
 }

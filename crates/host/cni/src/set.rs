@@ -168,6 +168,7 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
              shows them"
         );
     };
+    let before = record.clone();
     let change = |class: &mut Option<Class>, rate_bps: Option<u64>, name: &str| match (
         class.as_mut(),
         rate_bps,
@@ -209,6 +210,7 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     if let Some(host) = &record.host {
         works.push(Work::new(None, host, record.ingress.as_ref(), backend)?);
     }
-    records.store(&of, &record)?;
-    works.iter().try_for_each(|work| work.make().map(|_| ()))
+    records.store(&of, &record.while_made(Some(&before)))?;
+    works.iter().try_for_each(|work| work.make().map(|_| ()))?;
+    records.store(&of, &record)
 }
