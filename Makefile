@@ -141,7 +141,7 @@ image: setup
 
 # What was built is installed and used in roots of its own: root, half an hour.
 test-packages: deb rpm image
-	@tools/setup.sh mmdebstrap podman
+	@tools/setup.sh mmdebstrap podman runc
 	@tests/packages/debian.sh
 	@tests/packages/rpm.sh
 	@tests/packages/image.sh

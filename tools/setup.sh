@@ -43,6 +43,7 @@ qemu-aarch64 qemu-user
 qemu-i386 qemu-user
 qemu-s390x qemu-user
 rpmbuild rpm
+runc runc
 s390x-linux-gnu-gcc gcc-s390x-linux-gnu
 setpriv util-linux
 sparse sparse

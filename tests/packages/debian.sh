@@ -30,7 +30,7 @@ module=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$packages_top/kernel/dkms.co
 files() {
 	(cd "$root" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./sys -o -path ./packages \
 		-o -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./var/cache \
-		-o -path ./var/log -o -path ./tmp \) -prune -o -print | sort)
+		-o -path ./var/log -o -path ./tmp -o -path './var/lib/dkms/mok.*' \) -prune -o -print | sort)
 }
 
 installed() {
@@ -62,7 +62,8 @@ for suite in "$@"; do
 	cp "$old"/*.deb "$root/packages/old/"
 	cp "$debs"/*.deb "$root/packages/new/"
 	rm -f "$root"/packages/*/*-dbgsym_*.deb
-	# DKMS makes its signing key and depmod its lists with the first module; both stay.
+	# DKMS makes its signing key and depmod its lists with the first module; both stay. Old DKMS
+	# makes no key before.
 	quietly inside dkms generate_mok || true
 	for kernel in $kernels; do
 		quietly inside depmod "$kernel"

@@ -429,7 +429,7 @@ fn far_below_a_rate_a_queue_waits_for_frames_only() {
     for config in configs {
         for (queues, load) in [(2, 1000), (2, 50), (8, 200)] {
             let mut host = Host::new(queues, line_bps);
-            let class = host.class(config.clone());
+            let class = host.class(config);
             host.run_until(SECOND_NS);
             let mut worst_ns = 0;
             for _ in 0..5_000 {

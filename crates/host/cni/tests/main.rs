@@ -8,6 +8,8 @@
     reason = "tests fail that way"
 )]
 
+use std::path::PathBuf;
+
 mod budget;
 mod call;
 mod config;
@@ -16,3 +18,12 @@ mod names;
 mod pods_lab;
 mod real_lab;
 mod refusals;
+
+/// Returns the plugin, which cargo has built beside this program. It says so in a variable, too, whose
+/// name has a hyphen: shells drop that, and a toolchain may be started by one.
+fn plugin() -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    let built = this.ancestors().nth(2).unwrap().join("pspacer-cni");
+    assert!(built.exists(), "{}: no such file", built.display());
+    built
+}

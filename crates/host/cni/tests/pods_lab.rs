@@ -91,8 +91,8 @@ pub fn run_in_guest(
 fn check(kernel: Kernel, backends: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let built = Path::new(env!("CARGO_BIN_EXE_pspacer-cni"));
-    let mut files = program(built, folder.path(), "cni", "pspacer-cni");
+    let built = crate::plugin();
+    let mut files = program(&built, folder.path(), "cni", "pspacer-cni");
     for (from, to) in [
         ("tests/pods/pods.sh", "/cni/pods.sh"),
         ("../../../kernel/tests/lib.sh", "/cni/lib.sh"),

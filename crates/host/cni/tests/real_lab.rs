@@ -53,8 +53,8 @@ fn first_second(folder: &Path, name: &str) -> (u64, f64) {
 fn check(kernel: Kernel) {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let built = Path::new(env!("CARGO_BIN_EXE_pspacer-cni"));
-    let mut files = program(built, folder.path(), "cni", "pspacer-cni");
+    let built = crate::plugin();
+    let mut files = program(&built, folder.path(), "cni", "pspacer-cni");
     let tool = std::env::var("CNITOOL").expect("make cni names cnitool");
     files.push((PathBuf::from(tool), "/cni/cnitool".to_owned()));
     for plugin in ["ptp", "bridge", "host-local", "bandwidth"] {
