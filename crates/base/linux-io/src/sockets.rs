@@ -48,27 +48,25 @@ pub fn paced_by_qdisc() -> io::Result<BTreeMap<String, OfProgram>> {
         if namespace(&process.path()) != own {
             continue;
         }
-        for socket in sockets(pid, &process.path(), &mut left) {
-            let launches = has_launch_times(&socket).unwrap_or(false);
-            let rate = has_rate(&socket);
-            if !launches && !rate {
-                continue;
-            }
-            let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
-            let of_program = found.entry(name.trim().to_owned()).or_default();
-            of_program.with_launch_times += u64::from(launches);
-            of_program.with_rate += u64::from(rate);
+        let of_process = of_process(pid, &process.path(), &mut left);
+        if of_process == OfProgram::default() {
+            continue;
         }
+        let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+        let of_program = found.entry(name.trim().to_owned()).or_default();
+        of_program.with_launch_times += of_process.with_launch_times;
+        of_program.with_rate += of_process.with_rate;
     }
     Ok(found)
 }
 
-/// Opens the sockets of datagrams and raw ones of a process that may be opened.
-fn sockets(pid: Pid, folder: &Path, left: &mut usize) -> Vec<OwnedFd> {
+/// Counts the sockets of datagrams and raw ones of a process, as far as they may be opened: one at a
+/// time, as it may have more of them than this process may have open.
+fn of_process(pid: Pid, folder: &Path, left: &mut usize) -> OfProgram {
+    let mut found = OfProgram::default();
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
-        return Vec::new();
+        return found;
     };
-    let mut sockets = Vec::new();
     for entry in fs::read_dir(folder.join("fd"))
         .into_iter()
         .flatten()
@@ -82,12 +80,16 @@ fn sockets(pid: Pid, folder: &Path, left: &mut usize) -> Vec<OwnedFd> {
         let Ok(number) = entry.file_name().to_string_lossy().parse() else {
             continue;
         };
-        let socket = pidfd_getfd(&process, number, PidfdGetfdFlags::empty());
+        let Ok(socket) = pidfd_getfd(&process, number, PidfdGetfdFlags::empty()) else {
+            continue;
+        };
         // TCP keeps to its rate by itself.
-        let is_datagrams = |socket: &OwnedFd| socket_type(socket) != Ok(SocketType::STREAM);
-        sockets.extend(socket.ok().filter(is_datagrams));
+        if socket_type(&socket) != Ok(SocketType::STREAM) {
+            found.with_launch_times += u64::from(has_launch_times(&socket).unwrap_or(false));
+            found.with_rate += u64::from(has_rate(&socket));
+        }
     }
-    sockets
+    found
 }
 
 fn has_rate(socket: &OwnedFd) -> bool {
