@@ -9,15 +9,21 @@
 )]
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 mod budget;
 mod call;
 mod config;
+#[path = "../../host-apply/tests/guest.rs"]
+mod guest;
 mod kubernetes;
 mod names;
 mod pods_lab;
 mod real_lab;
 mod refusals;
+
+/// How long a guest may take.
+const GUEST_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Returns the plugin, which cargo has built beside this program. It says so in a variable, too, whose
 /// name has a hyphen: shells drop that, and a toolchain may be started by one.

@@ -4,13 +4,13 @@
 
 #![allow(clippy::print_stdout, reason = "tests say what they measured")]
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use scenario::Kernel;
 use testkit::guest::{frames, program, starts};
-use vmlab::{Lab, Quiet, ScriptSpec, run_script};
+
+use crate::GUEST_TIMEOUT;
+use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &[
     "sch_psp",
@@ -59,35 +59,6 @@ fn check_rate(what: &str, starts_ns: &[u64], rate_bps: u64) {
     assert!(ahead <= AHEAD_FRAMES_MAX, "{what}: {ahead}");
 }
 
-/// Runs a command in a guest, and prints what it says. What it leaves comes into `folder`.
-pub fn run_in_guest(
-    kernel: Kernel,
-    modules: &[&str],
-    files: &[(PathBuf, String)],
-    command: &str,
-    folder: &Path,
-) {
-    let files: Vec<_> = files
-        .iter()
-        .map(|(from, to)| (from.as_path(), to.as_str()))
-        .collect();
-    let spec = ScriptSpec {
-        kernel,
-        modules,
-        files: &files,
-        command,
-        seed: 1,
-        timeout: Duration::from_secs(600),
-        out_dir: folder,
-    };
-    let ran = run_script(&Lab::find().unwrap(), &spec, &Quiet).unwrap_or_else(|error| {
-        let console = fs::read_to_string(folder.join("console.log"));
-        panic!("{kernel}: {error}\n{}", console.unwrap_or_default())
-    });
-    println!("{kernel}:\n{}", ran.output);
-    assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
-}
-
 fn check(kernel: Kernel, backends: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -103,7 +74,13 @@ fn check(kernel: Kernel, backends: &[&str]) {
         "PLUGIN='/cni/ld.so --library-path /cni /cni/pspacer-cni' sh /cni/pods.sh {}",
         backends.join(" ")
     );
-    run_in_guest(kernel, MODULES, &files, &command, folder.path());
+    run_in_guest(
+        (kernel, MODULES),
+        &files,
+        &command,
+        GUEST_TIMEOUT,
+        folder.path(),
+    );
     for backend in backends {
         let of = |name: &str| frames(folder.path(), &format!("{backend}-{name}"));
         let what = |name: &str| format!("{kernel}, {backend}, {name}");

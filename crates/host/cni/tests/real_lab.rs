@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use scenario::Kernel;
 use testkit::guest::{frames, program};
 
-use crate::pods_lab::run_in_guest;
+use crate::GUEST_TIMEOUT;
+use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &[
     "sch_psp",
@@ -74,7 +75,13 @@ fn check(kernel: Kernel) {
         files.push((here.join(from), to.to_owned()));
     }
     let command = format!("sh /cni/real.sh {MBIT} {MS}");
-    run_in_guest(kernel, MODULES, &files, &command, folder.path());
+    run_in_guest(
+        (kernel, MODULES),
+        &files,
+        &command,
+        GUEST_TIMEOUT,
+        folder.path(),
+    );
     let second_bytes = (MBIT * 125_000) as f64;
     for name in ["stock", "stock-small", "module", "edt", "bridged"] {
         let (bytes, ahead_bytes) = first_second(folder.path(), name);
