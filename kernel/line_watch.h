@@ -237,7 +237,7 @@ static inline u64 psp_line_early_ns(u64 mark_ns, u64 now_ns)
 /*
  * Two trials of gap frames took a_ns and b_ns, from handing out the first to
  * the release of the last, and line_a_ns and line_b_ns at the rate of the line.
- * Returns how many eighths of the difference on the line, 8 at most, the second
+ * Returns how many eighths of the difference on the line, 255 at most, the second
  * took longer than the first.  What delays both alike (a completion that waits
  * for more, the driver, the host) does not count, nor what a packet buffer
  * takes at once, as long as the first trial fills it.
@@ -249,8 +249,8 @@ static inline u32 psp_line_eighths(u64 a_ns, u64 line_a_ns, u64 b_ns, u64 line_b
 
 	if (!line_ns)
 		return 0;
-	if (took_ns >= line_ns)
-		return 8;
+	if (took_ns >= 31 * line_ns)
+		return 255;
 	return pace_mul_div(took_ns, 8, line_ns);
 }
 

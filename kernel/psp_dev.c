@@ -265,9 +265,13 @@ static void psp_proof_ask(struct psp_qdisc *q, bool by_device)
 	u32 link = psp_device_link_changes(qdisc_dev(q->sch));
 	struct psp_trial *t = &q->trial;
 
-	if (!psp_is_unproved(q) ||
-	    (by_device && t->line_bps == q->pace.cfg.line_rate_bps && t->link == link &&
-	     t->gap == q->line.gap))
+	if (!psp_is_unproved(q))
+		return;
+	/* A host that was found slow may be faster now. */
+	if (!by_device && READ_ONCE(q->host_is_slow))
+		WRITE_ONCE(q->proved_bps, 0);
+	if (by_device && t->line_bps == q->pace.cfg.line_rate_bps && t->link == link &&
+	    t->gap == q->line.gap)
 		return;
 	t->line_bps = q->pace.cfg.line_rate_bps;
 	t->link = link;
@@ -459,10 +463,10 @@ static int psp_resolve_period(const struct psp_options *opt,
 }
 
 /*
- * Chooses the mode: timer until the wire has proved that it is a clock.  One
- * reason against gap frames appears while the qdisc runs: the wire is no clock.
- * There is no request to refuse then, so each mode becomes timer.  A request by
- * the user is a new try.
+ * Chooses the mode: timer until the wire has proved that it is a clock.  Two
+ * reasons against gap frames appear while the qdisc runs: the wire is no clock,
+ * and, but for mode gap, the host is too slow for the line.  There is no request to
+ * refuse then, so the mode becomes timer.  A request by the user is a new try.
  */
 static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 			    struct psp_port *port, bool by_device,
@@ -498,6 +502,13 @@ static int psp_resolve_mode(struct psp_qdisc *q, const struct psp_options *opt,
 		return 0;
 	}
 	proved = psp_is_proved(q, port);
+	if (proved && opt->mode != TC_PSP_MODE_GAP && READ_ONCE(q->host_is_slow)) {
+		if (by_device) {
+			port->line.why_not_hybrid = TC_PSP_WHY_HOST_SLOW;
+			return 0;
+		}
+		proved = false;
+	}
 	/* A proof that lapsed ends gap frames whatever else refuses them. */
 	if (err && (proved || !by_device || !q->line.gaps))
 		return err;

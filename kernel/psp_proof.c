@@ -49,6 +49,9 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
 /* Of the difference, in eighths: proved from here on; no time below there. */
 #define PSP_TRIAL_PROVED	7
 #define PSP_TRIAL_FAST		4
+/* It took more than an eighth longer than on the line: is the host as slow as that? */
+#define PSP_TRIAL_SLOW		9
+#define PSP_TRIAL_HOST_FRAMES	16
 /* Pairs of the longest trials, for the two suspicions of psp_watch_confirm(). */
 #define PSP_TRIAL_LAST		4
 /* More pairs of one length, if neither trial was released early. */
@@ -155,6 +158,33 @@ static void psp_trial_proved(struct psp_qdisc *q, u64 now_ns)
 	t->next_ns = now_ns + PSP_TRIAL_PAUSE_NS;
 }
 
+/*
+ * Hands out single frames: the stack asks again when the driver has got one, and
+ * may ask late, so the least time of several is what the host takes.  Returns
+ * true if there is one to hand out; after the last one the trials have ended.
+ *
+ * The host is slow if it needs more than half the time of the line: it makes the
+ * frames of classes, too.  Then sent bytes are no clock, as time goes on while
+ * the wire waits, and mode hybrid is timer.
+ */
+static bool psp_trial_host(struct psp_qdisc *q, u64 now_ns)
+{
+	u32 gap_bytes = pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes);
+	struct psp_trial *t = &q->trial;
+
+	if (t->host_ns)
+		t->host_least_ns = min(t->host_least_ns, now_ns - t->host_ns);
+	t->host_ns = now_ns;
+	if (t->host_left--) {
+		t->state = PSP_TRIAL_HOST_FLUSH;
+		return true;
+	}
+	WRITE_ONCE(q->host_is_slow, 2 * t->host_least_ns > psp_line_time_ns(q, gap_bytes));
+	psp_trial_stop(q);
+	psp_trial_proved(q, now_ns);
+	return false;
+}
+
 /* The device has released the trial.  Returns true if no other one follows at once. */
 static bool psp_trial_ended(struct psp_qdisc *q, u64 now_ns)
 {
@@ -182,6 +212,14 @@ static bool psp_trial_ended(struct psp_qdisc *q, u64 now_ns)
 		t->longest += t->first_bytes == q->line.slack_bytes;
 		t->early_ns = 0;
 		psp_trial_start(q, false, now_ns);
+		return false;
+	}
+	WRITE_ONCE(q->host_is_slow, false);
+	if (eighths > PSP_TRIAL_SLOW) {
+		t->state = PSP_TRIAL_HOST;
+		t->host_left = PSP_TRIAL_HOST_FRAMES;
+		t->host_least_ns = U64_MAX;
+		t->host_ns = 0;
 		return false;
 	}
 	psp_trial_stop(q);

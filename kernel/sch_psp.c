@@ -127,6 +127,8 @@ enum psp_trial_state {
 	PSP_TRIAL_SEND,
 	PSP_TRIAL_FLUSH,	/* the driver gets the last frame */
 	PSP_TRIAL_DRAIN,	/* until the driver has released all */
+	PSP_TRIAL_HOST,		/* single frames: how fast is the host? */
+	PSP_TRIAL_HOST_FLUSH,	/* the driver gets one */
 };
 
 /* Trials of gap frames that prove that the wire is a clock: psp_proof.c. */
@@ -144,6 +146,9 @@ struct psp_trial {
 	u64 first_ns;		/* what the first took, and takes on the line */
 	u64 first_line_ns;
 	u64 early_ns;		/* of both: the most by which it was released early */
+	u8 host_left;		/* single frames that are yet to be handed out */
+	u64 host_ns;		/* when the last one was; 0: none yet */
+	u64 host_least_ns;	/* until the driver had one, at the least */
 	u64 next_ns;		/* no other pair begins before this */
 	u64 line_bps;		/* line rate at the last proof or try */
 	u32 link;		/* carrier changes then */
@@ -451,6 +456,7 @@ struct psp_qdisc {
 	bool trial_asked;		/* the next dequeue begins a trial */
 	bool proof_work;		/* psp_port_work_fn() has to look at the proof */
 	u64 proved_ns;			/* when the trial ended */
+	bool host_is_slow;		/* it makes gap frames hardly faster than the line takes them */
 	u64 early_max_ns;		/* more is no packet buffer: psp_proof_check() */
 	unsigned int seen_queued;	/* psp_driver_bytes() at the last frame */
 	unsigned int mark_queued;	/* when the driver has released so many, ... */
@@ -1671,6 +1677,22 @@ static void psp_trial_sleep(struct psp_qdisc *q, u64 pause_ns, u64 now_ns)
 	psp_timer_set(q, until_ns ? min(until_ns, now_ns + pause_ns) : now_ns + pause_ns);
 }
 
+static struct sk_buff *psp_trial_frame(struct psp_qdisc *q, u64 now_ns)
+{
+	u32 gap_bytes = pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes);
+	struct sk_buff *skb = psp_gap_frame(q, gap_bytes);
+	struct psp_trial *t = &q->trial;
+
+	if (unlikely(!skb)) {
+		q->count.gap_failed++;
+		psp_trial_sleep(q, PSP_RETRY_NS, now_ns);
+		return NULL;
+	}
+	t->left_bytes -= min_t(u64, t->left_bytes, gap_bytes);
+	pace_gap_sent(&q->pace, gap_bytes);
+	return skb;
+}
+
 /*
  * No frame is due now.  Returns the next gap frame of a trial, or NULL.  The
  * stack flushes what it has collected to the driver before it asks again.
@@ -1678,31 +1700,29 @@ static void psp_trial_sleep(struct psp_qdisc *q, u64 pause_ns, u64 now_ns)
 static noinline struct sk_buff *psp_trial(struct psp_qdisc *q, u64 now_ns)
 {
 	struct psp_trial *t = &q->trial;
-	u32 gap_bytes = pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes);
-	struct sk_buff *skb;
 
-	if (t->state == PSP_TRIAL_SEND && t->left_bytes) {
-		skb = psp_gap_frame(q, gap_bytes);
-		if (likely(skb)) {
-			t->left_bytes -= min_t(u64, t->left_bytes, gap_bytes);
-			pace_gap_sent(&q->pace, gap_bytes);
-			return skb;
-		}
-		q->count.gap_failed++;
-		psp_trial_sleep(q, PSP_RETRY_NS, now_ns);
-		return NULL;
-	}
-	if (t->state == PSP_TRIAL_SEND) {
+	switch (t->state) {
+	case PSP_TRIAL_SEND:
+		if (t->left_bytes)
+			return psp_trial_frame(q, now_ns);
 		t->state = PSP_TRIAL_FLUSH;
-		__netif_schedule(q->sch);
+		break;
+	case PSP_TRIAL_HOST:
+		if (psp_trial_host(q, now_ns))
+			return psp_trial_frame(q, now_ns);
 		return NULL;
+	case PSP_TRIAL_HOST_FLUSH:
+		t->state = PSP_TRIAL_HOST;
+		break;
+	default:
+		if (psp_trial_drained(q, now_ns) && psp_trial_ended(q, now_ns))
+			return NULL;
+		if (t->state == PSP_TRIAL_FLUSH || t->state == PSP_TRIAL_DRAIN) {
+			psp_trial_sleep(q, PSP_TRIAL_LOOK_NS, now_ns);
+			return NULL;
+		}
 	}
-	if (psp_trial_drained(q, now_ns) && psp_trial_ended(q, now_ns))
-		return NULL;
-	if (t->state == PSP_TRIAL_SEND)
-		__netif_schedule(q->sch);
-	else
-		psp_trial_sleep(q, PSP_TRIAL_LOOK_NS, now_ns);
+	__netif_schedule(q->sch);
 	return NULL;
 }
 

@@ -19,7 +19,8 @@ static const char *const txtimes[] = { "off", "monotonic", "tai", NULL };
 /* The words of enum tc_psp_why: the reason why mode auto is not hybrid. */
 static const char *const whys[] = {
 	"", "not_ethernet", "no_transmit_queue", "software_device",
-	"line_unknown", "line_shared", "no_wire_clock", "not_proved", NULL
+	"line_unknown", "line_shared", "no_wire_clock", "not_proved",
+	"host_slow", NULL
 };
 
 const struct psp_words psp_modes = { modes, "auto, gap, timer or hybrid" };

@@ -250,6 +250,7 @@ enum tc_psp_why {
 	/* Also of the modes that were chosen by name: found later. */
 	TC_PSP_WHY_NO_CLOCK,		/* frames took less time than the line says */
 	TC_PSP_WHY_NOT_PROVED,		/* no train of gap frames has taken its time yet */
+	TC_PSP_WHY_HOST_SLOW,		/* the host makes gap frames too slowly for the line */
 };
 
 /*

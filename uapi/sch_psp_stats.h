@@ -62,7 +62,8 @@ PSP_QDISC_STAT(why_not_hybrid, "why_not_hybrid", WHY, gauge, none, nonzero, othe
 	"`software_device`: the device has no wire that holds the sender back; `line_unknown`:\n"
 	"it names no rate; `line_shared`: other transmit queues send on the wire. Of any mode:\n"
 	"`no_wire_clock`: gap frames took less time than the line rate says; `not_proved`: gap\n"
-	"frames have not shown yet that they take the time that the line says.")
+	"frames have not shown yet that they take the time that the line says. Of any mode but\n"
+	"gap: `host_slow`: the host makes gap frames hardly faster than the line takes them.")
 PSP_QDISC_STAT(line_rate_bps, "line_in_force", RATE, gauge, none, always, other,
 	"The line rate that psp uses.")
 PSP_QDISC_STAT(line_known, "line_known", ASSUMED, gauge, none, always, other,

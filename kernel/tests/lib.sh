@@ -271,6 +271,27 @@ counter() {
 	sed -n "s/^$2\.$3 //p" "$WIRE/$1/counters"
 }
 
+# number FILE KEY: prints a number, without another process.
+number() {
+	while read -r key value; do
+		[ "$key" != "$2" ] || echo "$value"
+	done <"$1"
+}
+
+# wire_moment: prints the time in ns and the bytes of data that the wire has taken. Both are
+# read again if the host was held between them: 5 ms are half a percent of a second.
+wire_moment() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		at=$(number $WIRE/idle now_ns)
+		bytes=$(number $WIRE/c1/counters a.data_bytes)
+		[ $(($(number $WIRE/idle now_ns) - at)) -gt 1000000 ] || break
+	done
+	echo "$at $bytes"
+}
+
+# rate_of FROM_NS FROM_BYTES TO_NS TO_BYTES: prints the rate in kbit/s.
+rate_of() { echo $((($4 - $2) * 8000 / (($3 - $1) / 1000))); }
+
 # at_most MOST ACTUAL: succeeds if ACTUAL is a number not above MOST.
 at_most() {
 	[ "$2" -le "$1" ] || { echo "expected $1 or less, found $2"; return 1; }

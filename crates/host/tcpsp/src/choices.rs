@@ -155,6 +155,8 @@ words! {
         NoClock = TC_PSP_WHY_NO_CLOCK "no_wire_clock",
         /// Gap frames have not shown yet that they take the time that the line says.
         NotProved = TC_PSP_WHY_NOT_PROVED "not_proved",
+        /// The host makes gap frames too slowly for the line.
+        HostSlow = TC_PSP_WHY_HOST_SLOW "host_slow",
     }
 }
 

@@ -74,6 +74,7 @@ on_every_kernel! {
     children_that_hold_frames_back: |kernel| run(kernel, "throttled.sh");
     classes_by_the_period: |kernel| run(kernel, "periods.sh");
     a_wire_that_is_no_clock: |kernel| run(kernel, "clock.sh");
+    a_host_slower_than_the_line: |kernel| run(kernel, "fast.sh");
     a_wire_that_drops_gap_frames: |kernel| run(kernel, "wire.sh");
     dynamic_pacing: |kernel| run(kernel, "dynamic.sh");
     groups: |kernel| run(kernel, "groups.sh");

@@ -297,6 +297,13 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "ethtool -A eth0 tx off",
     ),
     (
+        |f| psp(f).stats.why_not_hybrid = Why::HostSlow.number(),
+        "no-gap-frames",
+        Severity::Note,
+        "hardly faster than the line takes them",
+        "mode timer",
+    ),
+    (
         |f| {
             psp(f).stats.why_not_hybrid = Why::NoClock.number();
             psp(f).stats.no_clock = 2;

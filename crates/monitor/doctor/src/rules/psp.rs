@@ -81,6 +81,12 @@ pub fn verdict(_: &Facts, device: &Device) -> Option<Found> {
             "Gap frames took less time than the line rate says: the NIC drops them, or is virtual.",
             change(device, psp.handle, "mode timer"),
         ),
+        Why::HostSlow => (
+            Severity::Note,
+            "The host makes gap frames hardly faster than the line takes them.".to_owned(),
+            "Sent bytes are no clock then: psp paces by timer. A change of the qdisc is a new try.",
+            change(device, psp.handle, "mode timer"),
+        ),
         Why::Shared => (
             Severity::Note,
             format!("{} transmit queues share the line.", psp.stats.queues),
