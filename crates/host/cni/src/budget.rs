@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A node's budget: what is guaranteed to all attachments of this host, whatever their networks,
-//! stays within it. What is granted is what the records say; who asks holds the lock.
+//! A node's budget: what is guaranteed to all pods of this host, whatever their networks, stays
+//! within it. What is granted is what the records of attachments and the claims say; who asks holds
+//! the lock.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,66 +9,68 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::config::{Budget, Class};
+use crate::claims::Claims;
+use crate::config::{Budget, Rates};
 use crate::environment::Attachment;
 use crate::error::{Error, IO_FAILURE, OVER_BUDGET};
 use crate::record::Records;
 
-/// What is granted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rates {
-    /// What pods send.
-    pub egress_bps: u64,
-    /// What pods receive.
-    pub ingress_bps: u64,
-}
-
-/// An attachment and what it asks for, before it has it.
+/// Who asks for what, before it has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The network.
-    pub network: &'a str,
-    /// The attachment.
-    pub of: &'a Attachment,
-    /// What the pod shall send, and the key that says so.
-    pub egress: (Option<&'a Class>, &'a str),
-    /// What it shall receive.
-    pub ingress: (Option<&'a Class>, &'a str),
+    /// The attachment and its network; `None`: a claim, whose pod has no network yet.
+    pub attachment: Option<(&'a str, &'a Attachment)>,
+    /// The uids of the claims that it has, or that ask.
+    pub claims: &'a [String],
+    /// What the pod shall send and receive.
+    pub rates: Rates,
+    /// The keys that say so.
+    pub keys: (&'a str, &'a str),
 }
 
-impl Rates {
-    fn new(egress: Option<&Class>, ingress: Option<&Class>) -> Self {
-        let rate = |class: Option<&Class>| class.map_or(0, |class| class.rate_bps);
-        Self {
-            egress_bps: rate(egress),
-            ingress_bps: rate(ingress),
-        }
+/// A part of what is granted: an attachment with the claims that hold for it, or a claim whose pod
+/// has no network yet. Two attachments with the same claim are sandboxes of one pod, of which one
+/// is about to go, and count once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    attachments: Vec<(String, Attachment)>,
+    claims: BTreeSet<String>,
+    classes: Rates,
+    /// What claims give it.
+    pub claimed: Rates,
+}
+
+impl Holder {
+    /// Returns what it has: what is claimed stays promised, also while `set` has put less in force.
+    #[must_use]
+    pub fn rates(&self) -> Rates {
+        self.classes.most(self.claimed)
     }
 
-    fn add(&mut self, other: Self) {
-        self.egress_bps = self.egress_bps.saturating_add(other.egress_bps);
-        self.ingress_bps = self.ingress_bps.saturating_add(other.ingress_bps);
+    fn is_of(&self, asked: &Asked<'_>) -> bool {
+        let is_it =
+            |(network, of): &(String, Attachment)| Some((network.as_str(), of)) == asked.attachment;
+        self.attachments.iter().any(is_it)
+            || asked.claims.iter().any(|uid| self.claims.contains(uid))
     }
 }
 
-/// Refuses what exceeds a budget. An attachment counts once: what it has counts no more beside what
-/// it asks for. What asks for no more than it has is not refused, also where a budget has become
-/// smaller.
+/// Returns who has what.
 ///
 /// # Errors
-/// The direction that exceeds it; a record that cannot be read, as nobody knows what it grants.
-pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error> {
-    if budget == Budget::default() {
-        return Ok(());
-    }
+/// A record that cannot be read, as nobody knows what it grants, unless `is_left_out` of its network
+/// and attachment.
+pub fn holders(
+    run: &Path,
+    is_left_out: impl Fn(&str, &Attachment) -> bool,
+) -> Result<Vec<Holder>, Error> {
     let io_failure = |error: anyhow::Error| Error::new(IO_FAILURE, format!("{error:#}"));
-    let (mut others, mut own) = (Rates::default(), Rates::default());
+    let mut holders: Vec<Holder> = Vec::new();
     for records in Records::all(run).map_err(io_failure)? {
         for of in records.attachments().map_err(io_failure)? {
-            let is_own = records.network() == asked.network && of == *asked.of;
+            let network = records.network();
             let Some(record) = records.load(&of).map_err(io_failure)? else {
-                // It is about to be written anew.
-                if is_own {
+                if is_left_out(&network, &of) {
                     continue;
                 }
                 let msg = format!(
@@ -77,26 +80,74 @@ pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error>
                 );
                 return Err(Error::new(IO_FAILURE, msg));
             };
-            let place = if is_own { &mut own } else { &mut others };
-            place.add(Rates::new(record.egress.as_ref(), record.ingress.as_ref()));
+            let rates = Rates::new(record.egress.as_ref(), record.ingress.as_ref());
+            let has_one = |holder: &&mut Holder| {
+                let mut claims = record.claims.iter();
+                claims.any(|uid| holder.claims.contains(uid))
+            };
+            let at = match holders.iter_mut().find(has_one) {
+                Some(holder) => holder,
+                None => last_of(&mut holders),
+            };
+            at.classes = at.classes.most(rates);
+            at.claims.extend(record.claims);
+            at.attachments.push((network, of));
         }
     }
-    let (egress, ingress) = (asked.egress, asked.ingress);
-    let wanted = Rates::new(egress.0, ingress.0);
+    for claim in Claims::new(run).load(None).map_err(io_failure)? {
+        let mut known = holders.iter_mut();
+        let at = match known.find(|holder| holder.claims.contains(&claim.uid)) {
+            Some(holder) => holder,
+            None => last_of(&mut holders),
+        };
+        at.claimed.add(claim.rates());
+        at.claims.insert(claim.uid);
+    }
+    Ok(holders)
+}
+
+/// Appends an empty holder, and returns it.
+fn last_of(holders: &mut Vec<Holder>) -> &mut Holder {
+    holders.push(Holder::default());
+    let last = holders.len() - 1;
+    &mut holders[last]
+}
+
+/// Refuses what exceeds a budget. Who asks counts once: what it has counts no more beside what it
+/// asks for. What asks for no more than it has is not refused, also where a budget has become
+/// smaller, nor is what the scheduler has given and the kubelet has prepared.
+///
+/// # Errors
+/// The direction that exceeds it; a record that cannot be read.
+pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error> {
+    if budget == Budget::default() {
+        return Ok(());
+    }
+    let (mut others, mut own) = (Rates::default(), Rates::default());
+    // Its own record is about to be written anew.
+    let is_own = |network: &str, of: &Attachment| asked.attachment == Some((network, of));
+    for holder in holders(run, is_own)? {
+        let place = if holder.is_of(asked) {
+            &mut own
+        } else {
+            &mut others
+        };
+        place.add(holder.rates());
+    }
     for (key, of_budget, budget_bps, wanted_bps, own_bps, others_bps) in [
         (
-            egress.1,
+            asked.keys.0,
             "psp.budget",
             budget.egress_bps,
-            wanted.egress_bps,
+            asked.rates.egress_bps,
             own.egress_bps,
             others.egress_bps,
         ),
         (
-            ingress.1,
+            asked.keys.1,
             "psp.ingress-budget",
             budget.ingress_bps,
-            wanted.ingress_bps,
+            asked.rates.ingress_bps,
             own.ingress_bps,
             others.ingress_bps,
         ),
@@ -117,6 +168,17 @@ pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error>
     Ok(())
 }
 
+/// Returns all that is granted, as far as it can be told: records that cannot be read are left out.
+///
+/// # Errors
+/// A folder or a claim that cannot be read.
+pub fn granted(run: &Path) -> Result<Rates> {
+    let holders = holders(run, |_, _| true).map_err(|error| anyhow::Error::msg(error.msg))?;
+    let mut all = Rates::default();
+    holders.iter().for_each(|holder| all.add(holder.rates()));
+    Ok(all)
+}
+
 /// What is granted in a direction, and what is left of each budget that records name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sum {
@@ -135,16 +197,12 @@ pub struct Left {
     pub left_bps: u64,
 }
 
-/// Sums attachments up: what each is granted, and the budget that was in force then. Returns both
+/// Compares all that is granted with the budgets that were in force when it was. Returns both
 /// directions, what pods send first.
 #[must_use]
-pub fn sums<'a>(
-    granted: impl Iterator<Item = (Option<&'a Class>, Option<&'a Class>, Budget)>,
-) -> (Sum, Sum) {
-    let mut all = Rates::default();
+pub fn sums(all: Rates, budgets: impl Iterator<Item = Budget>) -> (Sum, Sum) {
     let (mut of_egress, mut of_ingress) = (BTreeSet::new(), BTreeSet::new());
-    for (egress, ingress, budget) in granted {
-        all.add(Rates::new(egress, ingress));
+    for budget in budgets {
         of_egress.extend(budget.egress_bps);
         of_ingress.extend(budget.ingress_bps);
     }

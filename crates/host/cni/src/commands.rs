@@ -9,9 +9,10 @@ use host_config::Backend;
 use serde_json::Value;
 
 use crate::budget::{self, Asked};
-use crate::config::{Class, Config, INGRESS_KEY, Wanted};
+use crate::claims::{self, Claim};
+use crate::config::{Class, Config, Rates, Wanted};
 use crate::ends::{End, Ends, find};
-use crate::environment::{Attachment, PodName};
+use crate::environment::{Attachment, PodName, pod_uid};
 use crate::error::{DIFFERS, Error, INVALID_CONFIGURATION, IO_FAILURE, NOT_AVAILABLE};
 use crate::netns::{Netns, within_new};
 use crate::pacing::{Work, remove};
@@ -37,7 +38,7 @@ impl Call {
     fn read(input: &[u8], variable: Variable<'_>) -> Result<Self, Error> {
         let config = Config::read(input)?;
         let attachment = Attachment::read(variable)?;
-        let wanted = config.wanted()?;
+        let wanted = config.wanted(Rates::default())?;
         let previous = config.previous().ok_or_else(|| {
             let expected =
                 "one: this plugin stands behind bridge, ptp, macvlan or ipvlan in a list";
@@ -122,30 +123,37 @@ fn io_failure(error: &anyhow::Error) -> Error {
 /// # Errors
 /// Bad input, before anything changes; what keeps a device from being paced.
 pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<Value, Error> {
-    let pod_name = PodName::read(variable)?;
+    let (pod_name, pod_uid) = (PodName::read(variable)?, pod_uid(variable)?);
     let call = Call::read(input, variable)?;
+    let (records, _lock) = locked(&call.config.name)?;
+    let of = &call.attachment;
+    let run = folder().map_err(|error| io_failure(&error))?;
+    let network = call.config.name.as_str();
+    let claims = pod_uid.map(|uid| claims::of_attachment(&run, (network, of), &uid));
+    let claims = claims.transpose().map_err(|error| io_failure(&error))?;
+    let claims = claims.unwrap_or_default();
+    let mut claimed = Rates::default();
+    claims.iter().for_each(|claim| claimed.add(claim.rates()));
     let Wanted {
         backend,
         egress,
         ingress,
-        egress_key,
+        keys,
         budget,
         notes,
-    } = &call.wanted;
-    let (records, _lock) = locked(&call.config.name)?;
-    let of = &call.attachment;
+    } = &call.config.wanted(claimed)?;
+    let claims: Vec<String> = claims.into_iter().map(|Claim { uid, .. }| uid).collect();
     let before = records.load(of).map_err(|error| io_failure(&error))?;
     if egress.is_none() && ingress.is_none() && before.is_none() {
         return Ok(call.passed);
     }
     let ends = call.ends(ingress.as_ref())?;
     let asked = Asked {
-        network: &call.config.name,
-        of,
-        egress: (egress.as_ref(), egress_key),
-        ingress: (ingress.as_ref(), INGRESS_KEY),
+        attachment: Some((network, of)),
+        claims: &claims,
+        rates: Rates::new(egress.as_ref(), ingress.as_ref()),
+        keys: *keys,
     };
-    let run = folder().map_err(|error| io_failure(&error))?;
     budget::check(&run, &asked, *budget)?;
     let (backend, why) = choose(*backend);
     let classes = (egress.as_ref(), ingress.as_ref());
@@ -162,6 +170,7 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         is_set: false,
         budget: *budget,
         pod_name,
+        claims,
     };
     let store = |record: &Record| {
         records
@@ -197,7 +206,7 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
     Ok(call.passed)
 }
 
-/// Compares what is there with what the configuration says, or `set` said later.
+/// Compares what is there with what the configuration says, or a claim or `set` in its place.
 ///
 /// # Errors
 /// That it differs.
@@ -207,7 +216,8 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
     let of = &call.attachment;
     let record = records.load(of).map_err(|error| io_failure(&error))?;
     let (mut egress, mut ingress) = (call.wanted.egress.as_ref(), call.wanted.ingress.as_ref());
-    if let Some(record) = record.as_ref().filter(|record| record.is_set) {
+    let is_of_record = |record: &&Record| record.is_set || !record.claims.is_empty();
+    if let Some(record) = record.as_ref().filter(is_of_record) {
         (egress, ingress) = (record.egress.as_ref(), record.ingress.as_ref());
     }
     let ends = call.ends(ingress)?;

@@ -34,9 +34,10 @@ const BURSTS: &[&str] = &["ingressBurst", "egressBurst"];
 /// Keys of the stock plugin that choose between destinations.
 const SUBNETS: &[&str] = &["unshapedSubnets", "shapedSubnets"];
 /// Where a runtime says what a pod sends, and what it receives.
-pub const EGRESS_KEY: &str = "runtimeConfig.bandwidth.egressRate";
-/// What it receives.
-pub const INGRESS_KEY: &str = "runtimeConfig.bandwidth.ingressRate";
+const EGRESS_KEY: &str = "runtimeConfig.bandwidth.egressRate";
+const INGRESS_KEY: &str = "runtimeConfig.bandwidth.ingressRate";
+/// What a pod's claims got.
+const CLAIM_KEY: &str = "the pod's claim";
 const BUDGET: &str = "a rate above 0 and up to \"10tbit\" such as \"9gbit\"";
 const RATE: &str = "bit/s as a whole number from 1 to 100000000000, or 0 for no limit";
 const PSP_RATE: &str =
@@ -78,6 +79,51 @@ pub struct Budget {
     pub ingress_bps: Option<u64>,
 }
 
+/// Rates of both directions, in bit/s; 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rates {
+    /// What pods send.
+    pub egress_bps: u64,
+    /// What pods receive.
+    pub ingress_bps: u64,
+}
+
+impl Rates {
+    /// Returns those of two classes.
+    #[must_use]
+    pub fn new(egress: Option<&Class>, ingress: Option<&Class>) -> Self {
+        let rate = |class: Option<&Class>| class.map_or(0, |class| class.rate_bps);
+        Self {
+            egress_bps: rate(egress),
+            ingress_bps: rate(ingress),
+        }
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: Self) {
+        self.egress_bps = self.egress_bps.saturating_add(other.egress_bps);
+        self.ingress_bps = self.ingress_bps.saturating_add(other.ingress_bps);
+    }
+
+    /// Returns the greater of each direction.
+    #[must_use]
+    pub fn most(self, other: Self) -> Self {
+        Self {
+            egress_bps: self.egress_bps.max(other.egress_bps),
+            ingress_bps: self.ingress_bps.max(other.ingress_bps),
+        }
+    }
+
+    /// Returns what is left without others, in each direction at least nothing.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self {
+            egress_bps: self.egress_bps.saturating_sub(other.egress_bps),
+            ingress_bps: self.ingress_bps.saturating_sub(other.ingress_bps),
+        }
+    }
+}
+
 /// What is wanted of an attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -87,8 +133,8 @@ pub struct Wanted {
     pub egress: Option<Class>,
     /// What is sent to the pod.
     pub ingress: Option<Class>,
-    /// The key that says what the pod sends.
-    pub egress_key: &'static str,
+    /// The keys that say what the pod sends, and what is sent to it.
+    pub keys: (&'static str, &'static str),
     /// What all attachments of the host may have together.
     pub budget: Budget,
     /// What is ignored.
@@ -137,11 +183,12 @@ impl Config {
             .filter(|value| !value.is_null())
     }
 
-    /// Reads what is wanted of an attachment.
+    /// Reads what is wanted of an attachment. In each direction that claims of its pod give a rate,
+    /// that goes before what the runtime and the table say.
     ///
     /// # Errors
     /// The first key that is unknown or has a wrong value.
-    pub fn wanted(&self) -> Result<Wanted, Error> {
+    pub fn wanted(&self, claimed: Rates) -> Result<Wanted, Error> {
         let psp = self.psp()?;
         for key in RATES.iter().chain(BURSTS) {
             if let Some(value) = self.table.get(*key) {
@@ -156,7 +203,31 @@ impl Config {
             None => "psp.rate",
         };
         let egress_bps = egress_bps.or(psp.rate_bps);
-        let at_least = |rate_bps: u64| match psp.ceil_bps {
+        let mut claim = |direction: &str, rate_bps: u64, other: Option<u64>, key: &'static str| {
+            if rate_bps == 0 {
+                return Ok((other, key));
+            }
+            if rate_bps > LINE_BPS {
+                let claimed = format!("the claims of the pod have {rate_bps} bit/s of {direction}");
+                let msg = format!("{claimed}, expected at most {LINE_BPS} bit/s");
+                return Err(Error::new(INVALID_CONFIGURATION, msg));
+            }
+            if let Some(other_bps) = other {
+                notes.push(format!(
+                    "`{key}` is {other_bps} bit/s, and the pod's claim of {rate_bps} bit/s goes \
+                     before it"
+                ));
+            }
+            Ok((Some(rate_bps), CLAIM_KEY))
+        };
+        let (egress_bps, egress_key) = claim("egress", claimed.egress_bps, egress_bps, egress_key)?;
+        let (ingress_bps, ingress_key) =
+            claim("ingress", claimed.ingress_bps, ingress_bps, INGRESS_KEY)?;
+        // A cluster's ceil is for those without a claim.
+        let ceil_bps = psp
+            .ceil_bps
+            .map(|ceil_bps| ceil_bps.max(claimed.egress_bps));
+        let at_least = |rate_bps: u64| match ceil_bps {
             Some(ceil_bps) if ceil_bps < rate_bps => Err(Error::new(
                 INVALID_CONFIGURATION,
                 format!(
@@ -171,7 +242,7 @@ impl Config {
             backend: psp.backend,
             egress: egress_bps.map(|rate_bps| Class {
                 rate_bps,
-                ceil_bps: psp.ceil_bps,
+                ceil_bps,
                 deadline_ns: psp.deadline_ns,
                 txtime: psp.txtime.map(str::to_owned),
             }),
@@ -181,7 +252,7 @@ impl Config {
                 deadline_ns: psp.deadline_ns,
                 txtime: None,
             }),
-            egress_key,
+            keys: (egress_key, ingress_key),
             budget: psp.budget,
             notes,
         })

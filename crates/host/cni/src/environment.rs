@@ -36,6 +36,10 @@ const ID_CHARS: usize = 200;
 /// Longest namespace and name of a pod, those of a name of DNS.
 const POD_CHARS: usize = 253;
 const POD: &str = "a name of letters, digits, `_`, `.` and `-`, of up to 253 characters, that begins with a letter or digit";
+/// Longest uid: a file is named after two of them.
+const UID_CHARS: usize = 100;
+/// What a uid of Kubernetes is here.
+pub const UID: &str = "a uid of letters, digits, `_`, `.` and `-`, of up to 100 characters, that begins with a letter or digit";
 /// Longest name of a device (IFNAMSIZ, with the zero at its end).
 const NAME_BYTES: usize = 15;
 const CONTAINER: &str = "an id of letters, digits, `_`, `.` and `-`, of up to 200 characters, that begins with a letter or digit";
@@ -68,21 +72,7 @@ impl PodName {
     /// That one is no name.
     pub fn read(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Option<Self>, Error> {
         let args = variable("CNI_ARGS").unwrap_or_default();
-        let read = |key: &str| {
-            let mut pairs = args.split(';').filter_map(|pair| pair.split_once('='));
-            let found = pairs.find(|(known, _)| known.trim() == key);
-            match found
-                .map(|(_, value)| value)
-                .filter(|value| !value.is_empty())
-            {
-                Some(value) if is_word(value, POD_CHARS) => Ok(Some(value.to_owned())),
-                Some(value) => {
-                    let place = format!("{key} of CNI_ARGS");
-                    Err(Error::environment(&place, Some(value), POD))
-                }
-                None => Ok(None),
-            }
-        };
+        let read = |key| argument(&args, key, POD_CHARS, POD);
         let (namespace, name) = (read("K8S_POD_NAMESPACE")?, read("K8S_POD_NAME")?);
         let both = namespace.zip(name);
         Ok(both.map(|(namespace, name)| Self { namespace, name }))
@@ -92,6 +82,37 @@ impl PodName {
     #[must_use]
     pub fn text(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Reads `K8S_POD_UID` of `CNI_ARGS`, if it is there.
+///
+/// # Errors
+/// That it is none.
+pub fn pod_uid(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Option<String>, Error> {
+    let args = variable("CNI_ARGS").unwrap_or_default();
+    argument(&args, "K8S_POD_UID", UID_CHARS, UID)
+}
+
+/// Returns an argument of `CNI_ARGS`; one that is empty is none.
+fn argument(
+    args: &str,
+    key: &str,
+    most_chars: usize,
+    expected: &str,
+) -> Result<Option<String>, Error> {
+    let mut pairs = args.split(';').filter_map(|pair| pair.split_once('='));
+    let found = pairs.find(|(known, _)| known.trim() == key);
+    match found
+        .map(|(_, value)| value)
+        .filter(|value| !value.is_empty())
+    {
+        Some(value) if is_word(value, most_chars) => Ok(Some(value.to_owned())),
+        Some(value) => {
+            let place = format!("{key} of CNI_ARGS");
+            Err(Error::environment(&place, Some(value), expected))
+        }
+        None => Ok(None),
     }
 }
 
@@ -140,6 +161,12 @@ impl Attachment {
 #[must_use]
 pub fn is_id(text: &str) -> bool {
     is_word(text, ID_CHARS)
+}
+
+/// Returns whether a text can be a uid of Kubernetes, and part of a file's name.
+#[must_use]
+pub fn is_uid(text: &str) -> bool {
+    is_word(text, UID_CHARS)
 }
 
 fn is_word(text: &str, most_chars: usize) -> bool {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+pub mod claims;
 mod commands;
 pub mod config;
 pub mod ends;

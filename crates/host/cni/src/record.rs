@@ -46,6 +46,9 @@ pub struct Record {
     /// The pod, if the runtime names it.
     #[serde(default)]
     pub pod_name: Option<PodName>,
+    /// The uids of the pod's claims that hold for it.
+    #[serde(default)]
+    pub claims: Vec<String>,
 }
 
 impl Record {
@@ -163,7 +166,7 @@ impl Records {
 }
 
 /// Returns what is in a folder, by name; nothing, if there is none.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let read = || -> std::io::Result<Vec<PathBuf>> {
         let entries = fs::read_dir(folder)?;
         entries.map(|entry| Ok(entry?.path())).collect()
@@ -197,7 +200,7 @@ mod tests {
                 "host": null, "backend": "module",
                 "egress": egress.map(class), "ingress": ingress.map(class),
                 "is_set": false, "budget": { "egress_bps": null, "ingress_bps": null },
-                "pod_name": null,
+                "pod_name": null, "claims": [],
             });
             serde_json::from_value(text).unwrap()
         };

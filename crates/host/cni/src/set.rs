@@ -13,7 +13,7 @@ use units::nearest::hint;
 use units::parse;
 
 use crate::budget::{self, Asked, Sum};
-use crate::config::{Class, LINE_BPS};
+use crate::config::{Class, LINE_BPS, Rates as Bps};
 use crate::environment::{Attachment, PodName};
 use crate::error::Error;
 use crate::netns::Netns;
@@ -70,20 +70,16 @@ fn read(words: &[&str]) -> Result<Rates> {
 
 fn list(out: &mut dyn Write, is_json: bool) -> Result<()> {
     let mut found: Vec<(String, Attachment, Record)> = Vec::new();
-    for records in Records::all(&folder()?)? {
+    let run = folder()?;
+    for records in Records::all(&run)? {
         for of in records.attachments()? {
             if let Some(record) = records.load(&of)? {
                 found.push((records.network(), of, record));
             }
         }
     }
-    let granted = found.iter().map(|(_, _, record)| {
-        let Record {
-            egress, ingress, ..
-        } = record;
-        (egress.as_ref(), ingress.as_ref(), record.budget)
-    });
-    let (egress, ingress) = budget::sums(granted);
+    let budgets = found.iter().map(|(_, _, record)| record.budget);
+    let (egress, ingress) = budget::sums(budget::granted(&run)?, budgets);
     if is_json {
         let attachments: Vec<Value> = found.iter().map(entry).collect();
         let all = json!({ "attachments": attachments, "egress": egress, "ingress": ingress });
@@ -96,7 +92,7 @@ fn list(out: &mut dyn Write, is_json: bool) -> Result<()> {
         };
         writeln!(
             out,
-            "{network} {} {} {} backend {} egress {} ingress {}{}",
+            "{network} {} {} {} backend {} egress {} ingress {}{}{}",
             of.container,
             of.device,
             record
@@ -106,6 +102,11 @@ fn list(out: &mut dyn Write, is_json: bool) -> Result<()> {
             record.backend,
             rate(&record.egress),
             rate(&record.ingress),
+            if record.claims.is_empty() {
+                ""
+            } else {
+                " (claim)"
+            },
             if record.is_set { " (set)" } else { "" }
         )?;
     }
@@ -130,6 +131,7 @@ fn entry((network, of, record): &(String, Attachment, Record)) -> Value {
         "egress_bps": rate_bps(&record.egress),
         "ingress_bps": rate_bps(&record.ingress),
         "is_set": record.is_set,
+        "claims": record.claims,
     })
 }
 
@@ -184,10 +186,10 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     change(&mut record.egress, rates.egress_bps, "egress")?;
     change(&mut record.ingress, rates.ingress_bps, "ingress")?;
     let asked = Asked {
-        network: &records.network(),
-        of: &of,
-        egress: (record.egress.as_ref(), "egress"),
-        ingress: (record.ingress.as_ref(), "ingress"),
+        attachment: Some((&records.network(), &of)),
+        claims: &record.claims,
+        rates: Bps::new(record.egress.as_ref(), record.ingress.as_ref()),
+        keys: ("egress", "ingress"),
     };
     budget::check(&run, &asked, record.budget).map_err(|error| {
         let Error { code, msg, .. } = error;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cni::budget::{Asked, Left, Sum, check, sums};
-use cni::config::{Budget, Class, Config};
+use cni::config::{Budget, Class, Config, Rates};
 use cni::ends::End;
 use cni::environment::Attachment;
 use cni::error::Error;
@@ -53,6 +53,7 @@ pub fn record(container: &str, egress: u64, ingress: u64) -> Record {
         is_set: false,
         budget: Budget::default(),
         pod_name: None,
+        claims: Vec::new(),
     }
 }
 
@@ -66,10 +67,10 @@ fn ask(
     let of = attachment(container);
     let record = record(container, egress, ingress);
     let asked = Asked {
-        network,
-        of: &of,
-        egress: (record.egress.as_ref(), "psp.rate"),
-        ingress: (record.ingress.as_ref(), "ingress"),
+        attachment: Some((network, &of)),
+        claims: &[],
+        rates: Rates::new(record.egress.as_ref(), record.ingress.as_ref()),
+        keys: ("psp.rate", "ingress"),
     };
     let bps = |mbit: Option<u64>| mbit.map(|mbit| mbit * MBIT);
     let budget = Budget {
@@ -160,7 +161,7 @@ fn a_record_of_the_version_before_is_read() {
     let records = Records::new(run, "pods");
     let path = records.path(&attachment("a"));
     let mut value: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    for key in ["budget", "pod_name"] {
+    for key in ["budget", "pod_name", "claims"] {
         value.as_object_mut().unwrap().remove(key).unwrap();
     }
     std::fs::write(&path, value.to_string()).unwrap();
@@ -174,15 +175,16 @@ fn what_is_left_is_shown() {
         egress_bps,
         ingress_bps,
     };
-    let (one, two) = (class(60), class(50));
-    let (egress, ingress) = sums(
-        [
-            (Some(&one), None, of(Some(200), None)),
-            (Some(&two), Some(&two), of(Some(100), None)),
-            (None, Some(&one), of(Some(200), None)),
-        ]
-        .into_iter(),
-    );
+    let rates = Rates {
+        egress_bps: 110,
+        ingress_bps: 110,
+    };
+    let budgets = [
+        of(Some(200), None),
+        of(Some(100), None),
+        of(Some(200), None),
+    ];
+    let (egress, ingress) = sums(rates, budgets.into_iter());
     let left = |budget_bps, left_bps| Left {
         budget_bps,
         left_bps,
@@ -209,7 +211,9 @@ fn what_is_left_is_shown() {
 fn budgets_of_a_configuration() {
     let read = |psp: Value| {
         let conf = conf("1.1.0", psp, json!({ "egressRate": 8 }));
-        Config::read(conf.to_string().as_bytes()).unwrap().wanted()
+        Config::read(conf.to_string().as_bytes())
+            .unwrap()
+            .wanted(Rates::default())
     };
     let budget = |egress_bps, ingress_bps| Budget {
         egress_bps,
@@ -246,7 +250,7 @@ fn budgets_of_a_configuration() {
     let error = read(json!({ "budge": "1gbit" })).unwrap_err();
     assert!(error.msg.contains("did you mean `budget`"), "{}", error.msg);
     assert_eq!(
-        read(json!({})).unwrap().egress_key,
+        read(json!({})).unwrap().keys.0,
         "runtimeConfig.bandwidth.egressRate"
     );
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What configurations and results say, of all versions; random ones are refused, and nothing more.
 
-use cni::config::{Class, Config, VERSIONS};
+use cni::config::{Class, Config, Rates, VERSIONS};
 use cni::previous::{check, host_devices};
 use host_config::Backend;
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn both_directions_of_each_version() {
             "egressRate": 100_000_000, "egressBurst": 2_147_483_647,
         });
         let wanted = read(&conf(version, json!(null), bandwidth))
-            .wanted()
+            .wanted(Rates::default())
             .unwrap();
         assert_eq!(wanted.egress, Some(class(100_000_000)));
         assert_eq!(wanted.ingress, Some(class(50_000_000)));
@@ -92,7 +92,7 @@ fn keys_of_the_plugin() {
         ),
     ] {
         let wanted = read(&conf("1.1.0", psp.clone(), bandwidth))
-            .wanted()
+            .wanted(Rates::default())
             .unwrap();
         let egress = wanted.egress.unwrap();
         assert_eq!(egress.rate_bps, egress_bps);
@@ -105,9 +105,13 @@ fn keys_of_the_plugin() {
         assert!(wanted.notes.is_empty());
     }
     let launch = json!({ "rate": "1mbit", "txtime": "tai" });
-    let wanted = read(&conf("1.0.0", launch, json!(null))).wanted().unwrap();
+    let wanted = read(&conf("1.0.0", launch, json!(null)))
+        .wanted(Rates::default())
+        .unwrap();
     assert_eq!(wanted.egress.unwrap().txtime.as_deref(), Some("tai"));
-    let nothing = read(&conf("1.0.0", json!({}), json!({}))).wanted().unwrap();
+    let nothing = read(&conf("1.0.0", json!({}), json!({})))
+        .wanted(Rates::default())
+        .unwrap();
     assert_eq!((nothing.egress, nothing.ingress), (None, None));
 }
 

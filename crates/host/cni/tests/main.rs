@@ -13,6 +13,7 @@ use std::time::Duration;
 
 mod budget;
 mod call;
+mod claims;
 mod config;
 #[path = "../../host-apply/tests/guest.rs"]
 mod guest;
