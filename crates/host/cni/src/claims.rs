@@ -85,7 +85,7 @@ impl Claims {
         self.folder.join(format!("{pod_uid}:{uid}{ENDING}"))
     }
 
-    /// Writes one, in one step.
+    /// Writes one, in one step. It is no longer that of another pod then.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -93,7 +93,9 @@ impl Claims {
         let folder = self.folder.display();
         fs::create_dir_all(&self.folder).with_context(|| folder.to_string())?;
         let path = self.path(&claim.pod_uid, &claim.uid);
-        host_apply::write(&path, &serde_json::to_string(claim)?)
+        host_apply::write(&path, &serde_json::to_string(claim)?)?;
+        self.delete_files(|file| file.uid == claim.uid && file.path != path)?;
+        Ok(())
     }
 
     /// Deletes one, also one that cannot be read. Returns whether there was one.
@@ -101,17 +103,29 @@ impl Claims {
     /// # Errors
     /// If it cannot be deleted.
     pub fn delete(&self, uid: &str) -> Result<bool> {
+        let is_there = self.delete_files(|file| file.uid == uid)?;
+        // It is not empty while another is there.
+        let _ = fs::remove_dir(&self.folder);
+        Ok(is_there)
+    }
+
+    fn delete_files(&self, is_it: impl Fn(&File) -> bool) -> Result<bool> {
         let mut is_there = false;
-        for (path, _, _) in self.files()?.into_iter().filter(|(_, _, of)| of == uid) {
+        for File { path, .. } in self.files()?.into_iter().filter(is_it) {
             match fs::remove_file(&path) {
                 Ok(()) => is_there = true,
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error).with_context(|| path.display().to_string()),
             }
         }
-        // It is not empty while another is there.
-        let _ = fs::remove_dir(&self.folder);
         Ok(is_there)
+    }
+
+    /// Returns whether there is exactly this one.
+    #[must_use]
+    pub fn has(&self, claim: &Claim) -> bool {
+        let bytes = fs::read(self.path(&claim.pod_uid, &claim.uid)).unwrap_or_default();
+        serde_json::from_slice(&bytes).is_ok_and(|known: Claim| known == *claim)
     }
 
     /// Returns those of a pod, or of all.
@@ -120,7 +134,12 @@ impl Claims {
     /// One that cannot be read: nobody knows what it grants.
     pub fn load(&self, pod_uid: Option<&str>) -> Result<Vec<Claim>> {
         let mut claims = Vec::new();
-        for (path, pod, uid) in self.files()? {
+        for File {
+            path,
+            pod_uid: pod,
+            uid,
+        } in self.files()?
+        {
             if pod_uid.is_some_and(|pod_uid| pod_uid != pod) {
                 continue;
             }
@@ -142,17 +161,23 @@ impl Claims {
         Ok(claims)
     }
 
-    /// Returns the files, each with the uids of pod and claim.
-    fn files(&self) -> Result<Vec<(PathBuf, String, String)>> {
+    fn files(&self) -> Result<Vec<File>> {
         let paths = entries(&self.folder)?.into_iter();
         let files = paths.filter_map(|path| {
             let name = path.file_name()?.to_str()?.strip_suffix(ENDING)?;
-            let (pod, uid) = name.split_once(':')?;
-            let (pod, uid) = (pod.to_owned(), uid.to_owned());
-            Some((path, pod, uid))
+            let (pod_uid, uid) = name.split_once(':')?;
+            let (pod_uid, uid) = (pod_uid.to_owned(), uid.to_owned());
+            Some(File { path, pod_uid, uid })
         });
         Ok(files.collect())
     }
+}
+
+/// The file of a claim.
+struct File {
+    path: PathBuf,
+    pod_uid: String,
+    uid: String,
 }
 
 /// Returns the claims of a pod that hold for an attachment: each paces one device of its pod, the

@@ -18,6 +18,7 @@ mod netns;
 mod pacing;
 pub mod previous;
 pub mod record;
+pub mod repair;
 mod set;
 
 use std::io::{Read, Write};

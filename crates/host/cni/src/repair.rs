@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Compares what records say with the kernel, and puts classes in force again: a module was loaded
+//! anew, or somebody has deleted a qdisc. What the pod has lost by leaving is left to DEL and GC,
+//! unless its network namespace is certainly gone.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use host_apply::Lock;
+use host_config::Backend;
+
+use crate::ends::here;
+use crate::environment::{Attachment, PodName};
+use crate::netns::Netns;
+use crate::pacing::Work;
+use crate::record::{Record, Records};
+
+/// What was found of an attachment that is not as its record says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is in force again.
+    Repaired(String),
+    /// Its network namespace was gone, so its record is.
+    Removed(String),
+    /// It is not in force.
+    Failed(String),
+}
+
+/// Looks at all attachments of this host. Each is looked at under the lock, which others have
+/// between two.
+///
+/// # Errors
+/// A folder that cannot be read, or the lock.
+pub fn repair(run: &Path, tell: &mut dyn FnMut(Found)) -> Result<()> {
+    for records in Records::all(run)? {
+        for of in records.attachments()? {
+            let _lock = Lock::take(run)?;
+            let Some(record) = records.load(&of)? else {
+                // It is gone by now, or of another version.
+                continue;
+            };
+            let network = records.network();
+            let pod = record.pod_name.as_ref().map(PodName::text);
+            let pod = pod.as_deref().unwrap_or("-");
+            let who = format!("{network} {} {} {pod}", of.container, of.device);
+            match repair_one(&records, &of, &record) {
+                Ok(None) => {}
+                Ok(Some(Found::Repaired(text))) => tell(Found::Repaired(format!("{who}: {text}"))),
+                Ok(Some(Found::Removed(text))) => tell(Found::Removed(format!("{who}: {text}"))),
+                Ok(Some(Found::Failed(text))) => tell(Found::Failed(format!("{who}: {text}"))),
+                Err(error) => tell(Found::Failed(format!("{who}: {error:#}"))),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Option<Found>> {
+    let netns = Netns::open(&record.netns)?;
+    let Some(netns) = netns.filter(|netns| netns.number == record.netns_number) else {
+        let here = here()?;
+        let is_alive = record.host.as_ref().is_some_and(|end| here.contains(end));
+        if is_alive || !is_gone(&record.netns) {
+            bail!(
+                "{}: no network namespace, expected one: if this is a container, it lacks the \
+                 host's folder",
+                record.netns
+            );
+        }
+        records.delete(of)?;
+        let text = format!("{} is gone", record.netns);
+        return Ok(Some(Found::Removed(text)));
+    };
+    if !netns.within(|| record.pod.is_here())? {
+        bail!(
+            "{} of its network namespace is another device now",
+            record.pod.name
+        );
+    }
+    let mut known = Backend::ALL.into_iter();
+    let backend = known.find(|known| known.word() == record.backend);
+    let backend = backend
+        .with_context(|| format!("backend {}: expected one that is known", record.backend))?;
+    let mut works = vec![Work::new(
+        Some(&netns),
+        &record.pod,
+        record.egress.as_ref(),
+        backend,
+    )?];
+    if let Some(host) = record.host.as_ref().filter(|_| record.ingress.is_some()) {
+        if !here()?.contains(host) {
+            bail!(
+                "{} is another device now, expected the pod's end",
+                host.name
+            );
+        }
+        works.push(Work::new(None, host, record.ingress.as_ref(), backend)?);
+    }
+    works.retain(|work| !work.is_done());
+    if works.is_empty() {
+        return Ok(None);
+    }
+    let text: String = works.iter().map(Work::text).collect();
+    works.iter().try_for_each(|work| work.make().map(|_| ()))?;
+    Ok(Some(Found::Repaired(text)))
+}
+
+/// Returns whether a path of a network namespace says that it is gone: its folder is there, and it
+/// is not, or is another namespace. Who sees no folder, or a plain file, may only not see the mount;
+/// and while the host's end of a veth is there, so is the pod's.
+fn is_gone(path: &str) -> bool {
+    let path = Path::new(path);
+    let is_folder = path.parent().is_some_and(Path::is_dir);
+    let is_another = matches!(path.to_str().map(Netns::open), Some(Ok(Some(_))));
+    is_another || (is_folder && path.symlink_metadata().is_err())
+}

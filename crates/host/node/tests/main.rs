@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tests of this crate, in one program: a module for each file.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail that way"
+)]
+
+mod agent;
+mod api_server;
+mod claim;
+mod hostile;
+mod kubelet;
+mod prepare;
+mod quantity;
+mod slice;
