@@ -60,6 +60,7 @@ fn what_a_claim_gives() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn what_is_refused() {
     let right = object("c1", "p1", &[result(DRIVER, "100M", "0")]);
     let pod = |uid: Value| json!({ "resource": "pods", "name": "web", "uid": uid });

@@ -5,14 +5,18 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     reason = "tests fail that way"
 )]
 
 mod agent;
 mod api_server;
 mod claim;
+#[path = "../../host-apply/tests/guest.rs"]
+mod guest;
 mod hostile;
 mod kubelet;
+mod node_lab;
 mod prepare;
 mod quantity;
 mod slice;
