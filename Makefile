@@ -45,7 +45,7 @@ setup:
 	@tools/setup.sh ar cargo cc clang-19 dpkg-deb git libelf make pkg-config setpriv
 
 build: setup
-	cargo build --release --locked --package pspacer --package cni
+	cargo build --release --locked --package pspacer --package cni --package node
 	$(MAKE) --no-print-directory -C tc
 
 # Compiles the command without what the demo does not use, into target/demo:

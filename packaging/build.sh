@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Compiles what the packages hold: the command, the CNI plugin, libpsp_reserve, the tc plugin, the core as
-# a library, and the lists of crates. debian/rules and pspacer.spec call it in an exported tree. Bytes do
+# Compiles what the packages hold: the command, the CNI plugin, the node agent, libpsp_reserve, the tc plugin, the
+# core as a library, and the lists of crates. debian/rules and pspacer.spec call it in an exported tree. Bytes do
 # not depend on the folder, the time or the user.
 #
 # usage: build.sh
@@ -39,10 +39,11 @@ done
 export CFLAGS
 # Lines for backtraces and profilers: dh_strip puts them into a package of their own.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
-cargo build --release --locked --package pspacer --package cni --package psp-reserve
+cargo build --release --locked --package pspacer --package cni --package node --package psp-reserve
 echo "$tree" >"$CARGO_TARGET_DIR/tree"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer" "$out/pspacer"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer-cni" "$out/pspacer-cni"
+install -m 755 "$CARGO_TARGET_DIR/release/pspacer-node" "$out/pspacer-node"
 install -m 644 "$CARGO_TARGET_DIR/release/libpsp_reserve.so" "$out/libpsp_reserve.so.0"
 
 make --no-print-directory -C tc

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Lists the crates that are compiled into the pspacer command, out of `cargo metadata`:
-# those that the command needs on this machine's target, with its default features.
+# those that it and pspacer-node need on this machine's target, with default features.
 #
 # usage: crates.pl sbom      CycloneDX 1.5, JSON
 #        crates.pl notices   names, licences, and the texts that come with the crates
@@ -42,7 +42,8 @@ sub linked {
 	my ($root) = grep { $_->{name} eq $COMMAND } values %package;
 	die "crates.pl: the workspace has no package $COMMAND\n" unless $root;
 	my (%needs, @open);
-	@open = ($root->{id});
+	# The agent of nodes has crates that the command has not.
+	@open = map { $_->{id} } grep { $_->{name} eq $COMMAND || $_->{name} eq 'node' } values %package;
 	while (defined(my $id = pop @open)) {
 		next if $needs{$id};
 		my @deps = grep { grep { !defined $_->{kind} } @{$_->{dep_kinds}} } @{$node{$id}{deps}};

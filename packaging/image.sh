@@ -3,7 +3,7 @@
 # Makes an OCI image out of the Debian packages, without a daemon: the smallest Debian 12
 # with pspacer and the tc plugin, as one layer of an OCI layout in a tar file. It is for
 # sweeps, analysis of captures and predictions; pacing needs the host's kernel. Nodes of
-# Kubernetes take pspacer-cni out of it. Needs mmdebstrap, and root or a user namespace.
+# Kubernetes take pspacer-cni out of it and run pspacer-node. Needs mmdebstrap, and root or a user namespace.
 #
 # usage: image.sh
 #   DEBS   the Debian packages (build/deb, of `make deb`)
@@ -44,6 +44,7 @@ mmdebstrap --quiet --variant=minbase --include=ca-certificates,iproute2,libelf1 
 	"$suite" "$work/layer.tar" "$work/debian.sources" >&2
 # Nodes of Kubernetes take it out of here (packaging/kubernetes).
 tar -t -f "$work/layer.tar" ./usr/lib/cni/pspacer-cni >/dev/null || die "the image lacks /usr/lib/cni/pspacer-cni"
+tar -t -f "$work/layer.tar" ./usr/lib/pspacer/pspacer-node >/dev/null || die "the image lacks /usr/lib/pspacer/pspacer-node"
 
 # blob FILE: moves a file among the blobs, and prints its digest and size.
 blob() {

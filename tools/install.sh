@@ -11,8 +11,8 @@
 #   PREFIX  where the command, its unit of systemd and manual pages go (/usr/local)
 #   DESTDIR a folder that stands for / while PREFIX is written to, for packages: not with
 #           install and uninstall
-#   PSPACER the command that was built (CARGO_TARGET_DIR/release/pspacer); pspacer-cni is installed,
-#           too, if it lies beside it
+#   PSPACER the command that was built (CARGO_TARGET_DIR/release/pspacer); pspacer-cni and
+#           pspacer-node are installed, too, if they lie beside it
 #   RESERVE the folder of the library that was built (CARGO_TARGET_DIR/release)
 #   KVER    the kernel to build for (the running one)
 #   CARGO_TARGET_DIR  where the command was built (target)
@@ -72,7 +72,8 @@ fish share/fish/vendor_completions.d/pspacer.fish'
 remove_command() {
 	rm -rf "$share"
 	rm -f "$dest/bin/pspacer" "$dest/share/man/man1/pspacer.1" \
-		"$dest/share/man/man8/tc-psp.8" "$dest/lib/cni/pspacer-cni"
+		"$dest/share/man/man8/tc-psp.8" "$dest/lib/cni/pspacer-cni" "$dest/lib/pspacer/pspacer-node"
+	[ ! -d "$dest/lib/pspacer" ] || rmdir --ignore-fail-on-non-empty "$dest/lib/pspacer"
 	for unit in $unit_names; do rm -f "$dest/$units/$unit"; done
 	echo "$completions" | while read -r _ file; do rm -f "$dest/$file"; done
 }
@@ -81,6 +82,8 @@ install_command() {
 	install -D -m 755 "$binary" "$dest/bin/pspacer"
 	cni=$(dirname "$binary")/pspacer-cni
 	[ ! -e "$cni" ] || install -D -m 755 "$cni" "$dest/lib/cni/pspacer-cni"
+	node=$(dirname "$binary")/pspacer-node
+	[ ! -e "$node" ] || install -D -m 755 "$node" "$dest/lib/pspacer/pspacer-node"
 	install -D -m 644 "$top/docs/man/pspacer.1" "$dest/share/man/man1/pspacer.1"
 	install -D -m 644 "$top/docs/man/tc-psp.8" "$dest/share/man/man8/tc-psp.8"
 	install -d "$dest/$units"
