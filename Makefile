@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross cni prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch deb rpm image test-packages licences install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch deb rpm image test-packages licences install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -24,6 +24,7 @@ help:
 	@echo "make prove              checks the core's proofs: docs/understand/proofs.md"
 	@echo "make calculus           compares the bounds of predict with another library's"
 	@echo "make cni                drives pspacer-cni by real parts, beside the stock bandwidth plugin"
+	@echo "make dra                calls pspacer-node with Kubernetes' own structures in Go"
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
 	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/contribute/fuzzing.md"
 	@echo "make build              builds the pspacer command and the tc plugin"
@@ -87,6 +88,11 @@ calculus: setup
 cni: setup
 	@tools/setup.sh go cni-plugins
 	@tests/cni/run.sh
+
+# Go fetches Kubernetes' structures into its cache.
+dra: setup
+	@tools/setup.sh go
+	@tests/dra/run.sh
 
 mutate: setup
 	@tests/mutation/run.sh

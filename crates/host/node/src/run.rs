@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use units::display;
 
 use crate::driver::Driver;
@@ -28,7 +28,12 @@ pub fn run(driver: Driver, sockets: &Sockets, every: Duration, is_json: bool) ->
     let (sender, registered) = channel();
     let driver = Arc::new(driver);
     let of_rounds = Arc::clone(&driver);
-    thread::spawn(move || rounds(&of_rounds, publisher, &registered, every, Say { is_json }));
+    let (alive, rounds_ended) = tokio::sync::oneshot::channel::<()>();
+    thread::spawn(move || {
+        // Dropped with the thread, however that ends.
+        let _alive = alive;
+        rounds(&of_rounds, publisher, &registered, every, Say { is_json });
+    });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -39,6 +44,7 @@ pub fn run(driver: Driver, sockets: &Sockets, every: Duration, is_json: bool) ->
         let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
         tokio::select! {
             served = serve(driver, sockets, sender) => served,
+            _ = rounds_ended => Err(anyhow!("the thread of the rounds ended early")),
             _ = end.recv() => Ok(()),
             _ = interrupt.recv() => Ok(()),
         }
