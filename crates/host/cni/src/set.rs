@@ -185,8 +185,9 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     };
     change(&mut record.egress, rates.egress_bps, "egress")?;
     change(&mut record.ingress, rates.ingress_bps, "ingress")?;
+    let network = records.network();
     let asked = Asked {
-        attachment: Some((&records.network(), &of)),
+        attachment: Some((&network, &of)),
         claims: &record.claims,
         rates: Bps::new(record.egress.as_ref(), record.ingress.as_ref()),
         keys: ("egress", "ingress"),
