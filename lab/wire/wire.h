@@ -23,7 +23,7 @@ struct wire_log {
 	u32 element_bytes;
 	u32 chunk_elements;
 	u32 used;			/* elements in the last chunk */
-	u64 count;			/* store-released after the element is complete */
+	unsigned long count;		/* store-released after the element is complete */
 };
 
 void wire_log_init(struct wire_log *log, u32 element_bytes);

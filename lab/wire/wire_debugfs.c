@@ -179,7 +179,7 @@ static int apply_bottleneck(char *line, void *data)
 		{ "fifo_bytes", &p.fifo_bytes, .min = 1, .max = WIRE_BYTES_MAX },
 		{ "burst_bytes", &p.burst_bytes, .min = 1, .max = WIRE_BYTES_MAX },
 		{ "refresh_ns", &p.refresh_ns, .max = NSEC_PER_SEC },
-		{ "delay_ns", &p.delay_ns, .max = 100 * NSEC_PER_SEC },
+		{ "delay_ns", &p.delay_ns, .max = 100ULL * NSEC_PER_SEC },
 		{ "overhead_bytes", &overhead, .max = 1000 },
 	};
 	int err = wire_parse(line, keys, ARRAY_SIZE(keys));

@@ -39,7 +39,7 @@ void wire_arm(struct wire_end *end, u64 due_ps)
 
 	if (due_ps == WIRE_NEVER)
 		return;
-	due_ns = (due_ps + 999) / 1000;
+	due_ns = div_u64(due_ps + 999, 1000);
 	if (due_ns >= READ_ONCE(end->armed_ns))
 		return;
 	spin_lock(&end->timer_lock);

@@ -88,6 +88,9 @@ static int idle_show(struct seq_file *seq, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(idle);
 
+/* Only x86 has the tracepoint: the wires of other machines have no file `idle`. */
+#define HAVE_IDLE	IS_ENABLED(CONFIG_X86)
+
 /* Finds the tracepoint by its name, because it is not exported to modules. */
 static void find_timer(struct tracepoint *tp, void *unused)
 {
@@ -99,6 +102,8 @@ int wire_idle_init(struct dentry *root)
 {
 	int err;
 
+	if (!HAVE_IDLE)
+		return 0;
 	for_each_kernel_tracepoint(find_timer, NULL);
 	if (!timer)
 		return -ENOENT;
@@ -116,6 +121,8 @@ int wire_idle_init(struct dentry *root)
 
 void wire_idle_exit(void)
 {
+	if (!HAVE_IDLE)
+		return;
 	unregister_trace_cpu_idle(idle_changed, NULL);
 	tracepoint_probe_unregister(timer, timer_entered, NULL);
 	tracepoint_synchronize_unregister();

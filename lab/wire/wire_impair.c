@@ -221,7 +221,7 @@ static int rule_parse(char *line, struct wire_impair *rule, char side[2])
 		{ "seed", &rule->random, .max = U64_MAX },
 		{ "start_ns", &rule->start_ns, .max = IMPAIR_NEVER_NS - 1 },
 		{ "stop_ns", &rule->stop_ns, .max = IMPAIR_NEVER_NS - 1 },
-		{ "late_ns", &rule->late_ns, .max = 100 * NSEC_PER_SEC },
+		{ "late_ns", &rule->late_ns, .max = 100ULL * NSEC_PER_SEC },
 		{ "held", &rule->held, .max = 1 },
 	};
 	int err = wire_parse(line, keys, ARRAY_SIZE(keys));

@@ -91,7 +91,7 @@ ssize_t wire_log_read(struct wire_log *log, char __user *buf, size_t len, loff_t
 	 * Pairs with the release in wire_log_commit(): elements below it are
 	 * complete.
 	 */
-	total = smp_load_acquire(&log->count) * log->element_bytes;
+	total = (u64)smp_load_acquire(&log->count) * log->element_bytes;
 	if (at >= total)
 		return 0;
 	len = min_t(u64, len, total - at);
