@@ -750,23 +750,30 @@ static void psp_fill_periods(struct tc_psp_qdisc_stats *st,
 	st->reserved_bytes = pace_reserved_bytes(pace, NULL);
 }
 
+/* Not inlined: two copies of the statistics are too much of a 32-bit stack. */
+static noinline void psp_fill_qdisc(struct tc_psp_qdisc_stats *st,
+				    struct psp_qdisc *q)
+{
+	*st = psp_copy_qdisc_stats(&q->count, &q->pace.stats);
+	psp_fill_line(st, q);
+	psp_fill_clocks(st, q);
+	psp_fill_periods(st, &q->pace);
+	psp_fill_watch(st, &q->watch);
+}
+
 static int psp_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
 	struct tc_psp_qdisc_stats st;
 
 	sch_tree_lock(sch);
-	st = psp_copy_qdisc_stats(&q->count, &q->pace.stats);
-	psp_fill_line(&st, q);
-	psp_fill_clocks(&st, q);
-	psp_fill_periods(&st, &q->pace);
-	psp_fill_watch(&st, &q->watch);
+	psp_fill_qdisc(&st, q);
 	sch_tree_unlock(sch);
 
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
-/* Not inlined: two copies of the statistics are too much of a 32-bit stack. */
+/* Not inlined, as above. */
 static noinline void psp_fill_class(struct tc_psp_class_stats *st,
 				    const struct psp_qdisc *q,
 				    const struct psp_class *cl)
