@@ -59,6 +59,7 @@ demo:
 test test-all: setup
 	@tools/setup.sh nm perl sparse tc xz yaml
 	@tools/setup.sh aarch64-linux-gnu-gcc i686-linux-gnu-gcc qemu-aarch64 qemu-i386 qemu-s390x s390x-linux-gnu-gcc
+	@[ $@ = test ] || tools/setup.sh arm-linux-gnueabihf-gcc
 	@tools/test.sh $(@:test-%=%)
 
 # Checks an edit: compiles and tests what was changed, and boots no guest.

@@ -12,6 +12,7 @@ set -eu
 packages='
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 ar binutils
+arm-linux-gnueabihf-gcc gcc-arm-linux-gnueabihf
 bc bc
 bison bison
 c++ g++
@@ -125,6 +126,7 @@ c_library /usr libc6-dev
 for program in "$@"; do
 	case $program in
 	aarch64-linux-gnu-gcc) c_library /usr/aarch64-linux-gnu libc6-dev-arm64-cross ;;
+	arm-linux-gnueabihf-gcc) c_library /usr/arm-linux-gnueabihf libc6-dev-armhf-cross ;;
 	i686-linux-gnu-gcc) c_library /usr/i686-linux-gnu libc6-dev-i386-cross ;;
 	s390x-linux-gnu-gcc) c_library /usr/s390x-linux-gnu libc6-dev-s390x-cross ;;
 	esac

@@ -10,6 +10,9 @@
 
 . "$(dirname "$0")/lib.sh"
 
+# The longest that an interrupt of the timer takes; on a slower machine give a longer one.
+INTERRUPT_NS=${INTERRUPT_NS:-2000}
+
 SNAP=64
 # The driver has frames for half a millisecond, longer than an interrupt is held up.
 cable c1 1000000000 sink=1 snap=$SNAP bql_min=65536
@@ -133,7 +136,8 @@ check "timers in step: one in ten at most is half a gap early" \
 	at_least -$HALF_GAP "$(launched p10_ns)"
 check "timers in step: half of them leave within half a gap" \
 	at_most $HALF_GAP "$(launched p50_ns)"
-check "timers in step: none is late by more than two interrupts" at_most 4000 "$(launched most_ns)"
+check "timers in step: none is late by more than two interrupts" \
+	at_most $((2 * INTERRUPT_NS)) "$(launched most_ns)"
 
 # Two sockets whose frames come in another order than they leave.
 fresh gap rate 500mbit txtime monotonic
@@ -291,7 +295,10 @@ tai -3600
 wait
 drained c1a
 check "CLOCK_TAI set back: what waited then is dropped" between 400 500 "$(class_of drop_txtime_invalid)"
-check "CLOCK_TAI set back: it is reported, as far as the socket has room" at_least 90 "$(sent refused)"
+# A frame takes 2304 bytes of the socket's room, which is smaller on machines of 32 bits.
+room=$(cat /proc/sys/net/core/rmem_default 2>/dev/null || echo 212992)
+check "CLOCK_TAI set back: it is reported, as far as the socket has room" \
+	at_least $((room / 2304 - 2)) "$(sent refused)"
 check "CLOCK_TAI set back: all else leaves" \
 	same 1878 $(($(launched frames) + $(class_of drop_txtime_invalid)))
 

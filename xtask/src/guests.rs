@@ -9,7 +9,10 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use scenario::{Kernel, UnknownKernel};
-use vmlab::{FuzzSpec, ScriptOutput, TdcOutput, load_cases, run_fuzz, run_tdc};
+use vmlab::{
+    FuzzSpec, MACHINE_SCRIPTS, Machine, MachineTests, ScriptOutput, TdcOutput, load_cases,
+    run_fuzz, run_machine_tests, run_tdc,
+};
 
 use crate::notes::Notes;
 
@@ -50,6 +53,22 @@ pub struct Fuzz {
     operations: u64,
 }
 
+/// Arguments of `cargo xtask machines`.
+#[derive(Debug, Args)]
+pub struct Machines {
+    /// Machine to emulate [default: each]
+    #[arg(long, value_name = "arm64|armhf|s390x", value_parser = machine(), hide_possible_values = true)]
+    machine: Option<Machine>,
+    /// Number of random operations at the end; with none, the module is not unloaded either
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    operations: u64,
+}
+
+fn machine() -> impl TypedValueParser<Value = Machine> {
+    PossibleValuesParser::new(Machine::NAMES)
+        .try_map(|name| -> Result<Machine, String> { name.parse() })
+}
+
 fn kernel() -> impl TypedValueParser<Value = Kernel> {
     PossibleValuesParser::new(Kernel::NAMES)
         .try_map(|name| -> Result<Kernel, UnknownKernel> { name.parse() })
@@ -79,6 +98,29 @@ pub fn tdc(args: &Tdc) -> Result<TdcOutput> {
     let out = Path::new("out/tdc");
     let notes = Notes::default();
     Ok(run_tdc(&lab, kernel, &cases, TIMEOUT, out, &notes)?)
+}
+
+/// Runs the qdisc's own tests on other machines, and prints what they say.
+///
+/// # Errors
+/// When a guest or a test fails.
+pub fn machines(args: &Machines) -> Result<()> {
+    let lab = vmlab::Lab::find()?;
+    let one = args.machine.as_ref().map(std::slice::from_ref);
+    for machine in one.unwrap_or(&Machine::ALL) {
+        let tests = MachineTests {
+            machine: *machine,
+            scripts: MACHINE_SCRIPTS,
+            operations: args.operations,
+            timeout: TIMEOUT,
+            out_dir: &Path::new("out/machines").join(machine.name()),
+        };
+        println!("# {}", machine.name());
+        let ran = run_machine_tests(&lab, &tests, &Notes::default())?;
+        print!("{}", ran.output);
+        ensure!(ran.status == 0, "{}: a test failed", machine.name());
+    }
+    Ok(())
 }
 
 /// Runs random operations.

@@ -30,6 +30,8 @@ enum Command {
     Tdc(guests::Tdc),
     /// Random netlink operations under traffic; the same seed repeats them
     Fuzz(guests::Fuzz),
+    /// The qdisc's own tests on machines of another order of bytes or another size of a word
+    Machines(guests::Machines),
     /// Where the instructions of a frame go: an experiment's cells, by function
     Profile(profile::Profile),
     /// Frames a second through qdiscs against the number of processors that send
@@ -72,6 +74,7 @@ fn run(command: &Command) -> Result<()> {
             ensure!(ran.status == 0, "the guest found something wrong");
             Ok(())
         }
+        Command::Machines(args) => guests::machines(args),
         Command::Profile(args) => {
             print!("{}", profile::main(args)?);
             Ok(())

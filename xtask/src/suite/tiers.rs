@@ -26,6 +26,7 @@ pub struct Tiers {
     every_kernel: Vec<String>,
     apart: Vec<Vec<String>>,
     parts_of_others: Vec<String>,
+    only_all: Vec<String>,
     long: Vec<String>,
 }
 
@@ -38,7 +39,10 @@ impl Tiers {
     /// Returns every rule that names none of these tests.
     pub fn idle<'a>(&'a self, names: &[&str]) -> Vec<&'a str> {
         let rules = self.every_kernel.iter().chain(self.apart.iter().flatten());
-        let rules = rules.chain(&self.parts_of_others).chain(&self.long);
+        let rules = rules
+            .chain(&self.parts_of_others)
+            .chain(&self.only_all)
+            .chain(&self.long);
         rules
             .map(String::as_str)
             .filter(|rule| !names.iter().any(|name| name.starts_with(rule)))
@@ -51,6 +55,7 @@ impl Tiers {
         match tier {
             Tier::Check => false,
             Tier::All => !is_in(&self.parts_of_others),
+            Tier::Test if is_in(&self.only_all) => false,
             Tier::Test => match family(name) {
                 Some((family, kernel)) if !is_in(&self.every_kernel) => {
                     kernel == self.kernel(&family, name, round)
@@ -110,6 +115,7 @@ mod tests {
 every_kernel = ["a::x_lab::light::"]
 apart = [["a::t_lab::all_", "a::t_lab::odd_", "a::t_lab::even_"]]
 parts_of_others = ["a::t_lab::odd_", "a::t_lab::even_"]
+only_all = ["a::m_lab::"]
 long = ["a::t_lab::", "a::x_lab::"]
 "#;
 
@@ -196,8 +202,11 @@ long = ["a::t_lab::", "a::x_lab::"]
                 assert!(tiers.runs(Tier::Test, name, round));
             }
         }
+        assert!(!tiers.runs(Tier::Test, "a::m_lab::b", 0));
+        assert!(tiers.runs(Tier::All, "a::m_lab::b", 0));
+        let names = ["a::t_lab::all_on_7", "a::x_lab::light::v7", "a::m_lab::b"];
         assert_eq!(
-            tiers.idle(&["a::t_lab::all_on_7", "a::x_lab::light::v7"]),
+            tiers.idle(&names),
             [
                 "a::t_lab::odd_",
                 "a::t_lab::even_",

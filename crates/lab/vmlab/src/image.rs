@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cpio::newc::{Builder, trailer};
-use object::elf::{DT_NEEDED, FileHeader64};
-use object::endian::LittleEndian;
+use object::FileKind;
+use object::elf::{DT_NEEDED, FileHeader32, FileHeader64};
+use object::endian::Endianness;
 use object::read::elf::{Dyn, FileHeader};
 
 use crate::command::output;
@@ -22,8 +23,17 @@ const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 
 /// Folders of Debian's libraries, and of tc's plugins.
-const LIBRARIES: &[&str] = &["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64"];
+const LIBRARIES: [&str; 3] = ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64"];
 const TC_PLUGINS: &str = "usr/lib/x86_64-linux-gnu/tc";
+/// The project's programs that run on every machine.
+const PORTABLE: [&str; 6] = [
+    "psp-send",
+    "psp-recv",
+    "psp-launched",
+    "psp-fuzz",
+    "psp-fail",
+    "psp-hostile",
+];
 /// Folder of kernel modules inside the guest.
 pub(crate) const MODULES: &str = "modules";
 
@@ -127,8 +137,52 @@ pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image,
         needed.extend(needed_libraries(&bytes));
         image.file(to, bytes);
     }
-    add_libraries(&mut image, guest, needed)?;
+    let folders = LIBRARIES.map(str::to_owned);
+    let [folder, ..] = LIBRARIES;
+    add_libraries(&mut image, guest, needed, &folders, folder)?;
     distributions(&mut image, guest)?;
+    Ok(image)
+}
+
+/// Returns what every guest of another machine has: a shell, `ip`, `tc`, the senders. `libraries`
+/// is Debian's folder of the machine's libraries, `loader` the name of its dynamic linker.
+pub(crate) fn portable(
+    guest: &Path,
+    programs: &Path,
+    libraries: &str,
+    loader: &str,
+) -> Result<Image, Error> {
+    let mut image = Image::default();
+    for folder in [
+        "dev", "proc", "sys", "tmp", "run", "root", "etc", "usr/sbin",
+    ] {
+        image.folder(folder);
+    }
+    let read = |path: PathBuf| fs::read(&path).at("read", &path);
+    for program in PORTABLE {
+        image.file(&format!("usr/bin/{program}"), read(programs.join(program))?);
+    }
+    for plugin in ["q_psp.so", "q_cake_mq.so"] {
+        let path = format!("usr/lib/{libraries}/tc/{plugin}");
+        image.file(&path, read(programs.join(plugin))?);
+    }
+    image.file("bin/busybox", read(guest.join("bin/busybox"))?);
+    image.link("bin/mount", "busybox");
+    let mut wanted = BTreeSet::from([loader.to_owned()]);
+    for (from, to) in [
+        ("bin/dash", "bin/sh"),
+        ("bin/ip", "usr/sbin/ip"),
+        ("sbin/tc", "usr/sbin/tc"),
+        ("usr/bin/iperf3", "usr/bin/iperf3"),
+    ] {
+        let bytes = read(guest.join(from))?;
+        wanted.extend(needed_libraries(&bytes));
+        image.file(to, bytes);
+    }
+    let folder = format!("lib/{libraries}");
+    let folders = [folder.clone(), format!("usr/{folder}")];
+    add_libraries(&mut image, guest, wanted, &folders, &folder)?;
+    image.link(&format!("lib/{loader}"), &format!("{libraries}/{loader}"));
     Ok(image)
 }
 
@@ -146,15 +200,18 @@ fn distributions(image: &mut Image, guest: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds libraries, and in turn the libraries that they need.
+/// Adds libraries, and in turn the libraries that they need: from `folders` of the packages into
+/// `folder` of the guest.
 fn add_libraries(
     image: &mut Image,
     guest: &Path,
     mut wanted: BTreeSet<String>,
+    folders: &[String],
+    folder: &str,
 ) -> Result<(), Error> {
     let mut done = BTreeSet::new();
     while let Some(name) = wanted.pop_first() {
-        let path = LIBRARIES
+        let path = folders
             .iter()
             .map(|folder| guest.join(folder).join(&name))
             .find(|path| path.exists())
@@ -166,10 +223,10 @@ fn add_libraries(
         let more = needed_libraries(&bytes);
         done.insert(name.clone());
         wanted.extend(more.into_iter().filter(|name| !done.contains(name)));
-        let folder = if name.starts_with("ld-linux") {
+        let folder = if name.starts_with("ld-linux-x86") {
             "lib64"
         } else {
-            "lib/x86_64-linux-gnu"
+            folder
         };
         image.file(&format!("{folder}/{name}"), bytes);
     }
@@ -178,26 +235,30 @@ fn add_libraries(
 
 /// Returns the names of the libraries that an ELF file is linked with.
 fn needed_libraries(bytes: &[u8]) -> Vec<String> {
-    let read = || -> object::Result<Vec<String>> {
-        let endian = LittleEndian;
-        let header = FileHeader64::<LittleEndian>::parse(bytes)?;
-        let sections = header.sections(endian, bytes)?;
-        let Some((entries, link)) = sections.dynamic(endian, bytes)? else {
-            return Ok(Vec::new());
-        };
-        let strings = sections.strings(endian, bytes, link)?;
-        let mut names = Vec::new();
-        for entry in entries
-            .iter()
-            .filter(|entry| entry.d_tag(endian) == DT_NEEDED)
-        {
+    // A file that is no ELF file is linked with nothing.
+    match FileKind::parse(bytes) {
+        Ok(FileKind::Elf32) => needed::<FileHeader32<Endianness>>(bytes).unwrap_or_default(),
+        Ok(FileKind::Elf64) => needed::<FileHeader64<Endianness>>(bytes).unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+fn needed<Header: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::Result<Vec<String>> {
+    let header = Header::parse(bytes)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, bytes)?;
+    let Some((entries, link)) = sections.dynamic(endian, bytes)? else {
+        return Ok(Vec::new());
+    };
+    let strings = sections.strings(endian, bytes, link)?;
+    let mut names = Vec::new();
+    for entry in entries {
+        if entry.tag(endian) == DT_NEEDED {
             let name = entry.string(endian, strings)?;
             names.push(String::from_utf8_lossy(name).into_owned());
         }
-        Ok(names)
-    };
-    // A file that is no ELF file is linked with nothing.
-    read().unwrap_or_default()
+    }
+    Ok(names)
 }
 
 /// Adds kernel modules, and returns the plan's lines that load them.

@@ -59,8 +59,19 @@ fn module_entry(own: &OwnModule, release: &str, hash: &str) -> String {
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 const LOADER: &str = "usr/lib64/ld-linux-x86-64.so.2";
 
+/// How to compile for another machine than the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cross {
+    /// The kernel's name of the architecture.
+    pub arch: &'static str,
+    /// Prefix of the names of compiler and binutils.
+    pub prefix: &'static str,
+}
+
 /// Headers of one kernel, and the means to compile against them.
 pub(crate) struct Headers<'a> {
+    /// Of a kernel of another machine.
+    pub cross: Option<Cross>,
     /// The kernel's release.
     pub release: &'a str,
     /// Folder of the kernel's package set.
@@ -97,13 +108,17 @@ impl Headers<'_> {
             let build = cache.folder(&format!("build/{name}"))?;
             sources.copy(own.sources, &build)?;
             let object = build.join(own.folder).join(format!("{}.ko", own.name));
-            output(
-                &mut self.make(&build.join(own.folder)),
-                &format!("compiling {what}"),
-            )?;
+            let made = start(&mut self.make(&build.join(own.folder)))?;
+            // No checker sees what is compiled for other machines.
+            let warned =
+                self.cross.is_some() && String::from_utf8_lossy(&made.stderr).contains("warning:");
+            if warned || !made.status.success() {
+                return Err(failure(&format!("compiling {what}"), &made));
+            }
             let whole = target.join(DEBUG);
             fs::copy(&object, &whole).at("write", &whole)?;
-            let mut strip = Command::new("strip");
+            let prefix = self.cross.map_or("", |cross| cross.prefix);
+            let mut strip = Command::new(format!("{prefix}strip"));
             strip.arg("--strip-debug").arg(&object);
             output(&mut strip, "stripping a module")?;
             let kept = target.join("module.ko");
@@ -164,15 +179,22 @@ impl Headers<'_> {
         make.arg(format!("M={}", folder.display()));
         // BTF of modules needs pahole and the kernel's own BTF; nothing here reads it.
         make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
-        match self.compiler() {
-            Some(compiler) => {
+        match (self.cross, self.compiler()) {
+            (Some(Cross { arch, prefix }), _) => {
+                make.arg(format!("ARCH={arch}"));
+                make.arg(format!("CROSS_COMPILE={prefix}"));
+                // The set's kernel has the name of its compiler in its headers.
+                make.arg(format!("CC={prefix}gcc"));
+                make.env("LD_LIBRARY_PATH", self.root.join(LIBRARIES));
+            }
+            (None, Some(compiler)) => {
                 make.arg(format!("CC={}", compiler.display()));
                 for tool in ["ld", "ar", "nm", "objcopy", "objdump", "readelf", "strip"] {
                     let path = self.root.join(format!("usr/bin/x86_64-linux-gnu-{tool}"));
                     make.arg(format!("{}={}", tool.to_uppercase(), path.display()));
                 }
             }
-            None => {
+            (None, None) => {
                 make.args(["CC=cc", "CROSS_COMPILE="]);
                 // Libraries that the prebuilt build tools are linked with, in case the host lacks
                 // them.
@@ -252,8 +274,24 @@ pub(crate) fn programs(
     sources: &Sources,
     progress: &dyn Progress,
 ) -> Result<PathBuf, Error> {
+    programs_of(cache, sources, None, progress)
+}
+
+/// Compiles the guest's programs for another machine, if one is named: those that do not depend on
+/// the host's.
+pub(crate) fn programs_of(
+    cache: &Cache,
+    sources: &Sources,
+    cross: Option<Cross>,
+    progress: &dyn Progress,
+) -> Result<PathBuf, Error> {
     let folders = ["lab", "tc", "uapi"];
-    let hash = sources.hash(&folders)?;
+    let mut hash = sources.hash(&folders)?;
+    let mut compiler = Vec::new();
+    if let Some(Cross { prefix, .. }) = cross {
+        hash += &format!("-{}", prefix.trim_end_matches('-'));
+        compiler.push(format!("CC={prefix}gcc"));
+    }
     cache.entry("programs", &hash, |target| {
         progress.event(&Event::Build {
             what: "the guest's programs",
@@ -265,11 +303,13 @@ pub(crate) fn programs(
             make.arg("-C")
                 .arg(build.join(folder))
                 .args(args)
+                .args(&compiler)
                 .arg("CFLAGS=-O2");
             make.env_remove("MAKEFLAGS").env_remove("MFLAGS");
             output(&mut make, &format!("compiling {folder}/")).map(drop)
         };
-        make("lab", &[&format!("O={}", target.display()), "all"])?;
+        let programs = if cross.is_some() { "portable" } else { "all" };
+        make("lab", &[&format!("O={}", target.display()), programs])?;
         make("tc", &["q_psp.so"])?;
         let plugin = build.join("tc/q_psp.so");
         fs::copy(&plugin, target.join("q_psp.so")).at("copy", &plugin)?;

@@ -6,8 +6,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use object::elf::FileHeader64;
-use object::endian::LittleEndian;
+use object::FileKind;
+use object::elf::{FileHeader32, FileHeader64};
+use object::endian::Endianness;
 use object::read::elf::{FileHeader, SectionHeader};
 use walkdir::WalkDir;
 
@@ -185,10 +186,11 @@ pub(crate) fn unsigned(mut module: Vec<u8>) -> Vec<u8> {
 /// Returns the names of the modules that a module needs, from its `.modinfo` section; `None` if it
 /// is no module.
 fn depends(module: &[u8]) -> Option<Vec<String>> {
-    let header = FileHeader64::<LittleEndian>::parse(module).ok()?;
-    let sections = header.sections(LittleEndian, module).ok()?;
-    let (_, section) = sections.section_by_name(LittleEndian, b".modinfo")?;
-    let info = section.data(LittleEndian, module).ok()?;
+    let info = match FileKind::parse(module).ok()? {
+        FileKind::Elf32 => modinfo::<FileHeader32<Endianness>>(module)?,
+        FileKind::Elf64 => modinfo::<FileHeader64<Endianness>>(module)?,
+        _ => return None,
+    };
     let list = info
         .split(|byte| *byte == 0)
         .find_map(|entry| entry.strip_prefix(b"depends="))
@@ -200,6 +202,14 @@ fn depends(module: &[u8]) -> Option<Vec<String>> {
             .map(str::to_owned)
             .collect(),
     )
+}
+
+fn modinfo<Header: FileHeader<Endian = Endianness>>(module: &[u8]) -> Option<&[u8]> {
+    let header = Header::parse(module).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, module).ok()?;
+    let (_, section) = sections.section_by_name(endian, b".modinfo")?;
+    section.data(endian, module).ok()
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ impl Lab {
         let root = packages::root(&self.cache, &set, self.refresh, progress)?;
         let files = KernelFiles::find(set.name, &root)?;
         let headers = Headers {
+            cross: None,
             release: &files.release,
             root: &root,
         };

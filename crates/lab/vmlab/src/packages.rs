@@ -5,6 +5,7 @@
 //! installed package. A set of packages is fetched once and then used until a refresh is asked for,
 //! so that runs repeat and need no network.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,19 +23,22 @@ use crate::sources::Archives;
 
 /// Version of the files' layout. It changes when [`Set::prepare`] does something else than before.
 const LAYOUT: &[u8] = b"1";
+/// Debian's name of the architecture that the laboratory runs on.
+const HOST: &str = "amd64";
 
 /// A set of packages that are used together.
 pub(crate) struct Set {
     pub name: &'static str,
     /// Debian suites; the last is preferred where versions differ.
-    suites: &'static [&'static str],
-    wanted: &'static [&'static str],
+    pub suites: &'static [&'static str],
+    /// Names of packages; of another architecture with that behind a colon.
+    pub wanted: &'static [&'static str],
     /// Prefixes of names: a dependency of the wanted packages is kept if its name begins with one
     /// of these. The others (init systems, perl, ...) serve an installation and are not needed
     /// here.
-    keep: &'static [&'static str],
+    pub keep: &'static [&'static str],
     /// Prepares the files once they are unpacked.
-    prepare: fn(&Path) -> Result<(), Error>,
+    pub prepare: fn(&Path) -> Result<(), Error>,
 }
 
 /// QEMU 10. Older versions corrupt guests with newer kernels under instruction counting.
@@ -109,11 +113,14 @@ pub(crate) const APPARMOR: Set = Set {
     prepare: |_| Ok(()),
 };
 
+/// What a kernel's set keeps beside its wanted packages: the headers' build tools and what they are
+/// linked with.
+pub(crate) const TOOLS: &[&str] = &["linux-", "libelf1", "libssl3", "libzstd1", "zlib1g"];
+
 /// Returns the set of a kernel, its headers and what the headers' build tools need. From version 7
 /// on the headers ask for a compiler that Debian 12 does not have, so the set contains it.
 pub(crate) const fn kernel(kernel: Kernel) -> Set {
     const WANTED: &[&str] = &["linux-image-cloud-amd64", "linux-headers-cloud-amd64"];
-    const TOOLS: &[&str] = &["linux-", "libelf1", "libssl3", "libzstd1", "zlib1g"];
     match kernel {
         Kernel::V6_1 => Set {
             name: "kernel-6.1",
@@ -175,6 +182,13 @@ pub(crate) const fn generic_kernel(kernel: Kernel) -> Set {
 }
 
 impl Set {
+    /// Returns the architectures whose packages the set may have: the host's, and those that names
+    /// of wanted packages end with, as in `dash:arm64`.
+    fn architectures(&self) -> BTreeSet<&'static str> {
+        let others = self.wanted.iter().filter_map(|name| name.split_once(':'));
+        others.map(|(_, other)| other).chain([HOST]).collect()
+    }
+
     /// Returns the name of the set in the cache. It changes when other suites or packages are asked
     /// for.
     fn key(&self) -> String {
@@ -330,8 +344,7 @@ impl Apt {
         let suites = archives.available(set.suites);
         let release = suites.last().copied().unwrap_or_default();
         let settings = [
-            ("APT::Architecture", "amd64".into()),
-            ("APT::Architectures", "amd64".into()),
+            ("APT::Architecture", HOST.into()),
             ("APT::Default-Release", release.into()),
             ("APT::Install-Recommends", "false".into()),
             ("APT::Get::List-Cleanup", "false".into()),
@@ -349,10 +362,14 @@ impl Apt {
             ("Dir::Etc::preferences", "-".into()),
             ("Dir::Etc::preferencesparts", "-".into()),
         ];
-        let text: String = settings
+        let mut text: String = settings
             .iter()
             .map(|(key, value)| format!("{key} \"{value}\";\n"))
             .collect();
+        text += "#clear APT::Architectures;\n";
+        for architecture in set.architectures() {
+            text += &format!("APT::Architectures:: \"{architecture}\";\n");
+        }
         // The hooks that the machine runs after its own updates must not run here.
         let text =
             text + "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n";
@@ -503,6 +520,18 @@ Conf libc6 (2.41-12+deb13u4 Debian:13.7/stable [amd64])
         let line = "'mirror+file:/m/pool/l%2bx.deb' l+x_1%3a2_amd64.deb 1456096 SHA256:7b";
         assert_eq!(printed_uri(line), Some(("l+x_1%3a2_amd64.deb", 1_456_096)));
         assert_eq!(printed_uri("Reading package lists..."), None);
+    }
+
+    #[test]
+    fn packages_of_other_architectures_are_named() {
+        assert_eq!(GUEST.architectures(), BTreeSet::from(["amd64"]));
+        let set = Set {
+            wanted: &["dash:s390x", "dash"],
+            ..GUEST
+        };
+        assert_eq!(set.architectures(), BTreeSet::from(["amd64", "s390x"]));
+        let line = "Inst dash:s390x (0.5.12-2 Debian:12/oldstable [s390x])";
+        assert_eq!(planned(line).next(), Some(("dash:s390x", "0.5.12-2")));
     }
 
     #[test]

@@ -38,7 +38,7 @@ const CPU: &str = "max,-erms,-fsrm";
 /// instant at which the processor falls idle and the one at which the instructions of its last turn
 /// are added to the clock. It then skips too much, by chance. While QEMU records, a lock lets only
 /// one of the two run; the record itself is not wanted.
-const ICOUNT: &str = "shift=0,sleep=off,rr=record,rrfile=/dev/null";
+pub(crate) const ICOUNT: &str = "shift=0,sleep=off,rr=record,rrfile=/dev/null";
 /// The same with QEMU's NICs, whose runs may differ: QEMU 10 that records stands still after a
 /// while of their traffic, with both threads busy and the guest's time at rest.
 const ICOUNT_OF_NICS: &str = "shift=0,sleep=off";
@@ -404,7 +404,7 @@ fn nic_words(nics: &[&'static str]) -> Vec<String> {
 /// Returns a command whose process does not outlive this one, however this one ends: the kernel
 /// kills it when the thread that started it is gone. If this process ends before the kernel is
 /// asked for that, the shell sees another parent and does not start the program.
-fn tied(program: &Path) -> Command {
+pub(crate) fn tied(program: &Path) -> Command {
     const WHILE_PARENT: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "sh", "-c", WHILE_PARENT]);

@@ -325,6 +325,7 @@ impl Runner<'_> {
     /// Returns the instructions of every window by function.
     fn profiles(&self, boot: &Path, cells: &[Cell]) -> Result<Vec<Vec<Vec<profile::Row>>>, Error> {
         let headers = Headers {
+            cross: None,
             release: &self.parts.kernel.release,
             root: &self.parts.kernel_root,
         };

@@ -142,6 +142,7 @@ impl Lab {
                 .cloned(),
         );
         let headers = Headers {
+            cross: None,
             release: &parts.kernel.release,
             root: &parts.kernel_root,
         };

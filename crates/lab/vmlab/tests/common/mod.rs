@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
+use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
@@ -165,15 +166,20 @@ pub fn kernel_tests(lab: &Lab, kernel: Kernel, names: &[&str], timeout: Duration
         timeout,
         &["8021q", "act_vlan"],
     );
+    check_parts(kernel, names, &ran);
+}
+
+/// Checks what `kernel/tests/several.sh` has printed of tests.
+pub fn check_parts(place: impl Display, names: &[&str], ran: &ScriptOutput) {
     let mut parts = ran.output.split("@@ begin ").skip(1);
     for name in names {
         let part = parts.next().unwrap_or_default();
         let (said, status) = part
             .strip_prefix(&format!("{name}\n"))
             .and_then(|part| part.split_once(&format!("@@ end {name} ")))
-            .unwrap_or_else(|| panic!("{kernel}: {name} did not end\n{}", ran.output));
+            .unwrap_or_else(|| panic!("{place}: {name} did not end\n{}", ran.output));
         let status = status.trim().parse().unwrap_or(-1);
-        check_tap(kernel, name, status, said);
+        check_tap(&place, name, status, said);
     }
     assert!(ran.status == 0 && parts.next().is_none(), "{}", ran.output);
 }
@@ -216,9 +222,9 @@ fn kernel_script(
 }
 
 /// Checks that a test has ended well, and that each line of its TAP is `ok`.
-pub fn check_tap(kernel: Kernel, name: &str, status: i32, output: &str) {
+pub fn check_tap(place: impl Display, name: &str, status: i32, output: &str) {
     // `cargo test -- --nocapture` shows this.
-    println!("{kernel}, {name}:\n{output}");
+    println!("{place}, {name}:\n{output}");
     let ok = output
         .lines()
         .filter(|line| line.starts_with("ok "))
@@ -226,7 +232,7 @@ pub fn check_tap(kernel: Kernel, name: &str, status: i32, output: &str) {
     let plan = format!("1..{ok}");
     assert!(
         status == 0 && ok > 0 && output.lines().any(|line| line == plan),
-        "{kernel}, {name}: exit status {status}\n{output}"
+        "{place}, {name}: exit status {status}\n{output}"
     );
 }
 
