@@ -362,31 +362,37 @@ impl Config {
             return Ok((None, None));
         };
         let mut bursts = Vec::new();
-        for (key, value) in bandwidth {
-            let place = format!("{of}.{key}");
+        // Each key as the runtime writes it, and its value.
+        let mut rates: [Option<(&str, &Value)>; 2] = [None; 2];
+        for (written, value) in bandwidth {
+            let place = format!("{of}.{written}");
             let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-            match key.as_str() {
-                known if RATES.contains(&known) => {}
-                known if BURSTS.contains(&known) => {
-                    let Some(bits) = value.as_u64() else {
-                        let expected = "bits as a whole number";
-                        return Err(Error::wrong(&place, value, expected));
-                    };
-                    if bits > 0 {
-                        bursts.push(format!("{key} {bits}"));
-                    }
+            // Readers in Go, such as the stock plugin, take capitals for small letters, so runtimes
+            // write both.
+            let is = |known: &&&str| known.eq_ignore_ascii_case(written);
+            if let Some(at) = RATES.iter().position(|known| is(&known)) {
+                if let Some((other, _)) = rates[at].replace((written, value)) {
+                    let expected = format!("it once, there is `{other}`");
+                    return Err(Error::wrong(&place, value, &expected));
                 }
-                known if SUBNETS.contains(&known) && is_empty => {}
-                known if SUBNETS.contains(&known) => {
+            } else if let Some(key) = BURSTS.iter().find(is) {
+                let Some(bits) = value.as_u64() else {
+                    let expected = "bits as a whole number";
+                    return Err(Error::wrong(&place, value, expected));
+                };
+                if bits > 0 {
+                    bursts.push(format!("{key} {bits}"));
+                }
+            } else if SUBNETS.iter().any(|known| is(&known)) {
+                if !is_empty {
                     let expected = "none: a pod has one rate, wherever its packets go";
                     return Err(Error::wrong(&place, value, expected));
                 }
-                _ => {
-                    let known: Vec<_> = RATES.iter().chain(BURSTS).copied().collect();
-                    let hint = hint(key, &known);
-                    let msg = format!("`{place}` is {value}, expected no such key{hint}");
-                    return Err(Error::new(UNSUPPORTED_FIELD, msg));
-                }
+            } else {
+                let known: Vec<_> = RATES.iter().chain(BURSTS).copied().collect();
+                let hint = hint(written, &known);
+                let msg = format!("`{place}` is {value}, expected no such key{hint}");
+                return Err(Error::new(UNSUPPORTED_FIELD, msg));
             }
         }
         if !bursts.is_empty() {
@@ -395,14 +401,14 @@ impl Config {
                 bursts.join(", ") + if bursts.len() > 1 { " are" } else { " is" }
             ));
         }
-        let rate = |key: &str| match bandwidth.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => match value.as_u64().filter(|rate| *rate <= LINE_BPS) {
+        let [ingress, egress] = rates.map(|given| match given {
+            None | Some((_, Value::Null)) => Ok(None),
+            Some((key, value)) => match value.as_u64().filter(|rate| *rate <= LINE_BPS) {
                 Some(rate) => Ok(Some(rate).filter(|rate| *rate > 0)),
                 None => Err(Error::wrong(&format!("{of}.{key}"), value, RATE)),
             },
-        };
-        Ok((rate("ingressRate")?, rate("egressRate")?))
+        });
+        Ok((ingress?, egress?))
     }
 }
 

@@ -71,6 +71,31 @@ fn both_directions_of_each_version() {
     }
 }
 
+/// containerd before 2 writes the keys so, and the stock plugin takes them: readers in Go do not tell
+/// capitals from small letters.
+#[test]
+fn a_key_may_have_capitals() {
+    let bandwidth = json!({
+        "IngressRate": 50_000_000, "IngressBurst": 4_294_967_295_u64,
+        "EgressRate": 100_000_000, "EgressBurst": 4_294_967_295_u64,
+    });
+    let wanted = read(&conf("1.0.0", json!(null), bandwidth)).wanted(Rates::default());
+    let wanted = wanted.unwrap();
+    assert_eq!(wanted.egress, Some(class(100_000_000)));
+    assert_eq!(wanted.ingress, Some(class(50_000_000)));
+    assert_eq!(wanted.notes.len(), 1, "{:?}", wanted.notes);
+    for (bandwidth, text) in [
+        (json!({ "EgressRate": "fast" }), "`runtimeConfig.bandwidth.EgressRate` is \"fast\""),
+        (json!({ "EgressRates": 1 }), "expected no such key"),
+        (json!({ "EgressRate": 1, "egressRate": 2 }), "expected it once"),
+        (json!({ "ShapedSubnets": ["10.0.0.0/8"] }), "a pod has one rate"),
+    ] {
+        let wanted = read(&conf("1.0.0", json!(null), bandwidth)).wanted(Rates::default());
+        let error = wanted.unwrap_err();
+        assert!(error.msg.contains(text), "{}", error.msg);
+    }
+}
+
 #[test]
 fn keys_of_the_plugin() {
     let psp = json!({

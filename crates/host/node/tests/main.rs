@@ -20,4 +20,6 @@ mod manifest;
 mod node_lab;
 mod prepare;
 mod quantity;
+mod runtime;
+mod runtime_lab;
 mod slice;

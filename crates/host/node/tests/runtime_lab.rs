@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Debian's containerd lays pods out in the laboratory's guest (`make cni`), and pspacer-cni paces
+//! them: bytes of the first second of two pods beside a transfer of the host, what `list` says, and
+//! what is left of sandboxes that were stopped or killed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use scenario::Kernel;
+use testkit::guest::{frames, program, test_program};
+
+use crate::guest::run_in_guest;
+
+const MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "veth",
+    "overlay",
+    "sch_fq",
+    "sch_fq_codel",
+    "sch_ingress",
+    "cls_bpf",
+];
+/// Where Debian's package has the plugins.
+const PLUGINS: &str = "/usr/lib/cni";
+const MBIT: u64 = 100;
+const MS: u64 = 1300;
+const GUEST_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Bytes of the first second of a transfer.
+fn first_second(frames: &[(u64, u32, u16)], port: u16) -> u64 {
+    let mut of_transfer = frames.iter().filter(|frame| frame.2 == port).peekable();
+    let first_ns = of_transfer.peek().expect("a transfer").0;
+    of_transfer
+        .take_while(|frame| frame.0 - first_ns < 1_000_000_000)
+        .map(|frame| u64::from(frame.1))
+        .sum()
+}
+
+fn check(kernel: Kernel, backend: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut files, kubelet) = test_program(folder.path(), "runtime_lab::as_kubelet");
+    let built = crate::agent::program().with_file_name("pspacer-cni");
+    assert!(built.exists(), "{}: no such file", built.display());
+    files.extend(program(&built, folder.path(), "cni", "pspacer-cni"));
+    for plugin in ["ptp", "host-local", "loopback"] {
+        let from = Path::new(PLUGINS).join(plugin);
+        files.push((from, format!("/cni/bin/{plugin}")));
+    }
+    let runtime = std::env::var("CONTAINERD").expect("make cni names containerd's folder");
+    for (from, to) in [
+        ("usr/bin/containerd", "/ctr/containerd"),
+        ("usr/bin/containerd-shim-runc-v2", "/ctr/containerd-shim-runc-v2"),
+        ("usr/bin/ctr", "/ctr/ctr"),
+        ("usr/sbin/runc", "/ctr/runc"),
+        (
+            "usr/lib/x86_64-linux-gnu/libseccomp.so.2",
+            "/lib/x86_64-linux-gnu/libseccomp.so.2",
+        ),
+    ] {
+        files.push((Path::new(&runtime).join(from), to.to_owned()));
+    }
+    for library in [
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/x86_64-linux-gnu/libc.so.6",
+    ] {
+        files.push((PathBuf::from(library), library.to_owned()));
+    }
+    for (from, to) in [
+        ("tests/guest/runtime.sh", "/cni/runtime.sh"),
+        ("../../../kernel/tests/lib.sh", "/cni/lib.sh"),
+    ] {
+        files.push((here.join(from), to.to_owned()));
+    }
+    let command = format!("KUBELET='{kubelet}' sh /cni/runtime.sh {MBIT} {MS} {backend}");
+    run_in_guest(
+        (kernel, MODULES),
+        &files,
+        &command,
+        GUEST_TIMEOUT,
+        folder.path(),
+    );
+    let frames = frames(folder.path(), backend);
+    for (name, port) in [("pod a", 5001), ("pod b", 5002), ("the host", 5003)] {
+        let mbit = first_second(&frames, port) as f64 / 125_000.0;
+        println!("{kernel}, {backend}, {name}: {mbit:.2} Mbit/s in the first second");
+        let (least, most) = match port {
+            5003 => (500.0, 1000.0),
+            _ => (MBIT as f64 * 0.97, MBIT as f64 * 1.01),
+        };
+        assert!((least..=most).contains(&mbit), "{name}: {mbit}");
+    }
+}
+
+/// Makes a call of CRI in the guest.
+#[test]
+#[ignore = "runs in the guest"]
+fn as_kubelet() {
+    crate::runtime::make(&std::env::var("CRI_CALL").unwrap());
+}
+
+#[test]
+#[ignore = "make cni: needs Debian's containerd and plugins"]
+fn pods_of_containerd_by_the_module() {
+    check(Kernel::V6_12, "module");
+}
+
+#[test]
+#[ignore = "make cni: needs Debian's containerd and plugins"]
+fn pods_of_containerd_by_departure_times() {
+    check(Kernel::V6_12, "edt");
+}
