@@ -23,7 +23,7 @@ help:
 	@echo "make cross              tests the core's decisions on arm64, i686 and s390x, under qemu-user"
 	@echo "make prove              checks the core's proofs: docs/understand/proofs.md"
 	@echo "make calculus           compares the bounds of predict with another library's"
-	@echo "make cni                drives pspacer-cni by real parts, beside the stock bandwidth plugin"
+	@echo "make cni                drives pspacer-cni by cnitool and containerd, beside the stock bandwidth plugin"
 	@echo "make dra                calls pspacer-node with Kubernetes' own structures in Go"
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
 	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/contribute/fuzzing.md"
@@ -85,9 +85,9 @@ calculus: setup
 	@tools/setup.sh java mvn
 	@tests/calculus/run.sh
 
-# Go fetches cnitool into the cache.
+# Go fetches cnitool into the cache, apt containerd. Takes 5 minutes.
 cni: setup
-	@tools/setup.sh go cni-plugins
+	@tools/setup.sh dpkg-deb go cni-plugins
 	@tests/cni/run.sh
 
 # Go fetches Kubernetes' structures into its cache.

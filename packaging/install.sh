@@ -24,7 +24,7 @@ umask 022
 install_command() {
 	PREFIX=$root/usr PSPACER=$out/pspacer tools/install.sh install-command >/dev/null
 	# The tc plugin's package has this page.
-	rm -r "$root/usr/share/man/man8"
+	rm "$root/usr/share/man/man8/tc-psp.8"
 	doc=$root/usr/share/doc/pspacer
 	install -D -m 644 -t "$root/usr/lib/systemd/system" packaging/systemd/*.service
 	install -D -m 644 -t "$doc/examples/grafana" packaging/grafana/*.json

@@ -72,7 +72,8 @@ fish share/fish/vendor_completions.d/pspacer.fish'
 remove_command() {
 	rm -rf "$share"
 	rm -f "$dest/bin/pspacer" "$dest/share/man/man1/pspacer.1" \
-		"$dest/share/man/man8/tc-psp.8" "$dest/lib/cni/pspacer-cni" "$dest/lib/pspacer/pspacer-node"
+		"$dest/share/man/man8/tc-psp.8" "$dest/share/man/man8/pspacer-cni.8" \
+		"$dest/share/man/man8/pspacer-node.8" "$dest/lib/cni/pspacer-cni" "$dest/lib/pspacer/pspacer-node"
 	[ ! -d "$dest/lib/pspacer" ] || rmdir --ignore-fail-on-non-empty "$dest/lib/pspacer"
 	for unit in $unit_names; do rm -f "$dest/$units/$unit"; done
 	echo "$completions" | while read -r _ file; do rm -f "$dest/$file"; done
@@ -81,9 +82,15 @@ remove_command() {
 install_command() {
 	install -D -m 755 "$binary" "$dest/bin/pspacer"
 	cni=$(dirname "$binary")/pspacer-cni
-	[ ! -e "$cni" ] || install -D -m 755 "$cni" "$dest/lib/cni/pspacer-cni"
+	if [ -e "$cni" ]; then
+		install -D -m 755 "$cni" "$dest/lib/cni/pspacer-cni"
+		install -D -m 644 "$top/docs/man/pspacer-cni.8" "$dest/share/man/man8/pspacer-cni.8"
+	fi
 	node=$(dirname "$binary")/pspacer-node
-	[ ! -e "$node" ] || install -D -m 755 "$node" "$dest/lib/pspacer/pspacer-node"
+	if [ -e "$node" ]; then
+		install -D -m 755 "$node" "$dest/lib/pspacer/pspacer-node"
+		install -D -m 644 "$top/docs/man/pspacer-node.8" "$dest/share/man/man8/pspacer-node.8"
+	fi
 	install -D -m 644 "$top/docs/man/pspacer.1" "$dest/share/man/man1/pspacer.1"
 	install -D -m 644 "$top/docs/man/tc-psp.8" "$dest/share/man/man8/tc-psp.8"
 	install -d "$dest/$units"

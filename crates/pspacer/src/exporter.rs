@@ -60,10 +60,9 @@ const ASK_EVERY: Duration = Duration::from_secs(5);
 /// tables cannot be read.
 pub fn main(args: &ExporterArgs) -> Result<()> {
     let scraper = Scraper::new(env!("CARGO_PKG_VERSION"), args.classes);
-    let mut scraper = scraper.with_names(Box::new(|| {
-        let mut names = host_apply::class_names()?;
-        cni::names::add_names(&mut names)?;
-        Ok(names)
+    let mut scraper = scraper.with_names(Box::new(|names| {
+        *names = host_apply::class_names()?;
+        cni::names::add_names(names)
     }));
     let managers = args.managers.clients()?;
     if args.once {

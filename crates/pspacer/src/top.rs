@@ -88,13 +88,13 @@ fn names() -> ClassNames {
     })
 }
 
-/// Gives the classes of pods their names: pods come and go. Names that cannot be read stay as they
-/// were.
+/// Gives the classes of pods their names: pods come and go. Classes whose names cannot be read are
+/// shown by their ids.
 fn name_pods(model: &mut Model, of_files: &ClassNames) {
     let mut names = of_files.clone();
-    if cni::names::add_names(&mut names).is_ok() {
-        model.rename(names);
-    }
+    // The screen has no place for an error; the exporter counts it.
+    let _ = cni::names::add_names(&mut names);
+    model.rename(names);
 }
 
 fn read(tc: &mut Tc) -> Result<Sample> {

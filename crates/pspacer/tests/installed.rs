@@ -141,6 +141,14 @@ fn an_installed_command_has_its_experiments_sources_and_pages() {
             "{name}"
         );
     }
+    // Other programs, which lie beside the command if they were built, bring their pages.
+    for (program, page) in [
+        ("lib/cni/pspacer-cni", "pspacer-cni.8"),
+        ("lib/pspacer/pspacer-node", "pspacer-node.8"),
+    ] {
+        let page = prefix.join("share/man/man8").join(page);
+        assert_eq!(prefix.join(program).exists(), page.exists(), "{program}");
+    }
     install("uninstall-command");
     let mut left = vec![];
     for entry in walk(&prefix) {

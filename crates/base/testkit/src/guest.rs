@@ -90,6 +90,30 @@ pub fn frames(folder: &Path, name: &str) -> Vec<Frame> {
         .collect()
 }
 
+/// Returns the bytes of the first second of a transfer to a port, and the most that they are ahead of
+/// a rate, anywhere.
+///
+/// # Panics
+/// If there is no such transfer.
+#[must_use]
+pub fn first_second(frames: &[Frame], port: u16, mbit: u64) -> (u64, f64) {
+    let of_transfer: Vec<_> = frames.iter().filter(|frame| frame.2 == port).collect();
+    assert!(!of_transfer.is_empty(), "no frames to port {port}");
+    let first_ns = of_transfer[0].0;
+    let (mut sent, mut lowest, mut most) = (0u64, f64::MAX, 0.0f64);
+    for (start_ns, bytes, _) in of_transfer {
+        let since_ns = start_ns - first_ns;
+        if since_ns >= 1_000_000_000 {
+            break;
+        }
+        let due = since_ns as f64 * mbit as f64 / 8000.0;
+        lowest = lowest.min(sent as f64 - due);
+        sent += u64::from(*bytes);
+        most = most.max(sent as f64 - due - lowest);
+    }
+    (sent, most)
+}
+
 /// Returns when the frames to a port leave.
 #[must_use]
 pub fn starts(frames: &[Frame], port: u16) -> Vec<u64> {

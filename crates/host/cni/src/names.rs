@@ -15,7 +15,8 @@ use crate::record::{Record, Records};
 /// Adds the names of the pods that this host paces.
 ///
 /// # Errors
-/// A folder or the kernel's table that cannot be read, as a sentence.
+/// A folder, a record or the kernel's table that cannot be read, as a sentence. The names of other
+/// records are added.
 pub fn add_names(names: &mut ClassNames) -> Result<(), String> {
     let mut add = || {
         let run = host_apply::path();
@@ -32,23 +33,28 @@ pub fn add_names(names: &mut ClassNames) -> Result<(), String> {
 /// earlier one is not that pod's.
 ///
 /// # Errors
-/// A folder that cannot be read.
+/// The first folder or record that cannot be read; the names of others are added.
 pub fn add_names_of(run: &Path, here: &[End], names: &mut ClassNames) -> Result<()> {
+    let mut done = Ok(());
     for records in Records::all(run)? {
-        for of in records.attachments()? {
-            let Some(Record {
-                host: Some(host),
-                ingress: Some(_),
-                pod_name: Some(pod),
-                ..
-            }) = records.load(&of)?
-            else {
-                continue;
-            };
-            if here.contains(&host) {
-                names.insert(&host.name, CLASS, pod.text());
+        let attachments = records.attachments().unwrap_or_else(|error| {
+            if done.is_ok() {
+                done = Err(error);
+            }
+            Vec::new()
+        });
+        for of in attachments {
+            match records.load(&of) {
+                Ok(Some(Record {
+                    host: Some(host),
+                    ingress: Some(_),
+                    pod_name: Some(pod),
+                    ..
+                })) if here.contains(&host) => names.insert(&host.name, CLASS, pod.text()),
+                Ok(_) => {}
+                Err(error) => done = done.and(Err(error)),
             }
         }
     }
-    Ok(())
+    done
 }

@@ -71,7 +71,7 @@ fn both_directions_of_each_version() {
     }
 }
 
-/// containerd before 2 writes the keys so, and the stock plugin takes them: readers in Go do not tell
+/// containerd 1.6 writes the keys so, and the stock plugin takes them: readers in Go do not tell
 /// capitals from small letters.
 #[test]
 fn a_key_may_have_capitals() {
@@ -85,10 +85,19 @@ fn a_key_may_have_capitals() {
     assert_eq!(wanted.ingress, Some(class(50_000_000)));
     assert_eq!(wanted.notes.len(), 1, "{:?}", wanted.notes);
     for (bandwidth, text) in [
-        (json!({ "EgressRate": "fast" }), "`runtimeConfig.bandwidth.EgressRate` is \"fast\""),
+        (
+            json!({ "EgressRate": "fast" }),
+            "`runtimeConfig.bandwidth.EgressRate` is \"fast\"",
+        ),
         (json!({ "EgressRates": 1 }), "expected no such key"),
-        (json!({ "EgressRate": 1, "egressRate": 2 }), "expected it once"),
-        (json!({ "ShapedSubnets": ["10.0.0.0/8"] }), "a pod has one rate"),
+        (
+            json!({ "EgressRate": 1, "egressRate": 2 }),
+            "expected it once",
+        ),
+        (
+            json!({ "ShapedSubnets": ["10.0.0.0/8"] }),
+            "a pod has one rate",
+        ),
     ] {
         let wanted = read(&conf("1.0.0", json!(null), bandwidth)).wanted(Rates::default());
         let error = wanted.unwrap_err();

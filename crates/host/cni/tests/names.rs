@@ -106,8 +106,15 @@ fn the_hosts_end_is_named_by_its_pod() {
     let file = "[[device]]\nname = \"eth0\"\n[[device.class]]\nname = \"pod\"\nrate = \"1mbit\"\n";
     let host = Host::read("host.toml", file).unwrap();
     names.add(&host.devices[0]);
+    // A record that cannot be read takes no other its name.
+    let unread = Attachment {
+        container: "0".to_owned(),
+        device: "eth0".to_owned(),
+    };
+    std::fs::create_dir(records.path(&unread)).unwrap();
     let class = Handle::new(0x7073, host.devices[0].classes[0].minor);
-    cni::names::add_names_of(folder.path(), &here, &mut names).unwrap();
+    let error = cni::names::add_names_of(folder.path(), &here, &mut names).unwrap_err();
+    assert!(format!("{error:#}").contains("0:eth0"), "{error:#}");
     assert_eq!(names.of("veth1", class), Some("default/web-0"));
     for device in ["veth2", "veth3", "veth4"] {
         assert_eq!(names.of(device, class), None);

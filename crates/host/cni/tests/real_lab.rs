@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use scenario::Kernel;
-use testkit::guest::{frames, program};
+use testkit::guest::{first_second, frames, program};
 
 use crate::GUEST_TIMEOUT;
 use crate::guest::run_in_guest;
@@ -29,27 +29,6 @@ const MODULES: &[&str] = &[
 const PLUGINS: &str = "/usr/lib/cni";
 const MBIT: u64 = 100;
 const MS: u64 = 1300;
-
-/// Bytes of the first second of a transfer, and the most that they are ahead of the rate, anywhere.
-fn first_second(folder: &Path, name: &str) -> (u64, f64) {
-    let of_transfer: Vec<_> = frames(folder, name)
-        .into_iter()
-        .filter(|frame| frame.2 == 5001)
-        .collect();
-    let first_ns = of_transfer[0].0;
-    let (mut sent, mut lowest, mut most) = (0u64, f64::MAX, 0.0f64);
-    for (start_ns, bytes, _) in &of_transfer {
-        let since_ns = start_ns - first_ns;
-        if since_ns >= 1_000_000_000 {
-            break;
-        }
-        let due = since_ns as f64 * MBIT as f64 / 8000.0;
-        lowest = lowest.min(sent as f64 - due);
-        sent += u64::from(*bytes);
-        most = most.max(sent as f64 - due - lowest);
-    }
-    (sent, most)
-}
 
 fn check(kernel: Kernel) {
     let folder = tempfile::tempdir().unwrap();
@@ -84,7 +63,7 @@ fn check(kernel: Kernel) {
     );
     let second_bytes = (MBIT * 125_000) as f64;
     for name in ["stock", "stock-small", "module", "edt", "bridged"] {
-        let (bytes, ahead_bytes) = first_second(folder.path(), name);
+        let (bytes, ahead_bytes) = first_second(&frames(folder.path(), name), 5001, MBIT);
         println!(
             "{kernel}, {name}: {:.2} of {MBIT} Mbit/s in the first second, at most {:.0} kB ahead",
             bytes as f64 / 125_000.0,

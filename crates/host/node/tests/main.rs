@@ -16,6 +16,7 @@ mod claim;
 mod guest;
 mod hostile;
 mod kubelet;
+mod man;
 mod manifest;
 mod node_lab;
 mod prepare;

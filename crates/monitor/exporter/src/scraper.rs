@@ -32,7 +32,7 @@ pub struct Health {
     pub errors: u64,
     /// HTTP requests that were refused.
     pub refused: u64,
-    /// Scrapes that could not read the names of classes.
+    /// Scrapes that could not read all names of classes.
     pub name_errors: u64,
 }
 
@@ -80,15 +80,16 @@ impl Health {
             ),
             counter(
                 "psp_exporter_name_errors",
-                "Scrapes that could not read the names of classes: those read before are kept.",
+                "Scrapes that could not read all names of classes: the others have theirs.",
                 self.name_errors,
             ),
         ]
     }
 }
 
-/// Reads the names of classes; an error is a sentence.
-pub type ReadNames = Box<dyn FnMut() -> Result<ClassNames, String> + Send>;
+/// Reads the names of classes: changes those that it could read. An error is a sentence, and says that
+/// there are others.
+pub type ReadNames = Box<dyn FnMut(&mut ClassNames) -> Result<(), String> + Send>;
 
 /// Returns what managers said last.
 pub type ReadOverview = Box<dyn FnMut() -> Overview + Send>;
@@ -129,7 +130,7 @@ impl Scraper {
             },
             refused: Refused::default(),
             last_error: None,
-            read_names: Box::new(|| Ok(ClassNames::default())),
+            read_names: Box::new(|_| Ok(())),
             names: ClassNames::default(),
             stalls: None,
             reservations: None,
@@ -177,10 +178,8 @@ impl Scraper {
         let read = read();
         self.last_error = read.as_ref().err().map(ToString::to_string);
         self.health.errors += u64::from(read.is_err());
-        match (self.read_names)() {
-            Ok(names) => self.names = names,
-            Err(_) => self.health.name_errors += 1,
-        }
+        let named = (self.read_names)(&mut self.names);
+        self.health.name_errors += u64::from(named.is_err());
         let mut all = self.health.families();
         if let Some(stalls) = &self.stalls {
             let stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,6 +235,28 @@ mod tests {
         assert_eq!(scraper.last_error(), Some("no table"));
         scraper.scrape_of(|| Ok(Vec::new())).unwrap();
         assert_eq!(scraper.last_error(), None);
+    }
+
+    #[test]
+    fn names_that_could_be_read_count_beside_an_error() {
+        let mut asked = 0;
+        let read = move |names: &mut ClassNames| {
+            asked += 1;
+            if asked > 1 {
+                return Err("no folder".to_owned());
+            }
+            names.insert("eth0", "video", "video".to_owned());
+            Err("a record".to_owned())
+        };
+        let mut expected = ClassNames::default();
+        expected.insert("eth0", "video", "video".to_owned());
+        let mut scraper = Scraper::new("0", 10).with_names(Box::new(read));
+        for errors in 1..=2 {
+            let text = scraper.scrape_of(|| Ok(Vec::new())).unwrap();
+            let sample = format!("psp_exporter_name_errors_total {errors}\n");
+            assert!(text.contains(&sample), "{text}");
+            assert_eq!(scraper.names, expected);
+        }
     }
 
     #[test]

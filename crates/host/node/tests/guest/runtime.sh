@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# A container runtime, Debian's containerd, lays two pods out by Debian's plugin ptp and pspacer-cni.
-# A container of each sends by TCP, beside a transfer of the host.
+# A container runtime, Debian's containerd, lays two pods out by Debian's plugin ptp and pspacer-cni,
+# or the stock plugin. A container of each sends by TCP, beside a transfer of the host.
 #
 #   pod a, pod b: psp-send --> eth0 -- veth -- forwarded --> c1a ==== 1 Gbit/s ==== c1b --> far
 #
-# usage: runtime.sh MBIT MS BACKEND
+# usage: runtime.sh MBIT MS module|bpf|edt|stock
 #   KUBELET  calls the runtime: the words in CRI_CALL
 
 . "$(dirname "$0")/lib.sh"
@@ -15,6 +15,11 @@ mbit=$1
 ms=$2
 backend=$3
 LIST='/cni/bin/pspacer-cni list'
+case $backend in
+stock) limits='"type": "bandwidth"' ;;
+*) limits="\"type\": \"pspacer-cni\", \"psp\": {
+	\"backend\": \"$backend\", \"budget\": \"$((2 * mbit + 50))mbit\" }" ;;
+esac
 
 cri() { CRI_CALL="$*" $KUBELET >/tmp/said 2>&1 || { cat /tmp/said; return 1; }; }
 ctr() { /ctr/ctr -a /run/containerd/containerd.sock -n k8s.io "$@"; }
@@ -95,8 +100,7 @@ cat >/etc/cni/net.d/10-pods.conflist <<-END
 	{ "cniVersion": "1.0.0", "name": "pods", "plugins": [
 	  { "type": "ptp", "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.1.0.0/16" }]],
 	    "routes": [{ "dst": "0.0.0.0/0" }] } },
-	  { "type": "pspacer-cni", "capabilities": { "bandwidth": true },
-	    "psp": { "backend": "$backend", "budget": "$((2 * mbit + 50))mbit" } } ] }
+	  { "capabilities": { "bandwidth": true }, $limits } ] }
 END
 
 cable c1 1000000000 snap=58
@@ -114,9 +118,10 @@ check "containerd starts" start_containerd
 check "it takes an image" image
 check "it is ready" cri status
 check "two pods at once" at_once
-check "list names one" lists 'default/web-a'
-check "list names the other" lists 'default/web-b'
-$LIST
+if [ "$backend" != stock ]; then
+	check "list names one" lists "default/web-a .* egress $mbit Mbit/s ingress 50 Mbit/s"
+	check "list names the other" lists "default/web-b .* egress $mbit Mbit/s ingress 50 Mbit/s"
+fi
 receivers=
 for port in 5001 5002 5003; do
 	"$IP" netns exec far psp-recv --port $port --tcp >/dev/null &
@@ -137,6 +142,10 @@ kill -TERM $receivers
 # shellcheck disable=SC2086
 wait $receivers || :
 
+if [ "$backend" = stock ]; then
+	finish
+	exit
+fi
 refuse "a third is beyond the budget" '50000000 bit/s, what is left' cri run c ${mbit}M 50M
 check "it is not listed" same "" "$($LIST | grep web-c)"
 check "the sandbox of the first is killed" kill -KILL "$(pause_of a)"
@@ -147,8 +156,14 @@ check "it is stopped again" cri stop a
 check "it is removed" cri remove a
 check "it is not listed" same "" "$($LIST | grep web-a)"
 check "the second is" lists 'default/web-b'
-check "what it had is free" cri run d ${mbit}M 50M
-check "list names it" lists 'default/web-d'
+mkdir -p /run/pspacer/claims
+cat >/run/pspacer/claims/uid-d:claim-d.json <<-END
+	{ "uid": "claim-d", "namespace": "default", "name": "net-d", "pod_uid": "uid-d",
+	  "shares": [ { "request": "net", "pool": "n1", "device": "uplink", "share_id": null,
+	    "egress_bps": 120000000, "ingress_bps": 0 } ] }
+END
+check "what it had is free, for a pod with a claim" cri run d ${mbit}M 50M
+check "the claim holds" lists 'default/web-d .* egress 120 Mbit/s ingress 50 Mbit/s'
 kill -KILL "$(cat /tmp/containerd.pid)"
 nap 500
 check "containerd starts again" start_containerd
