@@ -85,7 +85,7 @@ calculus: setup
 	@tools/setup.sh java mvn
 	@tests/calculus/run.sh
 
-# Go fetches cnitool into the cache, apt containerd. Takes 5 minutes.
+# Go fetches cnitool into the cache, apt containerd. Takes minutes.
 cni: setup
 	@tools/setup.sh dpkg-deb go cni-plugins
 	@tests/cni/run.sh
