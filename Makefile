@@ -139,7 +139,7 @@ deb: setup
 	@packaging/deb.sh
 
 rpm: setup
-	@tools/setup.sh rpmbuild
+	@tools/setup.sh eu-strip rpmbuild
 	@packaging/rpm.sh
 
 image: setup

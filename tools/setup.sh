@@ -26,6 +26,7 @@ dh_dkms dh-dkms
 dkms dkms
 dpkg-buildpackage dpkg-dev
 dpkg-deb dpkg
+eu-strip elfutils
 flex flex
 git git
 go golang-go

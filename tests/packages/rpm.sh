@@ -15,7 +15,7 @@ set -eu
 rpms=${RPMS:-$packages_top/build/rpm}
 suite=${1:-trixie}
 ls "$rpms"/pspacer-*.x86_64.rpm >/dev/null 2>&1 || die "no packages in $rpms: run 'make rpm' first"
-names='pspacer dkms-psp iproute-psp libpace-devel libpsp-reserve libpsp-reserve-devel'
+names='pspacer pspacer-debuginfo dkms-psp iproute-psp libpace-devel libpsp-reserve libpsp-reserve-devel'
 module=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$packages_top/kernel/dkms.conf")
 
 files() {
