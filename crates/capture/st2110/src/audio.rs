@@ -11,8 +11,9 @@ use serde::Serialize;
 use units::time::{NS_PER_MS, PS_PER_NS, PS_PER_S};
 
 use crate::infer::Audio;
+use crate::list::{self, Check};
+use crate::range::{Range, range};
 use crate::stream::Stream;
-use crate::video::{Range, range};
 
 /// Length of a window of TS-DF.
 const WINDOW_PS: i128 = (200 * NS_PER_MS * PS_PER_NS) as i128;
@@ -74,6 +75,8 @@ pub struct AudioResult {
     pub tsdf: Vec<Window>,
     /// How even it is.
     pub evenness: Evenness,
+    /// What EBU's LIST expects of the delay.
+    pub list: Vec<Check>,
     /// What was assumed, in sentences.
     pub notes: Vec<String>,
 }
@@ -144,6 +147,7 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
         reordered: reordered(&numbers),
         interval_ns: range(intervals),
         delay_ns,
+        list: list::audio(delay_ns, packet_time_ns),
         tsdf_max_ns,
         tsdf: windows,
         evenness: match tsdf_max_ns / packet_time_ns {

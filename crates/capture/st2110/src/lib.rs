@@ -5,7 +5,7 @@
 //! [`stream`] divides datagrams into RTP streams, [`infer`] finds out what a stream carries,
 //! [`video`] and [`audio`] measure it. The models are those of SMPTE ST 2110-21: [`network`] is the
 //! network compatibility model (Cinst), [`receiver`] the virtual receiver buffer (VRX), [`limits`]
-//! has what each sender type may reach. [`synthetic`] builds packets of RFC 4175 video and AES67
+//! has what each sender type may reach, [`list`] what EBU's LIST expects of timestamps. [`synthetic`] builds packets of RFC 4175 video and AES67
 //! audio with their launch times.
 //!
 //! The standard is not public. Its formulas are taken from public documents that quote them: EBU's
@@ -23,8 +23,10 @@ pub mod audio;
 pub mod format;
 pub mod infer;
 pub mod limits;
+pub mod list;
 pub mod network;
 pub mod pictures;
+pub mod range;
 pub mod rate;
 pub mod receiver;
 pub mod rfc4175;

@@ -8,8 +8,10 @@ use serde::Serialize;
 use crate::format::{Raster, Schedule};
 use crate::infer::{Kind, Video};
 use crate::limits::{Limits, SenderType, limits};
+use crate::list::{self, Check, Stamp};
 use crate::network::Bucket;
 use crate::pictures::arrivals;
+use crate::range::{Range, range};
 use crate::rate::Rate;
 use crate::receiver::{Arrival, ReadTimes, Reading, follow};
 use crate::stream::Stream;
@@ -38,17 +40,6 @@ pub struct Options {
     pub datum: Datum,
     /// The only read schedule to measure by.
     pub schedule: Option<Schedule>,
-}
-
-/// Least, mean and largest of some values.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Range<T> {
-    /// The least.
-    pub min: T,
-    /// The mean.
-    pub mean: f64,
-    /// The largest.
-    pub max: T,
 }
 
 /// What one read schedule shows.
@@ -157,6 +148,8 @@ pub struct VideoResult {
     pub types: Vec<TypeVerdict>,
     /// The strictest type that it keeps to.
     pub sender_type: Option<SenderType>,
+    /// What EBU's LIST expects of timestamps.
+    pub list: Vec<Check>,
     /// What was assumed, in sentences.
     pub notes: Vec<String>,
     /// The pictures.
@@ -226,6 +219,14 @@ pub fn measure(stream: &Stream, video: Video, options: &Options) -> Result<Video
         buffers.sort_by_key(|buffer| buffer.schedule != shown);
     }
     let times = ReadTimes::new(video.rate, nominal, video.raster, Schedule::Linear, None);
+    let stamps = pictures.pictures.iter().zip(&starts);
+    let stamps: Vec<_> = stamps
+        .map(|(picture, start)| Stamp {
+            timestamp: picture.timestamp,
+            number: times.nearest(start.datum(&times)),
+            first_ps: start.first_ps,
+        })
+        .collect();
     let results = pictures.pictures.iter().zip(&starts).enumerate();
     let results: Vec<_> = results
         .map(|(at, (picture, start))| {
@@ -260,6 +261,7 @@ pub fn measure(stream: &Stream, video: Video, options: &Options) -> Result<Video
         buffers,
         types,
         sender_type,
+        list: list::video(&stamps, &pictures.steps, video.rate, video.raster),
         notes: video.notes,
         pictures: results,
     })
@@ -273,20 +275,6 @@ fn first_packet_ps(times: &ReadTimes, start: &Start) -> Option<f64> {
     start
         .first_ps
         .map(|ps| (ps * scale - reference) as f64 / scale as f64)
-}
-
-/// Returns the range of values; `None` if there are none.
-pub fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
-    let mut found: Option<(f64, f64, f64, u64)> = None;
-    for value in values {
-        let (min, sum, max, count) = found.unwrap_or((value, 0.0, value, 0));
-        found = Some((min.min(value), sum + value, max.max(value), count + 1));
-    }
-    found.map(|(min, sum, max, count)| Range {
-        min,
-        mean: sum / count as f64,
-        max,
-    })
 }
 
 /// What the network compatibility model shows.

@@ -8,6 +8,7 @@ use st2110::audio::{AudioResult, Evenness};
 use st2110::format::Scan;
 use st2110::infer::Kind;
 use st2110::limits::SenderType;
+use st2110::list::Check;
 use st2110::video::{Datum, VideoResult};
 use units::display::{NONE, count, number};
 
@@ -95,10 +96,53 @@ pub fn overviews(report: &Report) -> Vec<Table> {
             Measured::Problem(_) => {}
         }
     }
-    [video, audio]
+    [video, audio, list(report)]
         .into_iter()
         .filter(|table| !table.rows.is_empty())
         .collect()
+}
+
+/// Returns what EBU's LIST expects of the streams' timestamps.
+fn list(report: &Report) -> Table {
+    let mut table = Table::default();
+    table.text("stream");
+    table.text("EBU LIST");
+    for title in ["least", "mean", "largest", "expected"] {
+        table.number(title, "");
+    }
+    table.text("is met");
+    for stream in &report.streams {
+        let checks = match &stream.measured {
+            Measured::Video(result) => &result.list,
+            Measured::Audio(result) => &result.list,
+            Measured::Problem(_) => continue,
+        };
+        for check in checks {
+            table.rows.push(list_row(stream.key.to_string(), check));
+        }
+    }
+    table
+}
+
+fn list_row(name: String, check: &Check) -> Vec<Value> {
+    let (words, unit) = check.quantity.words();
+    let shown = |value: f64, digits: usize| match unit {
+        "µs" => number(value / 1e3, digits),
+        _ => number(value, digits),
+    };
+    let verdict = Value {
+        text: if check.is_met { "yes" } else { "no" }.to_owned(),
+        tone: if check.is_met { Tone::Good } else { Tone::Bad },
+    };
+    vec![
+        name.into(),
+        format!("{words}, {unit}").into(),
+        shown(check.range.min, 1).into(),
+        shown(check.range.mean, 1).into(),
+        shown(check.range.max, 1).into(),
+        format!("{} to {}", shown(check.least, 0), shown(check.most, 0)).into(),
+        verdict,
+    ]
 }
 
 fn video_row(name: String, result: &VideoResult) -> Vec<Value> {
@@ -196,7 +240,7 @@ pub fn audio_format(result: &AudioResult) -> String {
 }
 
 fn audio_row(name: String, result: &AudioResult) -> Vec<Value> {
-    let range = |range: Option<st2110::video::Range<f64>>| {
+    let range = |range: Option<st2110::range::Range<f64>>| {
         range.map_or(NONE.to_owned(), |range| {
             let us = |ns: f64| number(ns / 1e3, 1);
             if us(range.min) == us(range.max) {
