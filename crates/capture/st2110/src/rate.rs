@@ -19,36 +19,34 @@ pub struct Rate {
     den: u32,
 }
 
+/// Makes one of [`KNOWN`], in lowest terms.
+const fn known(num: u32, den: u32) -> Rate {
+    Rate { num, den }
+}
+
 /// The rates that are recognised, in order.
-pub const KNOWN: [Rate; 13] = [
-    Rate {
-        num: 24_000,
-        den: 1001,
-    },
-    Rate { num: 24, den: 1 },
-    Rate { num: 25, den: 1 },
-    Rate {
-        num: 30_000,
-        den: 1001,
-    },
-    Rate { num: 30, den: 1 },
-    Rate {
-        num: 48_000,
-        den: 1001,
-    },
-    Rate { num: 48, den: 1 },
-    Rate { num: 50, den: 1 },
-    Rate {
-        num: 60_000,
-        den: 1001,
-    },
-    Rate { num: 60, den: 1 },
-    Rate { num: 100, den: 1 },
-    Rate {
-        num: 120_000,
-        den: 1001,
-    },
-    Rate { num: 120, den: 1 },
+pub const KNOWN: [Rate; 21] = [
+    known(5, 1),
+    known(6, 1),
+    known(10, 1),
+    known(12, 1),
+    known(25, 2),
+    known(15000, 1001),
+    known(15, 1),
+    known(20, 1),
+    known(24000, 1001),
+    known(24, 1),
+    known(25, 1),
+    known(30000, 1001),
+    known(30, 1),
+    known(48000, 1001),
+    known(48, 1),
+    known(50, 1),
+    known(60000, 1001),
+    known(60, 1),
+    known(100, 1),
+    known(120000, 1001),
+    known(120, 1),
 ];
 
 impl Rate {
@@ -110,6 +108,7 @@ impl fmt::Display for Rate {
         match (self.num, self.den) {
             (num, 1) => write!(f, "{num}"),
             (24_000, 1001) => f.write_str("23.976"),
+            (25, 2) => f.write_str("12.5"),
             (num, 1001) if num % 1000 == 0 => {
                 // Two decimals, as the trade writes them: 59.94 is 60/1.001.
                 let hundredths = (u64::from(num) * 100 + 500) / 1001;
@@ -161,7 +160,8 @@ mod tests {
             ("47.95", 48_000, 1001, "47.95"),
             ("60000/1001", 60_000, 1001, "59.94"),
             ("100/2", 50, 1, "50"),
-            ("25/2", 25, 2, "25/2"),
+            ("25/2", 25, 2, "12.5"),
+            ("12.5", 25, 2, "12.5"),
         ] {
             let rate: Rate = text.parse().unwrap();
             assert_eq!((rate.num(), rate.den()), (num, den), "{text}");

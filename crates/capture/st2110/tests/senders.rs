@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Senders whose results are known by hand.
 
-use st2110::format::{Scan, Schedule};
+use st2110::format::{Format, Scan, Schedule};
 use st2110::infer::{Contents, Given, Kind, contents};
 use st2110::limits::SenderType;
+use st2110::list::Quantity;
 use st2110::video::{Datum, Options, VideoResult, measure};
 
 use crate::common::{ORIGIN_PS, Timed, US, measured, on_time, sent, stream};
@@ -205,6 +206,32 @@ fn lost_packets_are_counted_and_do_not_shift_the_others() {
     assert_eq!(numbers(&result, SenderType::Narrow), (6, 9, 5, 0));
     assert_eq!(result.pictures[3].fpt_ns, None, "its first packet is lost");
     assert_eq!(result.sender_type, Some(SenderType::Narrow));
+}
+
+#[test]
+fn low_rates_are_found() {
+    for format in [
+        "560x360@15",
+        "1080p12.5",
+        "1080i12.5",
+        "720p5",
+        "1120x720@14.99",
+        "720p20",
+    ] {
+        let result = of(&sent(format, Schedule::Gapped, 3, 4, 0));
+        let wanted: Format = format.parse().unwrap();
+        assert_eq!(result.picture_rate, wanted.picture_rate(), "{format}");
+        assert_eq!(result.sender_type, Some(SenderType::Narrow), "{format}");
+        let steps = result
+            .list
+            .iter()
+            .find(|c| c.quantity == Quantity::RtpStepTicks);
+        assert!(
+            steps.is_some_and(|c| c.is_met),
+            "{format}: {:?}",
+            result.list
+        );
+    }
 }
 
 #[test]
