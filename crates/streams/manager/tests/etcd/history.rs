@@ -611,8 +611,11 @@ impl World {
         });
         for manager in &self.managers {
             let client = manager.client_within(ANSWER);
-            let links = until("a manager answers", || client.links().ok());
-            assert!(links.iter().all(|of| of.reserved_bytes == 0));
+            // etcd was read beside the managers: one may hear later what it has committed.
+            until("a manager has nothing reserved", || {
+                let links = client.links().ok()?;
+                links.iter().all(|of| of.reserved_bytes == 0).then_some(())
+            });
         }
     }
 }
