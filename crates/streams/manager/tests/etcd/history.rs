@@ -612,9 +612,9 @@ impl World {
         for manager in &self.managers {
             let client = manager.client_within(ANSWER);
             // etcd was read beside the managers: one may hear later what it has committed.
-            until("a manager has nothing reserved", || {
-                let links = client.links().ok()?;
-                links.iter().all(|of| of.reserved_bytes == 0).then_some(())
+            let is_free = |of: &manager::api::LinkView| of.reserved_bytes == 0;
+            until("all is free", || {
+                client.links().ok().filter(|all| all.iter().all(is_free))
             });
         }
     }
