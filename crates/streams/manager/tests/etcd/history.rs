@@ -606,15 +606,14 @@ impl World {
         });
         let gateway = self.etcd.gateway();
         let read = || -> Option<BTreeMap<String, Records>> { records::read(&gateway).ok() };
-        until("all leases have ended", || {
-            records::check_end(&read()?).ok()
-        });
+        let ended = || records::check_end(&read()?).ok();
+        until("all leases have ended", ended);
         for manager in &self.managers {
             let client = manager.client_within(ANSWER);
             // etcd was read beside the managers: one may hear later what it has committed.
-            let is_free = |of: &manager::api::LinkView| of.reserved_bytes == 0;
+            let own = || client.links().ok();
             until("all is free", || {
-                client.links().ok().filter(|all| all.iter().all(is_free))
+                own()?.iter().all(|of| of.reserved_bytes == 0).then_some(())
             });
         }
     }
