@@ -80,7 +80,7 @@ pub fn holders(
                 );
                 return Err(Error::new(IO_FAILURE, msg));
             };
-            let rates = Rates::new(record.egress.as_ref(), record.ingress.as_ref());
+            let rates = record.rates();
             let has_one = |holder: &&mut Holder| {
                 let mut claims = record.claims.iter();
                 claims.any(|uid| holder.claims.contains(uid))

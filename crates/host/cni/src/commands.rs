@@ -222,10 +222,9 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
     }
     let ends = call.ends(ingress)?;
     // What ADD chose stays right, also if the module was loaded since then.
-    let made = record.as_ref().and_then(|record| {
-        let mut known = Backend::ALL.into_iter();
-        known.find(|known| known.word() == record.backend)
-    });
+    let made = record
+        .as_ref()
+        .and_then(|record| Backend::from_word(&record.backend));
     let backend = call.wanted.backend.or(made);
     let (backend, _) = choose(backend);
     let works = Call::works(&call.netns, &ends, (egress, ingress), backend)?;

@@ -319,10 +319,7 @@ impl Config {
         let clock = |text: &str| ["monotonic", "tai"].into_iter().find(|word| *word == text);
         let backend = |text: &str| match text {
             "auto" => Some(None),
-            _ => {
-                let known = Backend::ALL.into_iter().find(|known| known.word() == text);
-                known.map(Some)
-            }
+            _ => Backend::from_word(text).map(Some),
         };
         let time = |text: &str| parse::time_ns(text).filter(|time| *time > 0);
         let psp = Psp {

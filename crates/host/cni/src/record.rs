@@ -8,9 +8,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use host_config::Backend;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Budget, Class};
+use crate::config::{Budget, Class, Rates};
 use crate::ends::End;
 use crate::environment::{Attachment, PodName};
 
@@ -52,6 +53,21 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns what is granted in each direction.
+    #[must_use]
+    pub fn rates(&self) -> Rates {
+        Rates::new(self.egress.as_ref(), self.ingress.as_ref())
+    }
+
+    /// Returns who paces.
+    ///
+    /// # Errors
+    /// If that is none of this version.
+    pub fn known_backend(&self) -> Result<Backend> {
+        Backend::from_word(&self.backend)
+            .with_context(|| format!("backend {}: expected one that is known", self.backend))
+    }
+
     /// Returns what holds while this is made of what there was: in each direction the greater rate.
     /// If that is cut short, nothing that may be in force is missing in a budget.
     #[must_use]
@@ -163,6 +179,22 @@ impl Records {
         });
         Ok(attachments.collect())
     }
+}
+
+/// Returns all of this host that can be read, with the networks that they are of.
+///
+/// # Errors
+/// A folder or a file that cannot be read.
+pub fn of_host(run: &Path) -> Result<Vec<(String, Attachment, Record)>> {
+    let mut found = Vec::new();
+    for records in Records::all(run)? {
+        for of in records.attachments()? {
+            if let Some(record) = records.load(&of)? {
+                found.push((records.network(), of, record));
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Returns what is in a folder, by name; nothing, if there is none.

@@ -5,9 +5,8 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use host_apply::Lock;
-use host_config::Backend;
 
 use crate::ends::here;
 use crate::environment::{Attachment, PodName};
@@ -77,10 +76,7 @@ fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Opt
             record.pod.name
         );
     }
-    let mut known = Backend::ALL.into_iter();
-    let backend = known.find(|known| known.word() == record.backend);
-    let backend = backend
-        .with_context(|| format!("backend {}: expected one that is known", record.backend))?;
+    let backend = record.known_backend()?;
     let mut works = vec![Work::new(
         Some(&netns),
         &record.pod,

@@ -6,19 +6,18 @@ use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_apply::{Lock, folder};
-use host_config::Backend;
 use serde_json::{Value, json};
 use units::display;
 use units::nearest::hint;
 use units::parse;
 
 use crate::budget::{self, Asked, Sum};
-use crate::config::{Class, LINE_BPS, Rates as Bps};
+use crate::config::{Class, LINE_BPS};
 use crate::environment::{Attachment, PodName};
 use crate::error::Error;
 use crate::netns::Netns;
 use crate::pacing::Work;
-use crate::record::{Record, Records};
+use crate::record::{Record, Records, of_host};
 
 const USAGE: &str = "usage: pspacer-cni list [--json]\n       pspacer-cni set CONTAINER DEVICE \
                      [egress=RATE] [ingress=RATE]\nA runtime starts it without arguments \
@@ -69,15 +68,8 @@ fn read(words: &[&str]) -> Result<Rates> {
 }
 
 fn list(out: &mut dyn Write, is_json: bool) -> Result<()> {
-    let mut found: Vec<(String, Attachment, Record)> = Vec::new();
     let run = folder()?;
-    for records in Records::all(&run)? {
-        for of in records.attachments()? {
-            if let Some(record) = records.load(&of)? {
-                found.push((records.network(), of, record));
-            }
-        }
-    }
+    let found = of_host(&run)?;
     let budgets = found.iter().map(|(_, _, record)| record.budget);
     let (egress, ingress) = budget::sums(budget::granted(&run)?, budgets);
     if is_json {
@@ -189,7 +181,7 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     let asked = Asked {
         attachment: Some((&network, &of)),
         claims: &record.claims,
-        rates: Bps::new(record.egress.as_ref(), record.ingress.as_ref()),
+        rates: record.rates(),
         keys: ("egress", "ingress"),
     };
     budget::check(&run, &asked, record.budget).map_err(|error| {
@@ -197,10 +189,7 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
         anyhow!("{msg} (code {code})")
     })?;
     record.is_set = true;
-    let backend = Backend::ALL
-        .into_iter()
-        .find(|known| known.word() == record.backend)
-        .with_context(|| format!("backend {}: expected one that is known", record.backend))?;
+    let backend = record.known_backend()?;
     let netns = Netns::open(&record.netns)?.filter(|netns| netns.number == record.netns_number);
     let netns =
         netns.with_context(|| format!("{}: the network namespace is gone", record.netns))?;

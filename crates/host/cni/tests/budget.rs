@@ -69,7 +69,7 @@ fn ask(
     let asked = Asked {
         attachment: Some((network, &of)),
         claims: &[],
-        rates: Rates::new(record.egress.as_ref(), record.ingress.as_ref()),
+        rates: record.rates(),
         keys: ("psp.rate", "ingress"),
     };
     let bps = |mbit: Option<u64>| mbit.map(|mbit| mbit * MBIT);

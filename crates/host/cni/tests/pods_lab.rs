@@ -66,6 +66,7 @@ fn check(kernel: Kernel, backends: &[&str]) {
     let mut files = program(&built, folder.path(), "cni", "pspacer-cni");
     for (from, to) in [
         ("tests/pods/pods.sh", "/cni/pods.sh"),
+        ("tests/pods/pod.sh", "/cni/pod.sh"),
         ("../../../kernel/tests/lib.sh", "/cni/lib.sh"),
     ] {
         files.push((here.join(from), to.to_owned()));

@@ -34,6 +34,12 @@ impl Backend {
             Self::Edt => "edt",
         }
     }
+
+    /// Returns the one of a word, if there is one.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.word() == word)
+    }
 }
 
 /// What a psp is made of.

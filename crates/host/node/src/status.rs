@@ -7,9 +7,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use cni::budget::granted;
 use cni::claims::{Claim, Claims};
-use cni::config::{Budget, Rates};
+use cni::config::Budget;
 use cni::environment::{Attachment, PodName};
-use cni::record::{Record, Records};
+use cni::record::{Record, of_host};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use units::display;
@@ -49,14 +49,7 @@ pub fn status(run: &Path, is_json: bool, out: &mut dyn Write) -> Result<()> {
     let node = Node::load(run);
     let all = granted(run)?;
     let claims = Claims::new(run).load(None)?;
-    let mut found: Vec<(String, Attachment, Record)> = Vec::new();
-    for records in Records::all(run)? {
-        for of in records.attachments()? {
-            if let Some(record) = records.load(&of)? {
-                found.push((records.network(), of, record));
-            }
-        }
-    }
+    let found = of_host(run)?;
     let place_of = |claim: &Claim| {
         let mut of = found.iter();
         of.find(|(_, _, record)| record.claims.contains(&claim.uid))
@@ -71,7 +64,7 @@ pub fn status(run: &Path, is_json: bool, out: &mut dyn Write) -> Result<()> {
         let attachments = found.iter().map(|one| {
             let (_, _, record) = one;
             let mut value = place(one);
-            let rates = rates(record);
+            let rates = record.rates();
             value["pod"] = json!(record.pod_name);
             value["egress_bps"] = rates.egress_bps.into();
             value["ingress_bps"] = rates.ingress_bps.into();
@@ -124,7 +117,7 @@ pub fn status(run: &Path, is_json: bool, out: &mut dyn Write) -> Result<()> {
     }
     for (network, of, record) in &found {
         let pod = record.pod_name.as_ref().map(PodName::text);
-        let rates = rates(record);
+        let rates = record.rates();
         writeln!(
             out,
             "{network} {} {} {} egress {} ingress {}",
@@ -136,8 +129,4 @@ pub fn status(run: &Path, is_json: bool, out: &mut dyn Write) -> Result<()> {
         )?;
     }
     Ok(())
-}
-
-fn rates(record: &Record) -> Rates {
-    Rates::new(record.egress.as_ref(), record.ingress.as_ref())
 }

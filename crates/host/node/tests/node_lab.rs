@@ -37,6 +37,7 @@ fn check(kernel: Kernel, backends: &[&str]) {
     ));
     for (from, to) in [
         ("tests/guest/node.sh", "/node/node.sh"),
+        ("../cni/tests/pods/pod.sh", "/node/pod.sh"),
         ("../../../kernel/tests/lib.sh", "/node/lib.sh"),
     ] {
         files.push((here.join(from), to.to_owned()));

@@ -4,7 +4,7 @@
 //! run side by side.
 
 use scenario::Kernel;
-use vmlab::Lab;
+use vmlab::{Lab, MACHINE_SCRIPTS};
 
 use crate::common::{LONG, kernel_test, kernel_tests};
 
@@ -23,21 +23,9 @@ fn hostile(kernel: Kernel) {
     kernel_test(&lab, kernel, "hostile.sh", seconds, LONG * 2);
 }
 
-/// Tests that take seconds, in one guest. The last one sets the clocks.
+/// Tests that take seconds, in one guest: those that other machines run, too.
 fn several(kernel: Kernel) {
-    const SCRIPTS: &[&str] = &[
-        "bad-input.sh",
-        "changes.sh",
-        "memory.sh",
-        "papers.sh",
-        "gaps.sh",
-        "bursts.sh",
-        "fifo.sh",
-        "shares.sh",
-        "throttled-many.sh",
-        "txtime.sh",
-    ];
-    kernel_tests(&Lab::find().unwrap(), kernel, SCRIPTS, LONG * 2);
+    kernel_tests(&Lab::find().unwrap(), kernel, MACHINE_SCRIPTS, LONG * 2);
 }
 
 /// Makes a module for each function of a kernel, with a test for each kernel.

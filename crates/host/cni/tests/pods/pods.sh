@@ -12,6 +12,7 @@
 # usage: pods.sh BACKEND...
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pod.sh"
 
 kinds=
 # What more the plugin's configuration says.
@@ -80,18 +81,6 @@ send() {
 	$run psp-send --stop-ns $((now + $2 * 1000000)) --sndbuf 100000 \
 		--flow "to=${4:-10.0.0.2}:$3,payload=1458" >/dev/null
 	nap 100
-}
-
-# pod NUMBER: makes one with a veth.
-pod() {
-	ip netns add "$1"
-	ip link add "veth$1" type veth peer name eth0 netns "$1"
-	ip addr add "10.1.$1.1/24" dev "veth$1"
-	ip link set "veth$1" up
-	ip -n "$1" addr add "10.1.$1.5/24" dev eth0
-	ip -n "$1" link set eth0 up
-	ip -n "$1" link set lo up
-	ip -n "$1" route add default via "10.1.$1.1"
 }
 
 cable c1 1000000000 sink=1

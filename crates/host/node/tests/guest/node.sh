@@ -11,6 +11,7 @@
 #   NODE    pspacer-node
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pod.sh"
 
 CLAIMS=/run/pspacer/claims
 
@@ -35,16 +36,6 @@ claim() {
 		  "shares": [ { "request": "net", "pool": "n1", "device": "uplink", "share_id": null,
 		    "egress_bps": ${2}000000, "ingress_bps": ${3}000000 } ] }
 	END
-}
-
-pod() {
-	ip netns add "$1"
-	ip link add "veth$1" type veth peer name eth0 netns "$1"
-	ip addr add "10.1.$1.1/24" dev "veth$1"
-	ip link set "veth$1" up
-	ip -n "$1" addr add "10.1.$1.5/24" dev eth0
-	ip -n "$1" link set eth0 up
-	ip -n "$1" route add default via "10.1.$1.1"
 }
 
 # sent NAME: the pod sends as fast as its socket takes it; keeps what the cable saw.
