@@ -36,6 +36,8 @@ struct StreamFigures {
     lost: u64,
     /// Largest TS-DF of each stream, from the least to the largest.
     tsdf_us: Vec<f64>,
+    /// Least and largest time of a packet of any stream after its timestamp.
+    delay_us: [f64; 2],
     /// Share of the line that is busy with frames that are no gap frames, in percent.
     busy_pct: f64,
 }
@@ -56,6 +58,7 @@ fn measured(folder: &Path, name: &str) -> StreamFigures {
     let ran = Command::new(env!("CARGO_BIN_EXE_pspacer"))
         .args(["measure", "--st2110", "--json"])
         .args(["--flow", "udp dst 10.9.0.3"])
+        .args(["--tai-ahead", &format!("{}ns", guest::tai_ahead_ns(folder))])
         .arg(&capture)
         .output()
         .unwrap();
@@ -70,6 +73,16 @@ fn measured(folder: &Path, name: &str) -> StreamFigures {
         .iter()
         .filter_map(|stream| stream.get("audio"))
         .collect();
+    let delays_us = audio.iter().map(|audio| {
+        let list = audio["list"].as_array().unwrap();
+        let is_delay = |check: &&Value| check["quantity"] == "delay_ns";
+        let delay = list.iter().find(is_delay).unwrap();
+        assert_eq!(delay["is_met"], true, "{name}: {delay}");
+        ["min", "max"].map(|key| delay[key].as_f64().unwrap() / 1000.0)
+    });
+    let delay_us = delays_us
+        .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
+        .unwrap();
     let number = |value: &Value| value.as_u64().unwrap();
     let came: u64 = audio.iter().map(|audio| number(&audio["packets"])).sum();
     let mut tsdf_us: Vec<f64> = audio
@@ -92,6 +105,7 @@ fn measured(folder: &Path, name: &str) -> StreamFigures {
         streams: audio.len(),
         lost: number(&sent["sent"]) - came,
         tsdf_us,
+        delay_us,
         busy_pct,
     }
 }
@@ -109,13 +123,15 @@ fn runs(kernel: Kernel, qdiscs: &[&str]) -> Vec<(String, StreamFigures)> {
             let of = |part: usize| found.tsdf_us[(found.tsdf_us.len() - 1) * part / 100];
             println!(
                 "{kernel} {qdisc:<20} {noise:>2} us: {} streams, {} lost, line {:.1} % busy; TS-DF median {:.1}, 90 % {:.1}, \
-                 worst {:.1} us",
+                 worst {:.1} us; {:.1} to {:.1} us after timestamps",
                 found.streams,
                 found.lost,
                 found.busy_pct,
                 of(50),
                 of(90),
-                of(100)
+                of(100),
+                found.delay_us[0],
+                found.delay_us[1]
             );
             all.push((name, found));
         }

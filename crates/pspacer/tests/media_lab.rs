@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Media streams through qdiscs on real kernels, while interrupts are held up: which type of sender
-//! of SMPTE ST 2110-21 each is on the wire.
+//! of SMPTE ST 2110-21 each is on the wire, and what EBU's LIST expects of it.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -28,6 +28,23 @@ struct Stream {
     cinst_max: u64,
     vrx: (i64, i64),
     lost: u64,
+    /// What LIST expects and the stream does not meet, as JSON names it.
+    not_met: Vec<String>,
+    /// The first packet of a frame after its timestamp.
+    latency_us: (f64, f64),
+}
+
+/// Judges a capture as `pspacer measure --st2110 --json` does.
+fn judged(capture: &Path, name: &str, options: &[&str]) -> Value {
+    let ran = Command::new(env!("CARGO_BIN_EXE_pspacer"))
+        .args(["measure", "--st2110", "--json"])
+        .args(options)
+        .args(["--frame-rate", name.rsplit('@').next().unwrap()])
+        .arg(capture)
+        .output()
+        .unwrap();
+    serde_json::from_slice(&ran.stdout)
+        .unwrap_or_else(|error| panic!("{name}: {error}: {}", String::from_utf8_lossy(&ran.stderr)))
 }
 
 /// Returns what a stream is; `None`: too little of it is there to tell.
@@ -44,16 +61,8 @@ fn measured(folder: &Path, name: &str) -> Option<Stream> {
         snap_bytes: SNAP_BYTES,
     };
     write_pcapng(File::create(&capture).unwrap(), &[direction]).unwrap();
-    // The sender's clock is not the capture's: the earliest datum with which no packet is late.
-    let ran = Command::new(env!("CARGO_BIN_EXE_pspacer"))
-        .args(["measure", "--st2110", "--datum", "fit", "--json"])
-        .args(["--frame-rate", name.rsplit('@').next().unwrap()])
-        .arg(&capture)
-        .output()
-        .unwrap();
-    let said: Value = serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| {
-        panic!("{name}: {error}: {}", String::from_utf8_lossy(&ran.stderr))
-    });
+    // The earliest datum with which no packet is late: noise moves the first packets, too.
+    let said = judged(&capture, name, &["--datum", "fit"]);
     let sent: Value =
         serde_json::from_slice(&fs::read(folder.join(format!("{name}.sent"))).unwrap()).unwrap();
     let stream = &said["streams"][0];
@@ -61,6 +70,12 @@ fn measured(folder: &Path, name: &str) -> Option<Stream> {
         println!("{name}: {}; {sent}", stream["problem"]);
         return None;
     };
+    let ahead = format!("{}ns", guest::tai_ahead_ns(folder));
+    let by_tai = judged(&capture, name, &["--tai-ahead", &ahead]);
+    let list = by_tai["streams"][0]["video"]["list"].as_array().unwrap();
+    assert_eq!(list.len(), 3, "{name}: {list:?}");
+    let is_latency = |check: &&Value| check["quantity"] == "rtp_latency_ns";
+    let latency = list.iter().find(is_latency).unwrap();
     let buffer = &video["buffers"][0];
     Some(Stream {
         sender_type: video["sender_type"].as_str().unwrap_or("-").to_owned(),
@@ -70,6 +85,14 @@ fn measured(folder: &Path, name: &str) -> Option<Stream> {
             buffer["vrx_max"].as_i64().unwrap(),
         ),
         lost: sent["sent"].as_u64().unwrap() - video["packets"].as_u64().unwrap(),
+        not_met: list
+            .iter()
+            .filter(|check| check["is_met"] == false)
+            .map(|check| check["quantity"].as_str().unwrap().to_owned())
+            .collect(),
+        latency_us: ["min", "max"]
+            .map(|key| latency[key].as_f64().unwrap() / 1000.0)
+            .into(),
     })
 }
 
@@ -98,8 +121,16 @@ fn streams(kernel: Kernel, qdiscs: &[&str]) -> Vec<(String, Option<Stream>)> {
                     continue;
                 };
                 println!(
-                    "{kernel} {qdisc:<10} {video:<12} {noise:>2} us: {:<2} Cinst {} VRX {} to {} lost {}",
-                    stream.sender_type, stream.cinst_max, stream.vrx.0, stream.vrx.1, stream.lost
+                    "{kernel} {qdisc:<10} {video:<12} {noise:>2} us: {:<2} Cinst {} VRX {} to {} lost {}; first packet {:.3} to {:.3} us \
+                     after its timestamp, not met of LIST's: {:?}",
+                    stream.sender_type,
+                    stream.cinst_max,
+                    stream.vrx.0,
+                    stream.vrx.1,
+                    stream.lost,
+                    stream.latency_us.0,
+                    stream.latency_us.1,
+                    stream.not_met
                 );
                 all.push((name, Some(stream)));
             }
@@ -108,11 +139,19 @@ fn streams(kernel: Kernel, qdiscs: &[&str]) -> Vec<(String, Option<Stream>)> {
     all
 }
 
+/// At 15 frames a second TR_OFFSET is more than the 1 ms that LIST leaves between a timestamp and its
+/// packet, so a sender whose timestamps are N T meets one of both (docs/use/media.md).
 fn gap_frames_keep_streams_narrow(kernel: Kernel) {
     for (name, stream) in streams(kernel, &["psp-gap"]) {
         let stream = stream.unwrap();
         let found = (&*stream.sender_type, stream.lost);
         assert_eq!(found, ("N", 0), "{kernel}, {name}");
+        let not_met: &[&str] = if name.ends_with("@15") {
+            &["rtp_latency_ns"]
+        } else {
+            &[]
+        };
+        assert_eq!(stream.not_met, not_met, "{kernel}, {name}");
     }
 }
 

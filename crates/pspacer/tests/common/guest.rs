@@ -121,3 +121,19 @@ fn run_in(
     assert_eq!(ran.status, 0, "{kernel}:\n{}", ran.output);
     ran.output
 }
+
+/// Returns how far CLOCK_TAI of a guest is ahead of its CLOCK_MONOTONIC, which the cable records by:
+/// from its /proc/timer_list, which the script has copied.
+pub fn tai_ahead_ns(folder: &Path) -> u64 {
+    let timers = std::fs::read_to_string(folder.join("timer_list")).unwrap();
+    let fields: Vec<_> = timers
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .collect();
+    // The clock base of CLOCK_TAI has the index 3 (HRTIMER_BASE_TAI).
+    let base = fields.iter().position(|f| f == &[".index:", "3"]).unwrap();
+    let offset = fields[base..]
+        .iter()
+        .find(|f| f.first() == Some(&".offset:"));
+    offset.unwrap()[1].parse().unwrap()
+}

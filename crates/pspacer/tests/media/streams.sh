@@ -38,6 +38,9 @@ how() {
 	esac
 }
 
+# CLOCK_TAI is so far ahead of CLOCK_MONOTONIC, of the cable.
+cat /proc/timer_list >/out/timer_list
+
 for noise in 0 200 600; do
 	echo "hold_max_ns=${noise}000 every_ns=5000000 seed=3" >$WIRE/noise
 	for name in $QDISCS; do
