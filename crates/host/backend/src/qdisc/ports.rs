@@ -89,6 +89,9 @@ impl Ports {
                 memory.set_u64(base + at::PORT_IMAGE + u64::from(number) * 8, image);
             }
             memory.set_u64(base + at::PORT_SLOT, layout.slot(port, 0));
+            // Programs look at all slots, and a page that is not there costs each look 0.1 ms.
+            let slots = u64::from(layout.room.slots);
+            memory.zero(layout.slot(port, 0), slots * SLOT_BYTES);
         }
         let table = super::layout::START;
         memory.set_u32(table + at::TABLE_PORTS, layout.ports);
