@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Makes the first patch series for a kernel's tree out of the committed sources: the qdisc
-# pspacer, whose scheduler take.pl takes from core/ by the names of its functions. Checks each
-# patch with that tree's checkpatch. docs/contribute/upstream.md says what is in the series.
+# Makes a patch series for a kernel's tree out of the committed sources: the qdisc pspacer,
+# whose scheduler take.pl takes from core/ by the names of its functions, or what a later series
+# adds to it. Checks each patch with that tree's checkpatch. docs/contribute/upstream.md says
+# what is in each.
 #
-# usage: series.sh KERNEL OUT
-#   KERNEL      a folder with the kernel's sources; it is only read. Of the files that patches
-#               change, those of the specification, of selftests and of documents may be absent:
-#               their entries are left out, and that is said
+# usage: series.sh KERNEL OUT [SERIES]
+#   KERNEL      a folder with the kernel's sources, without pspacer; it is only read. Of the files
+#               that patches change, those of the specification, of selftests and of documents
+#               may be absent: their entries are left out, and that is said
 #   OUT         is made; the patches of an earlier run are replaced
+#   SERIES      first (if it is left out) or ceil: on top of the one before
 #   CHECKPATCH  another checkpatch.pl than KERNEL's
 #
 # The patches are signed off by git's user (user.name, user.email).
@@ -19,10 +21,16 @@ die() {
 	echo "series.sh: $*" >&2
 	exit 1
 }
-[ $# = 2 ] || {
-	echo "usage: $0 KERNEL OUT" >&2
+[ $# = 2 ] || [ $# = 3 ] || {
+	echo "usage: $0 KERNEL OUT [SERIES]" >&2
 	exit 2
 }
+all="first ceil"
+wanted=${3-first}
+case " $all " in
+*" $wanted "*) ;;
+*) die "$wanted: no series: expected one of $all" ;;
+esac
 [ -d "$1" ] || die "$1: no folder"
 kernel=$(cd "$1" && pwd)
 checkpatch=${CHECKPATCH:-$kernel/scripts/checkpatch.pl}
@@ -32,6 +40,7 @@ uapi=include/uapi/linux/pkt_sched.h
 for file in $kconfig $makefile $uapi; do
 	[ -f "$kernel/$file" ] || die "$kernel: no $file: expected a folder with the kernel's sources"
 done
+[ ! -f "$kernel/net/sched/sch_pspacer.c" ] || die "$kernel: has net/sched/sch_pspacer.c: expected a kernel without"
 [ -f "$checkpatch" ] || die "$checkpatch: no such file: expected the kernel's checkpatch.pl"
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
@@ -39,14 +48,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 sources=$work/sources
 tree=$work/tree
-first=$sources/packaging/upstream/first
+ours=$sources/packaging/upstream/pspacer
 mkdir "$sources" "$tree"
-git -C "$top" archive HEAD core packaging/upstream/first | tar -x -f - -C "$sources"
+git -C "$top" archive HEAD core packaging/upstream/pspacer | tar -x -f - -C "$sources"
 
 specification=Documentation/netlink/specs/tc.yaml
 selftests=tools/testing/selftests/net
 tdc=tools/testing/selftests/tc-testing
-index=Documentation/networking/index.rst
+documents=Documentation/networking
+index=$documents/index.rst
 git -C "$tree" init -q
 for file in $kconfig $makefile $uapi $specification $selftests/Makefile $selftests/config \
 	$tdc/config $index; do
@@ -56,13 +66,15 @@ for file in $kconfig $makefile $uapi $specification $selftests/Makefile $selftes
 done
 git -C "$tree" add .
 git -C "$tree" -c user.name=base -c user.email=base@example.org commit -q -m base
-git -C "$tree" tag base
 
-# commit SUBJECT <BODY: checkpatch wants lines of at most 75 characters.
-commit() {
-	git -C "$tree" add .
-	{ printf '%s\n\n' "$1" && fmt -w 72; } >"$work/message"
-	git -C "$tree" commit -q -s -F "$work/message"
+# text SERIES FILE: one of our files as a series has it.
+text() {
+	perl "$ours/upto.pl" "$1" <"$ours/$2"
+}
+
+# message SERIES PATCH: its subject, an empty line, its body.
+message() {
+	perl -ne 'if (s/^\@(\w+) (?=.)//) { $in = $1 eq "'"$2"'"; $_ .= "\n" } print if $in' "$ours/$1.txt"
 }
 
 # change FILE PERL: changes a file that KERNEL may lack. Perl has to change something.
@@ -75,20 +87,26 @@ change() {
 	! git -C "$tree" diff --quiet -- "$1" || die "$kernel/$1: no place for the entry of pspacer"
 }
 
-# part KEY: what tc.yaml of ours has below a key.
-part() {
-	sed -n "/^$1:\$/,/^[a-z]/{/^[a-z]/!p}" "$first/tc.yaml"
+# replace FILE OLD NEW: changes what an earlier series put there.
+replace() {
+	old=$2 new=$3 change "$1" 's/\Q$ENV{old}\E/$ENV{new}/'
 }
 
-attributes=$(sed 1d "$first/pkt_sched_pspacer.h") change $uapi 's/\n#endif\s*\z/$ENV{attributes}\n\n#endif\n/'
-commit "net/sched: add the netlink attributes of pspacer" <<'END'
-pspacer will be a qdisc whose classes have exact rates. Add its options and its
-statistics. Rates are bits per second as integers of 64 bits, because a rate that
-is rounded is not the one that was asked for. Qdisc and class have one set of
-attributes, because a specification selects it by the kind.
-END
+header() {
+	text "$1" pkt_sched_pspacer.h | sed 1d
+}
 
-perl "$first/take.pl" "$sources/core" <"$first/sch_pspacer.c.in" >"$tree/net/sched/sch_pspacer.c"
+# part SERIES KEY: what tc.yaml of ours has below a key.
+part() {
+	text "$1" tc.yaml | sed -n "/^$2:\$/,/^[a-z]/{/^[a-z]/!p}"
+}
+
+# new SERIES FROM TO: a file of ours, in its whole.
+new() {
+	mkdir -p "$tree/$(dirname "$3")"
+	text "$1" "$2" >"$tree/$3"
+}
+
 option='config NET_SCH_PSPACER
 	tristate "Precise packet spacing (PSPACER)"
 	help
@@ -102,58 +120,86 @@ option='config NET_SCH_PSPACER
 	  If unsure, say N.
 
 '
-option=$option change $kconfig 's/(?=^config NET_SCH_INGRESS$)/$ENV{option}/m'
-change $makefile 's/^(obj-\$\(CONFIG_NET_SCH_PLUG\).*\n)/$1obj-\$(CONFIG_NET_SCH_PSPACER)	+= sch_pspacer.o\n/m'
-commit "net/sched: add pspacer, precise packet spacing" <<'END'
-Token buckets keep a rate on average: what a class could not send it sends in a
-burst later, and the shallow queue of a switch drops it. Add a qdisc that gives
-each packet its instant. A class has a clock of picoseconds with a carried
-remainder, which a packet moves by its bytes over the rate, so the rate has no
-drift. Of the classes whose clock is reached the one with the smallest virtual
-finish time goes first (WF2Q+). The rest goes to classes without a rate, by
-deficit round robin.
 
-The rates have to fit the line: more is refused. A host that stood still catches
-up for a packet of each class and 4 ms, and no more.
-END
+# first_entries PATCH: what the first series has beside its own files.
+first_entries() {
+	case $1 in
+	uapi)
+		attributes=$(header first) change $uapi 's/\n#endif\s*\z/$ENV{attributes}\n\n#endif\n/'
+		;;
+	qdisc)
+		option=$option change $kconfig 's/(?=^config NET_SCH_INGRESS$)/$ENV{option}/m'
+		change $makefile 's/^(obj-\$\(CONFIG_NET_SCH_PLUG\).*\n)/$1obj-\$(CONFIG_NET_SCH_PSPACER)	+= sch_pspacer.o\n/m'
+		;;
+	specs)
+		one=$(part first attribute-sets) two=$(part first options-msg) \
+			three=$(part first tca-stats-app-msg) change $specification '
+				s/\n*(?=^sub-messages:$)/\n$ENV{one}\n\n/m;
+				s/(name: (?:tc-)?options-msg\n    formats:\n(?:(?!\n  -\n).)*?)(?=      -\n        value: qfq\n)/$1$ENV{two}\n/s;
+				s/(name: tca-stats-app-msg\n    formats:\n(?:(?!\n\n).)*?)(?=      -\n        value: red\n)/$1$ENV{three}\n/s'
+		;;
+	selftest)
+		change $selftests/Makefile 's/\n(\t(?:s(?:[d-z]|ch_[q-z])|t)\w*\.sh \\)\n/\n\tsch_pspacer.sh \\\n$1\n/ or s/\n(TEST_PROGS \+= )(?=s(?:[d-z]|ch_[q-z])|t)/\n$1sch_pspacer.sh\n$1/'
+		change $selftests/config 's/^(?=CONFIG_NET_SCH_[Q-Z]|CONFIG_NET_V|\z)/CONFIG_NET_SCH_PSPACER=m\n/m'
+		;;
+	tdc) change $tdc/config 's/^(?=CONFIG_NET_SCH_[Q-Z]|\z)/CONFIG_NET_SCH_PSPACER=m\n/m' ;;
+	document)
+		change $index 's/^(   psp\n)/$1   pspacer\n/m or s/^(?=   (?:q|r|s)\w)/   pspacer\n/m'
+		;;
+	esac
+}
 
-one=$(part attribute-sets) two=$(part options-msg) three=$(part tca-stats-app-msg) \
-	change $specification '
-		s/\n*(?=^sub-messages:$)/\n$ENV{one}\n\n/m;
-		s/(name: (?:tc-)?options-msg\n    formats:\n(?:(?!\n  -\n).)*?)(?=      -\n        value: qfq\n)/$1$ENV{two}\n/s;
-		s/(name: tca-stats-app-msg\n    formats:\n(?:(?!\n\n).)*?)(?=      -\n        value: red\n)/$1$ENV{three}\n/s'
-[ ! -f "$tree/$specification" ] || commit "netlink: specs: tc: add pspacer" <<'END'
-Add the options and the statistics of the qdisc pspacer.
-END
+# later_entries SERIES BEFORE PATCH: what changes in files that are not ours.
+later_entries() {
+	case $3 in
+	uapi) replace $uapi "$(header "$2")" "$(header "$1")" ;;
+	specs) replace $specification "$(part "$2" attribute-sets)" "$(part "$1" attribute-sets)" ;;
+	esac
+}
 
-mkdir -p "$tree/$selftests"
-cp "$first/sch_pspacer.sh" "$tree/$selftests/sch_pspacer.sh"
-chmod +x "$tree/$selftests/sch_pspacer.sh"
-change $selftests/Makefile 's/\n(\t(?:s(?:[d-z]|ch_[q-z])|t)\w*\.sh \\)\n/\n\tsch_pspacer.sh \\\n$1\n/ or s/\n(TEST_PROGS \+= )(?=s(?:[d-z]|ch_[q-z])|t)/\n$1sch_pspacer.sh\n$1/'
-change $selftests/config 's/^(?=CONFIG_NET_SCH_[Q-Z]|CONFIG_NET_V|\z)/CONFIG_NET_SCH_PSPACER=m\n/m'
-commit "selftests: net: test pspacer" <<'END'
-Test rates, what is refused and with which words, limits, statistics, and changes
-under traffic, also below a qdisc that peeks. pktgen sends through a dummy device.
-END
+# own_files SERIES PATCH
+own_files() {
+	case $2 in
+	qdisc)
+		text "$1" sch_pspacer.c.in >"$work/template"
+		perl "$ours/take.pl" "$sources/core" <"$work/template" >"$tree/net/sched/sch_pspacer.c"
+		;;
+	selftest)
+		new "$1" sch_pspacer.sh $selftests/sch_pspacer.sh
+		chmod +x "$tree/$selftests/sch_pspacer.sh"
+		;;
+	tdc) new "$1" pspacer.json $tdc/tc-tests/qdiscs/pspacer.json ;;
+	document) new "$1" pspacer.rst $documents/pspacer.rst ;;
+	esac
+}
 
-mkdir -p "$tree/$tdc/tc-tests/qdiscs"
-cp "$first/pspacer.json" "$tree/$tdc/tc-tests/qdiscs/pspacer.json"
-change $tdc/config 's/^(?=CONFIG_NET_SCH_[Q-Z]|\z)/CONFIG_NET_SCH_PSPACER=m\n/m'
-commit "selftests: tc-testing: add cases of pspacer" <<'END'
-Add cases that make, change, replace and delete the qdisc and its classes.
-END
+before=
+for series in $all; do
+	git -C "$tree" tag "before-$series"
+	for patch in uapi qdisc specs selftest tdc document; do
+		mkdir -p "$tree/net/sched"
+		own_files "$series" $patch
+		if [ "$series" = first ]; then
+			first_entries $patch
+		else
+			later_entries "$series" "$before" $patch
+		fi
+		git -C "$tree" add .
+		! git -C "$tree" diff --cached --quiet || continue
+		# checkpatch wants lines of at most 75 characters.
+		message "$series" $patch >"$work/text"
+		{ sed 2q "$work/text" && sed 1,2d "$work/text" | fmt -w 72; } >"$work/message"
+		git -C "$tree" commit -q -s -F "$work/message"
+	done
+	[ "$series" != "$wanted" ] || break
+	before=$series
+done
 
-mkdir -p "$tree/Documentation/networking"
-cp "$first/pspacer.rst" "$tree/Documentation/networking/pspacer.rst"
-change $index 's/^(   psp\n)/$1   pspacer\n/m or s/^(?=   (?:q|r|s)\w)/   pspacer\n/m'
-commit "Documentation: networking: describe pspacer" <<'END'
-Say what the qdisc is for, what is exact, what it costs and what it counts.
-END
-
-sed 1d "$first/cover.txt" >"$work/cover"
+message "$wanted" cover >"$work/text"
+sed 1,2d "$work/text" >"$work/cover"
 rm -f "$out"/*.patch
-git -C "$tree" format-patch -q --cover-letter --subject-prefix='RFC PATCH net-next' -o "$out" base
-sed -i -e 's/\*\*\* SUBJECT HERE \*\*\*/net\/sched: pspacer, precise packet spacing/' \
+git -C "$tree" format-patch -q --cover-letter --subject-prefix='RFC PATCH net-next' -o "$out" "before-$wanted"
+sed -i -e "s|\*\*\* SUBJECT HERE \*\*\*|$(head -n 1 "$work/text")|" \
 	-e '/\*\*\* BLURB HERE \*\*\*/{
 		r '"$work/cover"'
 		d

@@ -58,7 +58,7 @@ fn needs_spdx(name: &str) -> bool {
 #[test]
 fn every_file_names_its_licence() {
     let expected = |name: &str| match name.split('/').next().unwrap_or("") {
-        _ if name.starts_with("packaging/upstream/first/") => "GPL-2.0-only",
+        _ if name.starts_with("packaging/upstream/pspacer/") => "GPL-2.0-only",
         // The benchmark includes core's own files.
         "core" | "bench" => "GPL-2.0-only OR MIT",
         "kernel" | "tc" | "bpf" | "lab" => "GPL-2.0-only",

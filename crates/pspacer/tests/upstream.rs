@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is for the kernel's own tree follows the sources: the first patch series can be made, and
+//! What is for the kernel's own tree follows the sources: each patch series can be made, and
 //! its scheduler decides what core decides.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use crate::common::root;
 
-fn first() -> PathBuf {
-    root().join("packaging/upstream/first")
+/// Each goes on top of the one before.
+const SERIES: [&str; 2] = ["first", "ceil"];
+
+fn sources() -> PathBuf {
+    root().join("packaging/upstream/pspacer")
 }
 
 fn said(output: &Output) -> String {
@@ -24,20 +27,40 @@ fn ran(command: &mut Command) -> String {
     said
 }
 
-/// Makes the C file of the series from its template.
-fn qdisc() -> String {
-    let template = fs::File::open(first().join("sch_pspacer.c.in")).unwrap();
-    let mut take = Command::new("perl");
-    take.arg(first().join("take.pl")).arg(root().join("core"));
-    let output = take.stdin(Stdio::from(template)).output().unwrap();
+/// Runs one of our Perl scripts on a text.
+fn perl(script: &str, argument: &Path, text: &str) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    fs::write(&path, text).unwrap();
+    let mut perl = Command::new("perl");
+    perl.arg(sources().join(script)).arg(argument);
+    perl.stdin(fs::File::open(path).unwrap()).output().unwrap()
+}
+
+fn made(output: Output) -> String {
     assert!(output.status.success(), "{}", said(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Compiles the comparison with a scheduler, and runs it.
-fn compare(scheduler: &str, runs: &str) -> Output {
+/// Returns one of our files as a series has it.
+fn text(series: &str, name: &str) -> String {
+    let all = fs::read_to_string(sources().join(name)).unwrap();
+    made(perl("upto.pl", Path::new(series), &all))
+}
+
+/// Makes the C file of a series from its template.
+fn qdisc(series: &str) -> String {
+    let template = text(series, "sch_pspacer.c.in");
+    made(perl("take.pl", &root().join("core"), &template))
+}
+
+/// Compiles a series' comparison with a scheduler, and runs it.
+fn compare(series: &str, scheduler: &str, runs: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("scheduler.c"), scheduler).unwrap();
+    for name in ["differential.c", "kernel.h"] {
+        fs::write(folder.path().join(name), text(series, name)).unwrap();
+    }
     let program = folder.path().join("differential");
     let mut compile = Command::new("cc");
     compile.args(["-std=gnu11", "-O2", "-Wall", "-Wno-unused-function", "-I"]);
@@ -46,13 +69,13 @@ fn compare(scheduler: &str, runs: &str) -> Output {
         compile.arg("-I").arg(root().join(folder));
     }
     compile.arg("-o").arg(&program);
-    ran(compile.arg(first().join("differential.c")));
+    ran(compile.arg(folder.path().join("differential.c")));
     Command::new(program).args(["1", runs]).output().unwrap()
 }
 
 /// Returns the part of the C file that decides.
-fn scheduler() -> String {
-    let qdisc = qdisc();
+fn scheduler(series: &str) -> String {
+    let qdisc = qdisc(series);
     let (decides, _) = qdisc.split_once("\n/* The qdisc */\n").unwrap();
     let code = decides.lines().filter(|line| !line.starts_with("#include"));
     code.map(|line| format!("{line}\n")).collect()
@@ -60,31 +83,55 @@ fn scheduler() -> String {
 
 #[test]
 fn the_scheduler_of_the_series_decides_what_core_decides() {
-    let output = compare(&scheduler(), "400");
-    assert!(output.status.success(), "{}", said(&output));
+    for series in SERIES {
+        let output = compare(series, &scheduler(series), "400");
+        assert!(output.status.success(), "{series}: {}", said(&output));
+    }
+}
+
+fn finds(series: &str, mutants: &[(&str, &str)]) {
+    let scheduler = scheduler(series);
+    for (from, to) in mutants {
+        assert!(scheduler.contains(from), "{from}");
+        let output = compare(series, &scheduler.replace(from, to), "400");
+        assert!(!output.status.success(), "{from}: {}", said(&output));
+    }
 }
 
 #[test]
 fn a_scheduler_that_decides_otherwise_is_found() {
-    let scheduler = scheduler();
-    for (from, to) in [
-        ("frac >= rate_bps", "frac > rate_bps"),
-        ("whole + (frac != 0)", "whole"),
-        (
-            "return c->clock.ps + c->max_cost_ps;",
-            "return c->clock.ps;",
-        ),
-        ("(u64)s->active_paced + 2", "(u64)s->active_paced + 3"),
-        ("100000000ull", "100001000ull"),
-        (
-            "c->deficit_bytes -= len_bytes;",
-            "c->deficit_bytes -= 2 * len_bytes;",
-        ),
-    ] {
-        assert!(scheduler.contains(from), "{from}");
-        let output = compare(&scheduler.replace(from, to), "400");
-        assert!(!output.status.success(), "{from}: {}", said(&output));
-    }
+    finds(
+        "first",
+        &[
+            ("frac >= rate_bps", "frac > rate_bps"),
+            ("whole + (frac != 0)", "whole"),
+            (
+                "return c->clock.ps + c->max_cost_ps;",
+                "return c->clock.ps;",
+            ),
+            ("(u64)s->active_paced + 2", "(u64)s->active_paced + 3"),
+            ("100000000ull", "100001000ull"),
+            (
+                "c->deficit_bytes -= len_bytes;",
+                "c->deficit_bytes -= 2 * len_bytes;",
+            ),
+        ],
+    );
+    finds(
+        "ceil",
+        &[
+            ("2 * c->ceil_quot", "c->ceil_quot"),
+            ("(pspacer_over_subscribed(s) ? lag : 0)", "0"),
+            ("s->offset_ps += lag;", "s->offset_ps += lag / 2;"),
+            ("s->borrow_time_ps = c->borrow_clock.ps;", ""),
+            ("pspacer_clock_round_up(&c->borrow_clock);", ""),
+            (
+                "clock = pspacer_clock_earlier(clock, c->ceil_clock.ps);",
+                ";",
+            ),
+            ("pspacer_lag_settle(s, was_over, c);", ""),
+        ],
+    );
 }
 
 #[test]
@@ -98,14 +145,24 @@ fn what_core_does_not_have_is_not_taken() {
         ),
         ("@give clock.c pace_later\n", "@give"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("template");
-        fs::write(&path, template).unwrap();
-        let mut take = Command::new("perl");
-        take.arg(first().join("take.pl")).arg(root().join("core"));
-        let output = take.stdin(fs::File::open(path).unwrap()).output().unwrap();
+        let output = perl("take.pl", &root().join("core"), template);
         assert!(!output.status.success(), "{template}");
         assert!(said(&output).contains(complaint), "{}", said(&output));
+    }
+}
+
+#[test]
+fn a_series_has_what_is_up_to_it() {
+    let all = "a\n@from ceil\nb\n@until ceil\nc\n@always\nd\n";
+    for (series, expected) in [("first", "a\nc\nd\n"), ("ceil", "a\nb\nd\n")] {
+        let output = perl("upto.pl", Path::new(series), all);
+        assert_eq!(made(output), expected, "{series}");
+    }
+    for (series, text) in [("no", ""), ("first", "@from no\n")] {
+        let output = perl("upto.pl", Path::new(series), text);
+        assert!(!output.status.success(), "{series} {text}");
+        let said = said(&output);
+        assert!(said.contains("one of first, ceil"), "{said}");
     }
 }
 
@@ -142,10 +199,10 @@ fn kernel() -> tempfile::TempDir {
     kernel
 }
 
-fn series(kernel: &Path, out: &Path) -> Output {
+fn series(kernel: &Path, out: &Path, name: &str) -> Output {
     let mut series = Command::new("sh");
     series.arg(root().join("packaging/upstream/series.sh"));
-    series.arg(kernel).arg(out);
+    series.arg(kernel).arg(out).arg(name);
     for name in ["AUTHOR", "COMMITTER"] {
         series.env(format!("GIT_{name}_NAME"), "a test");
         series.env(format!("GIT_{name}_EMAIL"), "test@example.org");
@@ -154,37 +211,60 @@ fn series(kernel: &Path, out: &Path) -> Output {
 }
 
 #[test]
-fn the_series_applies_and_is_small() {
+fn each_series_applies_and_is_small() {
     let kernel = kernel();
-    let out = tempfile::tempdir().unwrap();
-    let made = series(kernel.path(), out.path());
-    assert!(made.status.success(), "{}", said(&made));
-    let mut patches: Vec<_> = fs::read_dir(out.path()).unwrap().collect();
-    patches.sort_by_key(|patch| patch.as_ref().unwrap().file_name());
-    assert_eq!(patches.len(), 7, "{}", said(&made));
-    for patch in patches.into_iter().skip(1) {
-        let mut apply = Command::new("git");
-        apply.args(["apply", "--whitespace=error-all"]);
-        apply.arg(patch.unwrap().path());
-        ran(apply.current_dir(kernel.path()));
+    let patched = self::kernel();
+    let read = |name: &str| fs::read_to_string(patched.path().join(name)).unwrap();
+    let mut lines = 0;
+    for (name, most) in [("first", 1500), ("ceil", 400)] {
+        let out = tempfile::tempdir().unwrap();
+        let made = series(kernel.path(), out.path(), name);
+        assert!(made.status.success(), "{}", said(&made));
+        let mut patches: Vec<_> = fs::read_dir(out.path()).unwrap().collect();
+        patches.sort_by_key(|patch| patch.as_ref().unwrap().file_name());
+        assert_eq!(patches.len(), 7, "{}", said(&made));
+        for patch in patches.into_iter().skip(1) {
+            let mut apply = Command::new("git");
+            apply.args(["apply", "--whitespace=error-all"]);
+            apply.arg(patch.unwrap().path());
+            ran(apply.current_dir(patched.path()));
+        }
+        let code = read("net/sched/sch_pspacer.c");
+        assert_eq!(code, qdisc(name));
+        let now = code.lines().count() + text(name, "pkt_sched_pspacer.h").lines().count();
+        assert!(now - lines <= most, "{name}: {}", now - lines);
+        lines = now;
     }
-    let read = |name: &str| fs::read_to_string(kernel.path().join(name)).unwrap();
     let qdisc = read("net/sched/sch_pspacer.c");
     assert!(!qdisc.contains("#include \"") && !qdisc.contains("pace_div_rem"));
-    let attributes = fs::read_to_string(first().join("pkt_sched_pspacer.h")).unwrap();
-    assert!(qdisc.lines().count() + attributes.lines().count() <= 1500);
     let specification = read("Documentation/netlink/specs/tc.yaml");
     assert_eq!(specification.matches("value: pspacer\n").count(), 2);
+    assert_eq!(specification.matches("name: class-ceil\n").count(), 1);
     assert!(read("net/sched/Kconfig").contains("config NET_SCH_PSPACER\n"));
     assert!(read("net/sched/Makefile").contains("sch_pspacer.o\n"));
-    assert!(read("include/uapi/linux/pkt_sched.h").contains("TCA_PSPACER_LINE_RATE"));
+    let attributes = read("include/uapi/linux/pkt_sched.h");
+    assert!(attributes.contains("TCA_PSPACER_LINE_RATE"));
+    assert!(attributes.contains("TCA_PSPACER_CLASS_CEIL"));
+}
+
+#[test]
+fn a_series_that_is_none_is_refused() {
+    let kernel = kernel();
+    let out = tempfile::tempdir().unwrap();
+    let refused = series(kernel.path(), out.path(), "second");
+    assert!(!refused.status.success());
+    let said = said(&refused);
+    assert!(
+        said.contains("no series: expected one of first ceil"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_folder_that_is_no_kernel_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = tempfile::tempdir().unwrap();
-    let refused = series(folder.path(), out.path());
+    let refused = series(folder.path(), out.path(), "first");
     assert!(!refused.status.success());
     let said = said(&refused);
     assert!(said.contains("no net/sched/Kconfig: expected"), "{said}");
@@ -192,19 +272,21 @@ fn a_folder_that_is_no_kernel_is_refused() {
 
 #[test]
 fn the_specification_names_every_attribute() {
-    let attributes = fs::read_to_string(first().join("pkt_sched_pspacer.h")).unwrap();
-    let specification = fs::read_to_string(first().join("tc.yaml")).unwrap();
-    let names = attributes
-        .lines()
-        .filter_map(|line| line.strip_prefix("\tTCA_PSPACER_"));
-    let mut named = 0;
-    for name in names.filter_map(|line| line.split(',').next()) {
-        let name = name.strip_prefix("STATS_").unwrap_or(name);
-        if name != "UNSPEC" {
-            let name = name.to_lowercase().replace('_', "-");
-            assert!(specification.contains(&format!("name: {name}\n")), "{name}");
-            named += 1;
+    for series in SERIES {
+        let attributes = text(series, "pkt_sched_pspacer.h");
+        let specification = text(series, "tc.yaml");
+        let names = attributes
+            .lines()
+            .filter_map(|line| line.strip_prefix("\tTCA_PSPACER_"));
+        let mut named = 0;
+        for name in names.filter_map(|line| line.split(',').next()) {
+            let name = name.strip_prefix("STATS_").unwrap_or(name);
+            if name != "UNSPEC" {
+                let name = name.to_lowercase().replace('_', "-");
+                assert!(specification.contains(&format!("name: {name}\n")), "{name}");
+                named += 1;
+            }
         }
+        assert_eq!(specification.matches("        name: ").count(), named);
     }
-    assert_eq!(specification.matches("        name: ").count(), named);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first patch series for the kernel's tree: its qdisc, as a module for the newest kernel,
+//! The patch series for the kernel's tree: the qdisc of each, as a module for the newest kernel,
 //! passes its selftest and its conformance cases in a guest.
 
 use std::fs;
@@ -12,32 +12,46 @@ use vmlab::{Lab, Quiet, ScriptSpec, Sources, load_cases, run_script, run_tdc};
 
 use crate::common::{LONG, check_tap, console};
 
-fn first() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/upstream/first");
+fn ours() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/upstream/pspacer");
     folder.canonicalize().unwrap()
 }
 
-/// Makes the C file of the series. Its header has what the series adds to one of the kernel's.
-fn qdisc(root: &Path) -> String {
+fn perl(script: &str, argument: &Path, text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text");
+    fs::write(&path, text).unwrap();
     let made = Command::new("perl")
-        .arg(first().join("take.pl"))
-        .arg(root.join("core"))
-        .stdin(fs::File::open(first().join("sch_pspacer.c.in")).unwrap())
+        .arg(ours().join(script))
+        .arg(argument)
+        .stdin(fs::File::open(path).unwrap())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&made.stderr);
     assert!(made.status.success(), "{said}");
-    let attributes = fs::read_to_string(first().join("pkt_sched_pspacer.h")).unwrap();
+    String::from_utf8(made.stdout).unwrap()
+}
+
+/// Returns one of our files as a series has it.
+fn text(series: &str, name: &str) -> String {
+    let all = fs::read_to_string(ours().join(name)).unwrap();
+    perl("upto.pl", Path::new(series), &all)
+}
+
+/// Makes the C file of a series. Its header has what the series adds to one of the kernel's.
+fn qdisc(root: &Path, series: &str) -> String {
+    let template = text(series, "sch_pspacer.c.in");
+    let qdisc = perl("take.pl", &root.join("core"), &template);
+    let attributes = text(series, "pkt_sched_pspacer.h");
     let behind = "#include <net/sch_generic.h>\n";
-    let qdisc = String::from_utf8(made.stdout).unwrap();
     assert!(qdisc.contains(behind));
     qdisc.replace(behind, &format!("{behind}{attributes}"))
 }
 
-/// Makes sources of which the laboratory compiles the series' qdisc, and its part of tc, where
+/// Makes sources of which the laboratory compiles a series' qdisc, and its part of tc, where
 /// psp and its plugin are.
-fn sources_of_the_series(folder: &Path) -> Sources {
-    let root = first().join("../../..");
+fn sources_of(series: &str, folder: &Path) -> Sources {
+    let root = ours().join("../../..");
     for name in ["lab", "uapi", "core"] {
         symlink(root.join(name), folder.join(name)).unwrap();
     }
@@ -48,13 +62,13 @@ fn sources_of_the_series(folder: &Path) -> Sources {
     };
     let module = "obj-m := sch_psp.o\nsch_psp-y := sch_pspacer.o\n";
     write("kernel/Kbuild", module);
-    write("kernel/sch_pspacer.c", &qdisc(&root));
+    write("kernel/sch_pspacer.c", &qdisc(&root, series));
     let plugin =
         "q_psp.so: q_pspacer.c\n\t$(CC) $(CFLAGS) -shared -fPIC -Icompat -I. -o $@ q_pspacer.c\n";
     write("tc/Makefile", plugin);
     let read = |path: PathBuf| fs::read_to_string(path).unwrap();
     for name in ["q_pspacer.c", "pkt_sched_pspacer.h"] {
-        write(&format!("tc/{name}"), &read(first().join(name)));
+        write(&format!("tc/{name}"), &text(series, name));
     }
     let compat = "tc/compat/iproute2.h";
     write(compat, &read(root.join(compat)));
@@ -72,12 +86,13 @@ const PLUGIN: &str = "
 for folder in $(find / -xdev -name q_psp.so); do ln -sf q_psp.so ${folder%/*}/q_pspacer.so; done
 ";
 
-#[test]
-fn the_selftest_passes() {
+fn selftest(series: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = Lab::find().unwrap();
-    lab.sources = sources_of_the_series(folder.path());
+    lab.sources = sources_of(series, folder.path());
     let out = folder.path().join("out");
+    let script = folder.path().join("sch_pspacer.sh");
+    fs::write(&script, text(series, "sch_pspacer.sh")).unwrap();
     // The guest's shell has a tc and an ip of its own.
     let command = format!(
         r#"{PLUGIN}
@@ -88,7 +103,7 @@ fn the_selftest_passes() {
     let spec = ScriptSpec {
         kernel: Kernel::V7,
         modules: &["sch_psp", "dummy", "pktgen", "sch_tbf", "cls_matchall"],
-        files: &[(&first().join("sch_pspacer.sh"), "/tests/sch_pspacer.sh")],
+        files: &[(&script, "/tests/sch_pspacer.sh")],
         command: &command,
         seed: 1,
         timeout: LONG,
@@ -100,14 +115,36 @@ fn the_selftest_passes() {
 }
 
 #[test]
-fn the_cases_of_tdc_pass() {
+fn the_selftest_passes() {
+    selftest("first");
+}
+
+#[test]
+fn the_selftest_with_a_ceil_passes() {
+    selftest("ceil");
+}
+
+fn cases_of_tdc(series: &str, least: usize) {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = Lab::find().unwrap();
-    lab.sources = sources_of_the_series(folder.path());
-    let cases = load_cases(&first()).unwrap();
-    assert!(cases.len() >= 15, "only {} cases", cases.len());
+    lab.sources = sources_of(series, folder.path());
+    let cases = folder.path().join("cases");
+    fs::create_dir(&cases).unwrap();
+    fs::write(cases.join("pspacer.json"), text(series, "pspacer.json")).unwrap();
+    let cases = load_cases(&cases).unwrap();
+    assert!(cases.len() >= least, "only {} cases", cases.len());
     let out = folder.path().join("out");
     let ran = run_tdc(&lab, Kernel::V7, &cases, LONG, &out, &Quiet)
         .unwrap_or_else(|error| panic!("{error}\n{}", console(&out)));
     assert!(ran.is_ok(), "{}", ran.tap());
+}
+
+#[test]
+fn the_cases_of_tdc_pass() {
+    cases_of_tdc("first", 15);
+}
+
+#[test]
+fn the_cases_of_tdc_with_a_ceil_pass() {
+    cases_of_tdc("ceil", 21);
 }

@@ -278,6 +278,92 @@ check "together they have the line" \
 stop
 tc qdisc del dev $DEV root
 
+@from ceil
+# Rates that exceed the line divide it in their proportion.
+
+refuse "an option that is neither on nor off" "integer out of range" \
+	add_qdisc line 90mbit oversubscribe 2
+add_qdisc line 90mbit max_packet 1514 oversubscribe 1
+add_class 1 rate 90mbit limit 100
+add_class 2 rate 60mbit limit 100
+check "rates may exceed the line if that is asked for" \
+	add_class 3 rate 30mbit limit 100
+refuse "but each has to fit" "cannot exceed the rate of the line" \
+	add_class 4 rate 91mbit
+check "it is said" says "oversubscribe 1" tc qdisc show dev $DEV root
+refuse "it cannot be taken back now" "below the sum of the classes' rates" \
+	tc qdisc change dev $DEV root handle 1: pspacer oversubscribe 0
+flows 1 2 3
+measure 1 2 3
+check "the first class has half of the line" \
+	between 44775000 45225000 "$rate_1"
+check "the second a third" between 29850000 30150000 "$rate_2"
+check "the third a sixth" between 14925000 15075000 "$rate_3"
+check "the line is made slower under traffic" \
+	tc class change dev $DEV parent 1: classid 1:1 pspacer rate 45mbit
+check "and so is it" \
+	tc qdisc change dev $DEV root handle 1: pspacer line 60mbit
+measure 1 2 3
+check "its shares follow" between 19900000 20100000 "$rate_1"
+check "of the second, too" between 26533000 26800000 "$rate_2"
+check "and of the third" between 13266000 13400000 "$rate_3"
+check "a class goes" tc class del dev $DEV parent 1: classid 1:2
+check "and the line suffices" \
+	tc qdisc change dev $DEV root handle 1: pspacer line 80mbit
+measure 1 3
+check "each class has its rate again" between 44775000 45225000 "$rate_1"
+check "the other, too" between 29850000 30150000 "$rate_3"
+check "it can be taken back" \
+	tc qdisc change dev $DEV root handle 1: pspacer oversubscribe 0
+stop
+tc qdisc del dev $DEV root
+
+# Classes borrow up to a ceil.
+
+add_qdisc line 100mbit max_packet 1514
+refuse "a ceil below the rate" "not within the rate and that of the line" \
+	add_class 1 rate 10mbit ceil 9mbit
+refuse "a ceil above the line" "not within the rate and that of the line" \
+	add_class 1 rate 10mbit ceil 101mbit
+refuse "a ceil of a class without a rate" "for classes with a rate" \
+	add_class 1 ceil 10mbit
+check "a class with a ceil" \
+	add_class 1 rate 10mbit ceil 100mbit limit 100
+add_class 2 rate 20mbit ceil 100mbit limit 100
+check "it is said" says "rate 20000000 ceil 100000000" \
+	tc class show dev $DEV classid 1:2
+refuse "a line below a ceil" "below a class's rate or ceil" \
+	tc qdisc change dev $DEV root handle 1: pspacer line 90mbit
+flows 1 2
+measure 1 2
+check "they share what is left by their rates" \
+	between 33166000 33500000 "$rate_1"
+check "and have the whole line" \
+	between 66333000 67000000 "$rate_2"
+check "a ceil is changed under traffic" \
+	tc class change dev $DEV parent 1: classid 1:1 pspacer ceil 15mbit
+measure 1 2
+check "the class keeps it" between 14925000 15075000 "$rate_1"
+check "and the other has the rest" between 84575000 85425000 "$rate_2"
+refuse "a rate above the ceil" "exceeds its ceil" \
+	tc class change dev $DEV parent 1: classid 1:1 pspacer rate 16mbit
+check "what is borrowed is counted" says "borrowed [1-9]" \
+	tc -s qdisc show dev $DEV root
+check "a ceil at the rate is none" \
+	tc class change dev $DEV parent 1: classid 1:1 pspacer ceil 10mbit
+measure 1
+check "the class has its rate" between 9950000 10050000 "$rate_1"
+stop
+add_class 3 limit 100
+flows 1 2 3
+measure 1 2 3
+check "best effort goes before what borrows" \
+	between 19900000 20100000 "$rate_2"
+check "and has the rest" between 69000000 70350000 "$rate_3"
+stop
+tc qdisc del dev $DEV root
+
+@always
 # Filters.
 
 add_qdisc line 100mbit default 2

@@ -26,11 +26,17 @@ static const struct option qdisc_options[] = {
 	{ "line", TCA_PSPACER_LINE_RATE, 8, 10 },
 	{ "default", TCA_PSPACER_DEFAULT, 4, 16 },
 	{ "max_packet", TCA_PSPACER_MAX_PACKET, 4, 10 },
+@from ceil
+	{ "oversubscribe", TCA_PSPACER_OVERSUBSCRIBE, 4, 10 },
+@always
 	{ NULL, 0, 0, 0 },
 };
 
 static const struct option class_options[] = {
 	{ "rate", TCA_PSPACER_CLASS_RATE, 8, 10 },
+@from ceil
+	{ "ceil", TCA_PSPACER_CLASS_CEIL, 8, 10 },
+@always
 	{ "limit", TCA_PSPACER_CLASS_LIMIT, 4, 10 },
 	{ "quantum", TCA_PSPACER_CLASS_QUANTUM, 4, 10 },
 	{ NULL, 0, 0, 0 },
@@ -42,6 +48,9 @@ static const struct option stats[] = {
 	{ "late_max_ns", TCA_PSPACER_STATS_LATE_MAX, 8, 10 },
 	{ "stalls", TCA_PSPACER_STATS_STALLS, 8, 10 },
 	{ "stalled_ns", TCA_PSPACER_STATS_STALLED, 8, 10 },
+@from ceil
+	{ "borrowed", TCA_PSPACER_STATS_BORROWED, 8, 10 },
+@always
 	{ NULL, 0, 0, 0 },
 };
 

@@ -3,6 +3,9 @@
  * Lets the scheduler of the series and core/ decide over the same arrivals, and compares:
  * classes, instants, clocks. Random classes, packets, changes of rates, classes that come and
  * go, polls that are early, on time and late, hosts that stand still.
+@from ceil
+ * Half of the runs may over-subscribe the line, and half of the classes have a ceil.
+@always
  *
  * usage: differential SEED RUNS; scheduler.c is the template's result above "The qdisc".
  */
@@ -36,6 +39,10 @@ static u64 storage[1 << 16];
 static u64 state, now_ns, sends, waits, changes, stalls, forgotten;
 static u64 line_bps, reserved_bps, seed, step;
 static u32 largest;
+@from ceil
+static bool oversubscribe;
+static u64 borrowed;
+@always
 
 static u64 random_below(u64 below)
 {
@@ -88,6 +95,15 @@ static u64 ask(void)
 		pspacer_sent(&series, c, len, more, now_ns);
 		compare("the clock", p->core.clock.ps, c->clock.ps);
 		compare("its fraction", p->core.clock.frac, c->clock.frac);
+@from ceil
+		compare("the ceil's clock", p->core.ceil_clock.ps, c->ceil_clock.ps);
+		compare("its fraction", p->core.ceil_clock.frac, c->ceil_clock.frac);
+		compare("the clock of borrowing", p->core.borrow_clock.ps, c->borrow_clock.ps);
+		compare("its fraction", p->core.borrow_clock.frac, c->borrow_clock.frac);
+		compare("what was borrowed", core.stats.borrowed_frames,
+			series.borrowed_packets);
+		compare("the load", core.offered_load_bps, series.offered_load_bps);
+@always
 		compare("the deficit", p->core.deficit_bytes, c->deficit_bytes);
 		compare("the offset", core.offset_ps, series.offset_ps);
 		compare("when the line is free", core.busy_until_ps, series.busy_until_ps);
@@ -112,6 +128,10 @@ static u64 random_rate(void)
 	u64 room = line_bps - reserved_bps, least = pace_least_rate_bps(&core.cfg);
 	u64 rate;
 
+@from ceil
+	if (oversubscribe)
+		room = random_below(4) ? line_bps : line_bps / 4;
+@always
 	if (room < least)
 		return 0;
 	rate = random_below(3) ? room / (1 + random_below(8)) : least + random_below(room);
@@ -120,11 +140,23 @@ static u64 random_rate(void)
 	return rate < least ? least : rate > room ? room : rate;
 }
 
+@from ceil
+static u64 random_ceil(u64 rate)
+{
+	return rate && random_below(2) ? rate + random_below(line_bps - rate + 1) : 0;
+}
+
+static struct pace_class_config config_of(u64 rate, u64 ceil, u32 quantum)
+@until ceil
 static struct pace_class_config config_of(u64 rate, u32 quantum)
+@always
 {
 	return (struct pace_class_config){
 		.type = rate ? PACE_TYPE_PACED : PACE_TYPE_NORMAL,
 		.rate_bps = rate,
+@from ceil
+		.ceil_bps = ceil,
+@always
 		.quantum_bytes = rate ? 0 : quantum,
 	};
 }
@@ -133,14 +165,23 @@ static void add(struct pair *p)
 {
 	u64 rate = random_below(4) ? random_rate() : 0;
 	u32 quantum = 256 + largest + random_below(20000);
+@from ceil
+	u64 ceil = random_ceil(rate);
+	struct pace_class_config config = config_of(rate, ceil, quantum);
+@until ceil
 	struct pace_class_config config = config_of(rate, quantum);
+@always
 
 	*p = (struct pair){ .used = true };
 	compare("adding", PACE_OK, pace_class_add(&core, &p->core, &config));
 	pspacer_class_init(&series, &p->series, p->core.id, now_ns);
 	p->series.quantum_bytes = quantum;
 	if (rate)
+@from ceil
+		pspacer_set_rate(&series, &p->series, rate, ceil, now_ns);
+@until ceil
 		pspacer_set_rate(&series, &p->series, rate, now_ns);
+@always
 	reserved_bps += rate;
 }
 
@@ -160,6 +201,9 @@ static void drop(struct pair *p)
 static void change(struct pair *p)
 {
 	struct pace_class_config config;
+@from ceil
+	u64 ceil;
+@always
 	u64 rate;
 
 	if (!p->series.rate_bps)
@@ -167,9 +211,18 @@ static void change(struct pair *p)
 	reserved_bps -= p->series.rate_bps;
 	rate = random_rate();
 	reserved_bps += rate;
+@from ceil
+	ceil = random_ceil(rate);
+	config = config_of(rate, ceil, 0);
+@until ceil
 	config = config_of(rate, 0);
+@always
 	compare("changing", PACE_OK, pace_class_change(&core, &p->core, &config));
+@from ceil
+	pspacer_set_rate(&series, &p->series, rate, ceil, now_ns);
+@until ceil
 	pspacer_set_rate(&series, &p->series, rate, now_ns);
+@always
 }
 
 static void configure(void)
@@ -184,6 +237,9 @@ static void configure(void)
 	largest = lengths[random_below(sizeof(lengths) / sizeof(*lengths))];
 	now_ns = 1 + random_below(1ull << 40);
 	reserved_bps = 0;
+@from ceil
+	oversubscribe = random_below(2);
+@always
 	config = (struct pace_config){
 		.line_rate_bps = line_bps,
 		.max_frame_bytes = largest,
@@ -267,6 +323,9 @@ static void run(void)
 		pass(until_ns);
 	}
 	forgotten += series.rebases;
+@from ceil
+	borrowed += series.borrowed_packets;
+@always
 }
 
 int main(int argc, char **argv)
@@ -281,5 +340,8 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " packets, %" PRIu64 " waits, %" PRIu64 " changes, %" PRIu64
 	       " stalls, %" PRIu64 " times lag was forgotten: no difference\n",
 	       sends, waits, changes, stalls, forgotten);
+@from ceil
+	printf("%" PRIu64 " packets were borrowed\n", borrowed);
+@always
 	return 0;
 }

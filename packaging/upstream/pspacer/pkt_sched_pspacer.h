@@ -11,6 +11,10 @@ enum {
 	TCA_PSPACER_CLASS_RATE,		/* u64, bit/s; without: best effort */
 	TCA_PSPACER_CLASS_LIMIT,	/* u32, packets */
 	TCA_PSPACER_CLASS_QUANTUM,	/* u32, bytes; without a rate */
+@from ceil
+	TCA_PSPACER_CLASS_CEIL,		/* u64, bit/s; with a rate */
+	TCA_PSPACER_OVERSUBSCRIBE,	/* u32, 1: rates may exceed the line */
+@always
 	__TCA_PSPACER_MAX
 };
 
@@ -25,6 +29,9 @@ enum {
 	TCA_PSPACER_STATS_STALLS,	/* u64, times */
 	TCA_PSPACER_STATS_STALLED,	/* u64, ns */
 	TCA_PSPACER_STATS_PAD,
+@from ceil
+	TCA_PSPACER_STATS_BORROWED,	/* u64, packets above a rate */
+@always
 	__TCA_PSPACER_STATS_MAX
 };
 
