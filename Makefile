@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch deb rpm image test-packages licences install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch deb rpm image test-packages licences install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -25,6 +25,7 @@ help:
 	@echo "make calculus           compares the bounds of predict with another library's"
 	@echo "make cni                drives pspacer-cni by cnitool and containerd, beside the stock bandwidth plugin"
 	@echo "make dra                calls pspacer-node with Kubernetes' own structures in Go"
+	@echo "make cluster            has Kubernetes' own scheduler give bandwidth that pspacer-node publishes"
 	@echo "make mutate             breaks the core in small ways; the tests must notice"
 	@echo "make fuzz               fuzzes TARGET=core for TIME=60 seconds: docs/contribute/fuzzing.md"
 	@echo "make build              builds the pspacer command and the tc plugin"
@@ -94,6 +95,12 @@ cni: setup
 dra: setup
 	@tools/setup.sh go
 	@tests/dra/run.sh
+
+# Go fetches and compiles Kubernetes' API server, scheduler and controllers into the cache, which
+# takes a quarter of an hour the first time and half a minute then.
+cluster: setup
+	@tools/setup.sh dpkg-deb go
+	@tests/cluster/run.sh
 
 mutate: setup
 	@tests/mutation/run.sh
