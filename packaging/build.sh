@@ -39,7 +39,12 @@ done
 export CFLAGS
 # Lines for backtraces and profilers: dh_strip puts them into a package of their own.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
-cargo build --release --locked --package pspacer --package cni --package node --package psp-reserve
+cargo build --release --locked --package pspacer --package node --package psp-reserve
+# Nodes take the plugin out of the image, and have another libc or none of these libraries: it needs
+# no file of theirs. libelf.a may need more than libelf.so does.
+libraries=$(pkg-config --static --libs-only-l libelf)
+cargo rustc --release --locked --package cni --bin pspacer-cni -- -C target-feature=+crt-static -C "link-args=$libraries"
+packaging/static.sh "$CARGO_TARGET_DIR/release/pspacer-cni"
 echo "$tree" >"$CARGO_TARGET_DIR/tree"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer" "$out/pspacer"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer-cni" "$out/pspacer-cni"

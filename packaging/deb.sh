@@ -24,9 +24,6 @@ die() {
 command -v dpkg-buildpackage >/dev/null || die "dpkg-buildpackage is missing: install dpkg-dev"
 
 version=${1:-$("$top/packaging/version.sh")}
-case $version in
-*[!0-9a-z.~+]* | [!0-9]* | '') die "version '$version': expected digits, then letters, '.', '~' or '+'" ;;
-esac
 tree=$("$top/packaging/tree.sh" "$work" "$version")
 export CARGO_HOME="${CARGO_HOME:-${HOME:?}/.cargo}" CARGO_TARGET_DIR="${BUILT:-$work/target}"
 cd "$tree"

@@ -5,7 +5,8 @@
 # commit, so the same commit gives the same bytes.
 #
 # usage: tree.sh FOLDER [VERSION]
-#   FOLDER   is made; pspacer-VERSION is replaced in it
+#   FOLDER   is made; pspacer is replaced in it. Its name has no version, because compilers
+#            are told the folder, and would compile everything anew for another
 #   VERSION  of the packages (packaging/version.sh)
 #
 # Prints the folder of the tree.
@@ -22,12 +23,15 @@ die() {
 	exit 2
 }
 version=${2:-$("$top/packaging/version.sh")}
+case $version in
+*[!0-9a-z.~+]* | [!0-9]* | '') die "version '$version': expected digits, then letters, '.', '~' or '+'" ;;
+esac
 git -C "$top" rev-parse --verify -q HEAD >/dev/null ||
 	die "$top is not a clone with a commit: packages are built from what is committed"
 [ -z "$(git -C "$top" status --porcelain --untracked-files=no)" ] ||
 	echo "tree.sh: changes that are not committed are left out" >&2
 mkdir -p "$1"
-tree=$(cd "$1" && pwd)/pspacer-$version
+tree=$(cd "$1" && pwd)/pspacer
 rm -rf "$tree"
 mkdir "$tree"
 # Modes do not depend on the user's umask.
