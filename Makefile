@@ -146,7 +146,7 @@ deb: setup
 	@packaging/deb.sh
 
 rpm: setup
-	@tools/setup.sh eu-strip rpmbuild
+	@tools/setup.sh eu-strip pkg-config rpmbuild rpmlint
 	@packaging/rpm.sh
 
 image: setup

@@ -45,6 +45,7 @@ qemu-aarch64 qemu-user
 qemu-i386 qemu-user
 qemu-s390x qemu-user
 rpmbuild rpm
+rpmlint rpmlint
 runc runc
 s390x-linux-gnu-gcc gcc-s390x-linux-gnu
 setpriv util-linux

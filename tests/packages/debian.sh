@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs the Debian packages in clean roots, updates them from a lower version, uses them,
-# purges them, and compares the lists of files before and after. Prints TAP. The module is
+# Installs the Debian packages in clean roots, updates them from a lower version, beside a
+# configuration that was changed and a program that runs, uses them, purges them, and compares the lists of files before and after. Prints TAP. The module is
 # built by DKMS there and never loaded.
 #
 # usage: debian.sh [SUITE...]     bookworm and trixie
@@ -15,13 +15,7 @@ debs=${DEBS:-$packages_top/build/deb}
 old=${OLD:-$packages_top/build/deb-old}
 [ $# -gt 0 ] || set -- bookworm trixie
 ls "$debs"/pspacer_*_amd64.deb >/dev/null 2>&1 || die "no packages in $debs: run 'make deb' first"
-if ! ls "$old"/pspacer_*_amd64.deb >/dev/null 2>&1; then
-	# The same tree with a lower version. Its folder has another name, which compilers are told
-	# (packaging/build.sh), so all is compiled anew.
-	OUT="$old" BUILT="${BUILT:-$packages_top/build/packages/target}" \
-		"$packages_top/packaging/deb.sh" 0.0.1 >"$packages_top/build/deb-old.log" 2>&1 ||
-		die "the packages of a lower version do not build: build/deb-old.log"
-fi
+lower deb "$old"
 names='pspacer psp-dkms iproute2-psp libpace-dev libpsp-reserve0 libpsp-reserve-dev'
 version=$(dpkg-deb -f "$debs"/pspacer_*_amd64.deb Version)
 module=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$packages_top/kernel/dkms.conf")
@@ -72,9 +66,12 @@ for suite in "$@"; do
 
 	check "$suite: installs the lower version" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/old/*.deb'
 	check "$suite: the lower version is there" installed "$(dpkg-deb -f "$old"/pspacer_*_amd64.deb Version)"
+	check "$suite: its configuration is changed, a program runs" change_configuration
 	check "$suite: updates" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/new/*.deb'
 	check "$suite: the version is there" installed "$version"
 	check "$suite: DKMS built the module for $(echo $kernels)" built
+	check "$suite: configuration and what runs are kept" kept
+	end_change
 	check_command "$suite: "
 	check "$suite: tc knows psp" says 1 'Usage: ... psp' tc qdisc add dev none0 root psp help
 	check "$suite: tc refuses bad words" says 1 'psp: ' tc qdisc add dev none0 root psp default 10000
@@ -82,6 +79,7 @@ for suite in "$@"; do
 	check "$suite: a program in C reserves at a manager" reserve
 	# shellcheck disable=SC2086 # a list
 	check "$suite: purges" inside apt-get purge -y -qq $names
+	check "$suite: files of the administrator stay" administrator_leaves
 	files >"$packages_work/after"
 	check "$suite: nothing is left" diff "$packages_work/before" "$packages_work/after"
 	leave_root

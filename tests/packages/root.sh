@@ -12,10 +12,10 @@ die() {
 	exit 1
 }
 
-# clean_roots: unmounts and removes what make_root made. What is still mounted may be this
+# clean_roots [STATUS]: unmounts and removes what make_root made. What is still mounted may be this
 # machine's own folder, and then nothing is removed.
 clean_roots() {
-	status=$?
+	status=${1:-$?}
 	trap - EXIT INT TERM HUP
 	for root in "$packages_work"/*; do
 		leave_root
@@ -32,6 +32,7 @@ clean_roots() {
 
 # leave_root: unmounts what make_root mounted in $root, also if a program there still runs.
 leave_root() {
+	[ ! -e "$root/tmp/manager" ] || kill "$(cat "$root/tmp/manager")" 2>/dev/null || :
 	for mounted in "$root/dev" "$root/proc" "$root"; do
 		! mountpoint -q "$mounted" || umount "$mounted" 2>/dev/null || umount -l "$mounted"
 	done
@@ -77,6 +78,13 @@ quietly() {
 		cat "$packages_work/log" >&2
 		return 1
 	}
+}
+
+# lower KIND FOLDER: builds the packages (deb, rpm) with a lower version, if there are none in FOLDER.
+lower() {
+	! ls "$2"/pspacer[-_]*."$1" >/dev/null 2>&1 || return 0
+	OUT="$2" "$packages_top/packaging/$1.sh" 0.0.1 >"$packages_top/build/$1-old.log" 2>&1 ||
+		die "the packages of a lower version do not build: build/$1-old.log"
 }
 
 number=0
@@ -161,6 +169,71 @@ reserve() {
 	inside env ${1:-} sh /tmp/reserve.sh && status=0 || status=$?
 	for file in use use.c net.toml reserve.sh address; do rm -f "$root/tmp/$file"; done
 	return $status
+}
+
+# What is there when an update comes: a profile that somebody changed, files of the administrator, a unit that is
+# enabled, what was written about this boot, a program that runs. A systemctl stands in for systemd's.
+administrator='etc/pspacer/eth0.toml etc/default/pspacer-manager'
+enabled=etc/systemd/system/multi-user.target.wants/pspacer-manager.service
+change_configuration() {
+	echo '# changed here' >>"$root/etc/apparmor.d/pspacer"
+	mkdir -p "$root/run/pspacer" "$root/run/systemd/system"
+	for file in $administrator run/pspacer/eth0.json; do
+		mkdir -p "$(dirname "$root/$file")"
+		echo "# written here, $file" >"$root/$file"
+	done
+	mkdir -p "$(dirname "$root/$enabled")"
+	ln -s /usr/lib/systemd/system/pspacer-manager.service "$root/$enabled"
+	printf '#!/bin/sh\necho "$*" >>/tmp/systemctl.said\n' >"$root/usr/bin/systemctl"
+	chmod 755 "$root/usr/bin/systemctl"
+	printf '[[host]]\nname = "a"\n' >"$root/tmp/one.toml"
+	inside sh -c 'echo $$ >/tmp/manager
+		exec pspacer manager --topology /tmp/one.toml --store memory: --listen 127.0.0.1:0 --address-file /tmp/address' \
+		>"$root/tmp/manager.said" 2>&1 &
+	for _ in $(seq 100); do
+		[ ! -s "$root/tmp/address" ] || return 0
+		sleep 0.1
+	done
+	cat "$root/tmp/manager.said"
+	return 1
+}
+
+# written FILE...: they are as change_configuration wrote them.
+written() {
+	for file in "$@"; do
+		grep -qx "# written here, $file" "$root/$file" || {
+			echo "/$file is not as it was"
+			return 1
+		}
+	done
+}
+
+# kept: an update changes nothing of that, and neither stops nor starts a unit.
+kept() {
+	# shellcheck disable=SC2086 # a list
+	written $administrator run/pspacer/eth0.json || return 1
+	grep -qx '# changed here' "$root/etc/apparmor.d/pspacer" || return 1
+	[ -L "$root/$enabled" ] || return 1
+	kill -0 "$(cat "$root/tmp/manager")" || return 1
+	! grep -s -e start -e stop -e kill -e disable "$root/tmp/systemctl.said"
+}
+
+# end_change: ends the program, and removes what stood in for the rest of a system.
+end_change() {
+	kill "$(cat "$root/tmp/manager")"
+	for file in manager manager.said address one.toml systemctl.said; do rm -f "$root/tmp/$file"; done
+	rm -f "$root/usr/bin/systemctl"
+	rmdir "$root/run/systemd/system" "$root/run/systemd" 2>/dev/null || :
+}
+
+# administrator_leaves: after the packages, files of the administrator are there. They go by hand.
+administrator_leaves() {
+	# shellcheck disable=SC2086 # a list
+	written $administrator || return 1
+	for file in $administrator "$enabled"; do
+		rm -f "$root/$file"
+		(cd "$root" && rmdir -p --ignore-fail-on-non-empty "$(dirname "$file")")
+	done
 }
 
 # check_command PREFIX: checks of the command and of what comes with it.

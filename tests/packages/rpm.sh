@@ -2,19 +2,23 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs the RPM packages in a clean root, with Debian's rpm and dnf: the archive has no
 # root of a distribution of RPM. A package that is made here provides by name what theirs
-# would, so dnf resolves the rest. Then they are installed anew over themselves, as an
-# update does, used, and removed, and the lists of files before and after are compared.
+# would, so dnf resolves the rest. They are updated from a lower version, beside a configuration
+# that was changed and a program that runs, installed anew over themselves, used, and removed, and
+# the lists of files before and after are compared.
 # Prints TAP. The module is built by DKMS there and never loaded.
 #
 # usage: rpm.sh [SUITE]     trixie
 #   RPMS   the packages (build/rpm, of `make rpm`)
+#   OLD    the packages of a lower version (build/rpm-old), made if there are none
 #   KEEP=1 keeps the root
 set -eu
 
 . "$(dirname "$0")/root.sh"
 rpms=${RPMS:-$packages_top/build/rpm}
+old=${OLD:-$packages_top/build/rpm-old}
 suite=${1:-trixie}
 ls "$rpms"/pspacer-*.x86_64.rpm >/dev/null 2>&1 || die "no packages in $rpms: run 'make rpm' first"
+lower rpm "$old"
 names='pspacer pspacer-debuginfo dkms-psp iproute-psp libpace-devel libpsp-reserve libpsp-reserve-devel'
 module=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' "$packages_top/kernel/dkms.conf")
 
@@ -30,11 +34,11 @@ provides() {
 		cd /tmp
 		{
 			printf "Name: elsewhere\nVersion: 1\nRelease: 1\nSummary: Names\nLicense: MIT\nBuildArch: noarch\n"
-			rpm -qp --requires /packages/*.rpm | sort -u |
+			rpm -qp --requires /packages/*/*.rpm | sort -u |
 				grep -v -e "^rpmlib(" -e "^libpsp" -e "^config(" -e "^/bin/" -e "^/usr/bin/" |
 				sed -n -e "s/^\(iproute\) .*/Provides: \1 = 6.1/p" \
 					-e "/^iproute/!s/^/Provides: /p"
-			rpm -qp --requires /packages/*.rpm | sort -u | sed -n "s,^\(/[a-z/]*bin/[a-z-]*\)$,Provides: \1,p"
+			rpm -qp --requires /packages/*/*.rpm | sort -u | sed -n "s,^\(/[a-z/]*bin/[a-z-]*\)$,Provides: \1,p"
 			printf "%%description\nNames\n%%files\n"
 		} >elsewhere.spec
 		rpmbuild --quiet -bb --define "_rpmdir /tmp/elsewhere" elsewhere.spec
@@ -43,12 +47,18 @@ provides() {
 		rm -r elsewhere elsewhere.spec'
 }
 
+# installed VERSION
 installed() {
 	for name in $names; do
-		inside rpm -q "$name" || return 1
+		found=$(inside rpm -q --qf '%{VERSION} ' "$name") || return 1
+		[ "$found" = "$1 " ] || {
+			echo "$name: $found, expected: $1"
+			return 1
+		}
 	done
 	# No file has changed since, of those that are no configuration.
-	inside rpm -V $names
+	# shellcheck disable=SC2086 # a list
+	inside rpm -V --noconfig $names
 }
 
 built() {
@@ -78,17 +88,18 @@ mount --bind /dev "$root/dev"
 mkdir -p "$root/usr/lib64/pkgconfig" "$root/usr/lib64/tc" "$root/usr/share/licenses" \
 	"$root/usr/share/fish/vendor_completions.d"
 kernels=$(inside sh -c 'ls /lib/modules')
-mkdir -p "$root/packages"
-cp "$rpms"/*.rpm "$root/packages/"
+mkdir -p "$root/packages/old" "$root/packages/new"
+cp "$old"/*.rpm "$root/packages/old/"
+cp "$rpms"/*.rpm "$root/packages/new/"
 quietly inside dkms generate_mok || true
 for kernel in $kernels; do
 	quietly inside depmod "$kernel"
 done
-check "rpm reads the packages" inside sh -c 'rpm -K --nosignature /packages/*.rpm'
+check "rpm reads the packages" inside sh -c 'rpm -K --nosignature /packages/*/*.rpm'
 check "what others provide is named" provides
 files >"$packages_work/before"
-check "dnf installs" inside sh -c 'dnf -y --disablerepo="*" --nogpgcheck install /packages/*.rpm'
-check "they are there" installed
+check "dnf installs the lower version" inside sh -c 'dnf -y --disablerepo="*" --nogpgcheck install /packages/old/*.rpm'
+check "the lower version is there" installed "$(rpm -qp --qf '%{VERSION}' "$old"/pspacer-[0-9]*.rpm)"
 # The packages ask for the running kernel, of which there is nothing here; a kernel's own
 # installation asks for that.
 autoinstall() {
@@ -98,8 +109,15 @@ autoinstall() {
 	built
 }
 check "DKMS builds the module for $(echo $kernels)" autoinstall
-check "an update over itself" inside sh -c 'rpm -U --replacepkgs --force /packages/*.rpm'
+check "its configuration is changed, a program runs" change_configuration
+check "dnf updates" inside sh -c 'dnf -y --disablerepo="*" --nogpgcheck upgrade /packages/new/*.rpm'
+check "the version is there" installed "$(rpm -qp --qf '%{VERSION}' "$rpms"/pspacer-[0-9]*.rpm)"
 check "the module is there after it" built
+check "configuration and what runs are kept" kept
+check "an update over itself" inside sh -c 'rpm -U --replacepkgs --force /packages/new/*.rpm'
+check "the module is there after that, too" built
+check "configuration and what runs are kept after that, too" kept
+end_change
 check_command ""
 check "tc knows psp" tc_says 1 'Usage: ... psp' qdisc add dev none0 root psp help
 check "tc refuses bad words" tc_says 1 'psp: ' qdisc add dev none0 root psp default 10000
@@ -108,6 +126,8 @@ check "a program is compiled with the library" library "$path"
 check "a program in C reserves at a manager" reserve "$path"
 # shellcheck disable=SC2086 # a list
 check "dnf removes" inside dnf -y --disablerepo='*' --noautoremove remove $names
+check "files of the administrator stay" administrator_leaves
+check "the profile that was changed is kept beside" rm "$root/etc/apparmor.d/pspacer.rpmsave"
 files >"$packages_work/after"
 check "nothing is left" diff "$packages_work/before" "$packages_work/after"
 end_checks
