@@ -41,10 +41,11 @@ export CFLAGS
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
 cargo build --release --locked --package pspacer --package node --package psp-reserve
 # Nodes take the plugin out of the image, and have another libc or none of these libraries: it needs
-# no file of theirs. libelf.a may need more than libelf.so does.
+# no file of theirs. libelf.a may need more than libelf.so does, and rustc puts that behind -Bdynamic.
 libraries=$(pkg-config --static --libs-only-l libelf)
-cargo rustc --release --locked --package cni --bin pspacer-cni -- -C target-feature=+crt-static -C "link-args=$libraries"
+cargo rustc --release --locked --package cni --bin pspacer-cni -- -C target-feature=+crt-static -C "link-args=-Wl,-Bstatic $libraries"
 packaging/static.sh "$CARGO_TARGET_DIR/release/pspacer-cni"
+env -i CNI_COMMAND=VERSION "$CARGO_TARGET_DIR/release/pspacer-cni" </dev/null >/dev/null
 echo "$tree" >"$CARGO_TARGET_DIR/tree"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer" "$out/pspacer"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer-cni" "$out/pspacer-cni"
