@@ -140,10 +140,8 @@ library() {
 	return $status
 }
 
-# The program of the library's own test, compiled and run with the packages alone, and a
-# manager on loopback that it asks.
-reserve() {
-	cp "$packages_top/crates/streams/psp-reserve/tests/use.c" "$root/tmp/"
+# topology: writes what a manager starts with.
+topology() {
 	cat >"$root/tmp/net.toml" <<-'END'
 		[[host]]
 		name = "a"
@@ -156,6 +154,13 @@ reserve() {
 		rate = "100mbit"
 		members = ["a", "b"]
 	END
+}
+
+# The program of the library's own test, compiled and run with the packages alone, and a
+# manager on loopback that it asks.
+reserve() {
+	cp "$packages_top/crates/streams/psp-reserve/tests/use.c" "$root/tmp/"
+	topology
 	cat >"$root/tmp/reserve.sh" <<-'END'
 		set -eu
 		cd /tmp
@@ -186,9 +191,9 @@ change_configuration() {
 	ln -s /usr/lib/systemd/system/pspacer-manager.service "$root/$enabled"
 	printf '#!/bin/sh\necho "$*" >>/tmp/systemctl.said\n' >"$root/usr/bin/systemctl"
 	chmod 755 "$root/usr/bin/systemctl"
-	printf '[[host]]\nname = "a"\n' >"$root/tmp/one.toml"
+	topology
 	inside sh -c 'echo $$ >/tmp/manager
-		exec pspacer manager --topology /tmp/one.toml --store memory: --listen 127.0.0.1:0 --address-file /tmp/address' \
+		exec pspacer manager --topology /tmp/net.toml --store memory: --listen 127.0.0.1:0 --address-file /tmp/address' \
 		>"$root/tmp/manager.said" 2>&1 &
 	for _ in $(seq 100); do
 		[ ! -s "$root/tmp/address" ] || return 0
@@ -221,7 +226,7 @@ kept() {
 # end_change: ends the program, and removes what stood in for the rest of a system.
 end_change() {
 	kill "$(cat "$root/tmp/manager")"
-	for file in manager manager.said address one.toml systemctl.said; do rm -f "$root/tmp/$file"; done
+	for file in manager manager.said address net.toml systemctl.said; do rm -f "$root/tmp/$file"; done
 	rm -f "$root/usr/bin/systemctl"
 	rmdir "$root/run/systemd/system" "$root/run/systemd" 2>/dev/null || :
 }
