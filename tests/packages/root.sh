@@ -225,7 +225,7 @@ kept() {
 
 # end_change: ends the program, and removes what stood in for the rest of a system.
 end_change() {
-	kill "$(cat "$root/tmp/manager")"
+	kill "$(cat "$root/tmp/manager")" 2>/dev/null || :
 	for file in manager manager.said address net.toml systemctl.said; do rm -f "$root/tmp/$file"; done
 	rm -f "$root/usr/bin/systemctl"
 	rmdir "$root/run/systemd/system" "$root/run/systemd" 2>/dev/null || :
