@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs the Debian packages in clean roots, updates them from a lower version, beside a
-# configuration that was changed and a program that runs, uses them, purges them, and compares the lists of files before and after. Prints TAP. The module is
-# built by DKMS there and never loaded.
+# configuration that was changed and a program that runs, uses them, purges them, and compares
+# the lists of files before and after. Prints TAP. The module is built by DKMS there and never
+# loaded.
 #
 # usage: debian.sh [SUITE...]     bookworm and trixie
 #   DEBS   the packages (build/deb, of `make deb`)
@@ -47,6 +48,15 @@ built() {
 	done
 }
 
+none_enabled() {
+	for file in $enabled; do
+		[ ! -L "$root/$file" ] || {
+			echo "/$file is there"
+			return 1
+		}
+	done
+}
+
 begin_roots
 for suite in "$@"; do
 	# Everything that the packages depend on, so that what is left over is theirs alone.
@@ -71,14 +81,20 @@ for suite in "$@"; do
 	check "$suite: the version is there" installed "$version"
 	check "$suite: DKMS built the module for $(echo $kernels)" built
 	check "$suite: configuration and what runs are kept" kept
+	check "$suite: systemd reads the units again" told daemon-reload
 	end_change
 	check_command "$suite: "
 	check "$suite: tc knows psp" says 1 'Usage: ... psp' tc qdisc add dev none0 root psp help
 	check "$suite: tc refuses bad words" says 1 'psp: ' tc qdisc add dev none0 root psp default 10000
 	check "$suite: a program is compiled with the library" library
 	check "$suite: a program in C reserves at a manager" reserve
+	with_systemd
 	# shellcheck disable=SC2086 # a list
 	check "$suite: purges" inside apt-get purge -y -qq $names
+	check "$suite: units were stopped, and systemd read the rest again" \
+		told 'stop.*pspacer-agent' 'stop.*pspacer-manager' daemon-reload
+	without_systemd
+	check "$suite: no unit is enabled" none_enabled
 	check "$suite: files of the administrator stay" administrator_leaves
 	files >"$packages_work/after"
 	check "$suite: nothing is left" diff "$packages_work/before" "$packages_work/after"

@@ -176,21 +176,48 @@ reserve() {
 	return $status
 }
 
-# What is there when an update comes: a profile that somebody changed, files of the administrator, a unit that is
-# enabled, what was written about this boot, a program that runs. A systemctl stands in for systemd's.
+# with_systemd: a systemctl that writes down what it is told stands in for systemd, and services may start.
+with_systemd() {
+	mkdir -p "$root/run/systemd/system"
+	printf '#!/bin/sh\necho "$*" >>/tmp/systemctl.said\n' >"$root/usr/bin/systemctl"
+	chmod 755 "$root/usr/bin/systemctl"
+	printf '#!/bin/sh\nexit 0\n' >"$root/usr/sbin/policy-rc.d"
+}
+
+without_systemd() {
+	rm -f "$root/usr/bin/systemctl" "$root/tmp/systemctl.said"
+	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+	rmdir "$root/run/systemd/system" "$root/run/systemd" 2>/dev/null || :
+}
+
+# told WORDS...: systemctl was told each of these, and the units after them.
+told() {
+	cat "$root/tmp/systemctl.said" || return 1
+	for words in "$@"; do
+		grep -q -e "$words" "$root/tmp/systemctl.said" || {
+			echo "expected: systemctl $words"
+			return 1
+		}
+	done
+}
+
+# What is there when an update comes: a profile that somebody changed, files of the administrator, a unit and an
+# instance that are enabled, what was written about this boot, a program that runs.
 administrator='etc/pspacer/eth0.toml etc/default/pspacer-manager'
-enabled=etc/systemd/system/multi-user.target.wants/pspacer-manager.service
+enabled="etc/systemd/system/multi-user.target.wants/pspacer-manager.service
+etc/systemd/system/network-online.target.wants/pspacer@eth0.service"
 change_configuration() {
 	echo '# changed here' >>"$root/etc/apparmor.d/pspacer"
-	mkdir -p "$root/run/pspacer" "$root/run/systemd/system"
+	mkdir -p "$root/run/pspacer"
 	for file in $administrator run/pspacer/eth0.json; do
 		mkdir -p "$(dirname "$root/$file")"
 		echo "# written here, $file" >"$root/$file"
 	done
-	mkdir -p "$(dirname "$root/$enabled")"
-	ln -s /usr/lib/systemd/system/pspacer-manager.service "$root/$enabled"
-	printf '#!/bin/sh\necho "$*" >>/tmp/systemctl.said\n' >"$root/usr/bin/systemctl"
-	chmod 755 "$root/usr/bin/systemctl"
+	for file in $enabled; do
+		mkdir -p "$(dirname "$root/$file")"
+		ln -s "/usr/lib/systemd/system/$(basename "$file" | sed 's/@.*\./@./')" "$root/$file"
+	done
+	with_systemd
 	topology
 	inside sh -c 'echo $$ >/tmp/manager
 		exec pspacer manager --topology /tmp/net.toml --store memory: --listen 127.0.0.1:0 --address-file /tmp/address' \
@@ -218,7 +245,7 @@ kept() {
 	# shellcheck disable=SC2086 # a list
 	written $administrator run/pspacer/eth0.json || return 1
 	grep -qx '# changed here' "$root/etc/apparmor.d/pspacer" || return 1
-	[ -L "$root/$enabled" ] || return 1
+	for file in $enabled; do [ -L "$root/$file" ] || return 1; done
 	kill -0 "$(cat "$root/tmp/manager")" || return 1
 	! grep -s -e start -e stop -e kill -e disable "$root/tmp/systemctl.said"
 }
@@ -226,18 +253,18 @@ kept() {
 # end_change: ends the program, and removes what stood in for the rest of a system.
 end_change() {
 	kill "$(cat "$root/tmp/manager")" 2>/dev/null || :
-	for file in manager manager.said address net.toml systemctl.said; do rm -f "$root/tmp/$file"; done
-	rm -f "$root/usr/bin/systemctl"
-	rmdir "$root/run/systemd/system" "$root/run/systemd" 2>/dev/null || :
+	for file in manager manager.said address net.toml; do rm -f "$root/tmp/$file"; done
+	without_systemd
 }
 
-# administrator_leaves: after the packages, files of the administrator are there. They go by hand.
+# administrator_leaves: after the packages, files of the administrator are there. They go by hand, and so do units
+# that are enabled where a systemctl stood in.
 administrator_leaves() {
 	# shellcheck disable=SC2086 # a list
 	written $administrator || return 1
-	for file in $administrator "$enabled"; do
+	for file in $administrator $enabled; do
 		rm -f "$root/$file"
-		(cd "$root" && rmdir -p --ignore-fail-on-non-empty "$(dirname "$file")")
+		[ ! -d "$(dirname "$root/$file")" ] || (cd "$root" && rmdir -p --ignore-fail-on-non-empty "$(dirname "$file")")
 	done
 }
 

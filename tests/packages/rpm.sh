@@ -124,8 +124,11 @@ check "tc refuses bad words" tc_says 1 'psp: ' qdisc add dev none0 root psp defa
 path='PKG_CONFIG_PATH=/usr/lib64/pkgconfig LIBRARY_PATH=/usr/lib64 LD_LIBRARY_PATH=/usr/lib64'
 check "a program is compiled with the library" library "$path"
 check "a program in C reserves at a manager" reserve "$path"
+with_systemd
 # shellcheck disable=SC2086 # a list
 check "dnf removes" inside dnf -y --disablerepo='*' --noautoremove remove $names
+check "units were disabled and stopped" told 'disable.*pspacer-agent.*pspacer@.service' 'stop.*pspacer-manager'
+without_systemd
 check "files of the administrator stay" administrator_leaves
 check "the profile that was changed is kept beside" rm "$root/etc/apparmor.d/pspacer.rpmsave"
 files >"$packages_work/after"
