@@ -10,6 +10,7 @@ use crate::common::root;
 
 /// Each goes on top of the one before.
 const SERIES: [&str; 2] = ["first", "ceil"];
+// Of `launch` there is the scheduler, which is compared; no patch is made of it yet.
 
 fn sources() -> PathBuf {
     root().join("packaging/upstream/pspacer")
@@ -83,7 +84,7 @@ fn scheduler(series: &str) -> String {
 
 #[test]
 fn the_scheduler_of_the_series_decides_what_core_decides() {
-    for series in SERIES {
+    for series in SERIES.into_iter().chain(["launch"]) {
         let output = compare(series, &scheduler(series), "400");
         assert!(output.status.success(), "{series}: {}", said(&output));
     }
@@ -132,6 +133,29 @@ fn a_scheduler_that_decides_otherwise_is_found() {
             ("pspacer_lag_settle(s, was_over, c);", ""),
         ],
     );
+    finds(
+        "launch",
+        &[
+            (
+                "(c->launches ? s->burst_ps : c->max_cost_ps)",
+                "c->max_cost_ps",
+            ),
+            (
+                "c->place = PSPACER_LAUNCHING;\n\tc->key = c->launch_ns",
+                "c->place = PSPACER_LAUNCHING;\n\tc->key = 0 * c->launch_ns",
+            ),
+            (
+                "u64 clock = position - s->offset_ps;",
+                "u64 clock = position;",
+            ),
+            ("clock -= pspacer_virtual_time_lag(s);", ";"),
+            ("ns > (s64)PSPACER_LAUNCH_LOOK_NS", "ns > 1000"),
+            (
+                "clock_earlier(*clock, launch) : launch",
+                "clock_earlier(*clock, launch) : launch + 2000",
+            ),
+        ],
+    );
 }
 
 #[test]
@@ -153,8 +177,12 @@ fn what_core_does_not_have_is_not_taken() {
 
 #[test]
 fn a_series_has_what_is_up_to_it() {
-    let all = "a\n@from ceil\nb\n@until ceil\nc\n@always\nd\n";
-    for (series, expected) in [("first", "a\nc\nd\n"), ("ceil", "a\nb\nd\n")] {
+    let all = "a\n@from ceil\nb\n@until ceil\nc\n@only ceil\ne\n@always\nd\n";
+    for (series, expected) in [
+        ("first", "a\nc\nd\n"),
+        ("ceil", "a\nb\ne\nd\n"),
+        ("launch", "a\nb\nd\n"),
+    ] {
         let output = perl("upto.pl", Path::new(series), all);
         assert_eq!(made(output), expected, "{series}");
     }
@@ -162,7 +190,7 @@ fn a_series_has_what_is_up_to_it() {
         let output = perl("upto.pl", Path::new(series), text);
         assert!(!output.status.success(), "{series} {text}");
         let said = said(&output);
-        assert!(said.contains("one of first, ceil"), "{said}");
+        assert!(said.contains("one of first, ceil, launch"), "{said}");
     }
 }
 

@@ -5,6 +5,8 @@
  * go, polls that are early, on time and late, hosts that stand still.
 @from ceil
  * Half of the runs may over-subscribe the line, and half of the classes have a ceil.
+@from launch
+ * A third of the classes have launch times.
 @always
  *
  * usage: differential SEED RUNS; scheduler.c is the template's result above "The qdisc".
@@ -29,6 +31,9 @@ struct pair {
 	struct pace_class core;
 	struct pspacer_class series;
 	u32 len[QUEUE];
+@from launch
+	bool launches;
+@always
 	u32 head, count;
 };
 
@@ -42,6 +47,8 @@ static u32 largest;
 @from ceil
 static bool oversubscribe;
 static u64 borrowed;
+@from launch
+static u64 launched;
 @always
 
 static u64 random_below(u64 below)
@@ -67,6 +74,23 @@ static void compare(const char *what, u64 by_core, u64 by_series)
 		differ(what, by_core, by_series);
 }
 
+@from launch
+/* The first packet of a class is to leave at a random instant, mostly a near one. */
+static void launch(struct pair *p)
+{
+	u64 ahead_ns = random_below(8) ? random_below(3000000) : random_below(10000000000ull);
+	u64 at_ns = random_below(6) ? now_ns + ahead_ns : now_ns - random_below(1000000) - 1;
+
+	if (random_below(30) == 0)
+		at_ns = now_ns;
+	if ((s64)at_ns < 1)
+		at_ns = 1;
+	launched++;
+	pace_activate_at(&core, &p->core, at_ns, now_ns);
+	pspacer_activate_at(&series, &p->series, at_ns, now_ns);
+}
+
+@always
 /* Asks both. They send, or they wait; returns until when. */
 static u64 ask(void)
 {
@@ -91,6 +115,10 @@ static u64 ask(void)
 		p->head = (p->head + 1) % QUEUE;
 		p->count--;
 		more = p->count;
+@from launch
+		if (p->launches)
+			more = false;
+@always
 		pace_sent(&core, d.cls, len, more, now_ns);
 		pspacer_sent(&series, c, len, more, now_ns);
 		compare("the clock", p->core.clock.ps, c->clock.ps);
@@ -108,6 +136,10 @@ static u64 ask(void)
 		compare("the offset", core.offset_ps, series.offset_ps);
 		compare("when the line is free", core.busy_until_ps, series.busy_until_ps);
 		compare("lateness", core.stats.late_max_ps, series.late_max_ps);
+@from launch
+		if (p->launches && p->count)
+			launch(p);
+@always
 		sends++;
 	}
 }
@@ -117,6 +149,12 @@ static void arrive(struct pair *p, u32 len)
 	if (!p->used || p->count == QUEUE)
 		return;
 	p->len[(p->head + p->count++) % QUEUE] = len;
+@from launch
+	if (p->launches && (p->count == 1 || random_below(4) == 0))
+		launch(p);
+	if (p->launches)
+		return;
+@always
 	if (p->count > 1)
 		return;
 	pace_activate(&core, &p->core, now_ns);
@@ -173,9 +211,16 @@ static void add(struct pair *p)
 @always
 
 	*p = (struct pair){ .used = true };
+@from launch
+	p->launches = rate && random_below(3) == 0;
+	config.launches = p->launches;
+@always
 	compare("adding", PACE_OK, pace_class_add(&core, &p->core, &config));
 	pspacer_class_init(&series, &p->series, p->core.id, now_ns);
 	p->series.quantum_bytes = quantum;
+@from launch
+	p->series.launches = p->launches;
+@always
 	if (rate)
 @from ceil
 		pspacer_set_rate(&series, &p->series, rate, ceil, now_ns);
@@ -216,6 +261,9 @@ static void change(struct pair *p)
 	config = config_of(rate, ceil, 0);
 @until ceil
 	config = config_of(rate, 0);
+@always
+@from launch
+	config.launches = p->launches;
 @always
 	compare("changing", PACE_OK, pace_class_change(&core, &p->core, &config));
 @from ceil
@@ -342,6 +390,8 @@ int main(int argc, char **argv)
 	       sends, waits, changes, stalls, forgotten);
 @from ceil
 	printf("%" PRIu64 " packets were borrowed\n", borrowed);
+@from launch
+	printf("%" PRIu64 " instants\n", launched);
 @always
 	return 0;
 }

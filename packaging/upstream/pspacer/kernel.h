@@ -11,6 +11,8 @@
 #define BIT_ULL(n)			(1ull << (n))
 #define U64_MAX				(~0ull)
 #define __rcu
+#define min(a, b)			((a) < (b) ? (a) : (b))
+#define max(a, b)			((a) > (b) ? (a) : (b))
 #define div64_u64_rem			pace_div_rem
 
 /* Trees are sorted lists here. */
