@@ -63,19 +63,6 @@ var places = map[string]string{
 
 type object = map[string]any
 
-func must(err error) {
-	if err != nil {
-		log.Panic(err)
-	}
-}
-
-func expect(what string, isSo bool) {
-	if !isSo {
-		log.Panicf("not so: %s", what)
-	}
-	fmt.Println("ok -", what)
-}
-
 // at returns what is at a path of keys and numbers, or nil.
 func at(value any, path ...any) any {
 	for _, step := range path {

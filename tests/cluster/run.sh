@@ -29,7 +29,7 @@ fi
 
 cluster=$cache/cluster-$minor
 mkdir -p "$cluster"
-cp tests/cluster/cluster.go "$cluster/cluster.go"
+cp tests/cluster/cluster.go tests/dra/expect.go "$cluster/"
 cd "$cluster"
 if [ ! -e made ]; then
 	# Of its parts Kubernetes names folders beside it, which are modules of their own elsewhere.

@@ -47,19 +47,6 @@ const (
 	seed       = 1
 )
 
-func must(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
-}
-
-func expect(what string, isSo bool) {
-	if !isSo {
-		log.Fatalf("not so: %s", what)
-	}
-	fmt.Println("ok -", what)
-}
-
 // readManifests decodes each object into its type, without unknown keys.
 func readManifests(names []string) {
 	kinds := map[string]func() any{

@@ -15,7 +15,7 @@ cache=${PSPACER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/pspacer}/dra-$version
 PATH=$PATH:/usr/local/go/bin
 cargo build --locked --package node
 mkdir -p "$cache"
-cp tests/dra/kubelet.go "$cache/kubelet.go"
+cp tests/dra/kubelet.go tests/dra/expect.go "$cache/"
 cd "$cache"
 [ -e go.mod ] || {
 	go mod init dra

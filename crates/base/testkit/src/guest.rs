@@ -55,6 +55,22 @@ pub fn test_program(folder: &Path, name: &str) -> (Vec<(PathBuf, String)>, Strin
     (files, command)
 }
 
+/// Returns Debian's plugins of container networks of these names, and the C library that they are
+/// linked with, each with where it has to be in the guest: plugins below `/cni/bin`.
+#[must_use]
+pub fn plugins(names: &[&str]) -> Vec<(PathBuf, String)> {
+    let plugins = names.iter().map(|name| {
+        let from = Path::new("/usr/lib/cni").join(name);
+        (from, format!("/cni/bin/{name}"))
+    });
+    let libraries = [
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/x86_64-linux-gnu/libc.so.6",
+    ];
+    let libraries = libraries.map(|library| (library.into(), library.to_owned()));
+    plugins.chain(libraries).collect()
+}
+
 fn read(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

@@ -37,12 +37,13 @@ pub fn add_names(names: &mut ClassNames) -> Result<(), String> {
 pub fn add_names_of(run: &Path, here: &[End], names: &mut ClassNames) -> Result<()> {
     let mut done = Ok(());
     for records in Records::all(run)? {
-        let attachments = records.attachments().unwrap_or_else(|error| {
-            if done.is_ok() {
-                done = Err(error);
+        let attachments = match records.attachments() {
+            Ok(attachments) => attachments,
+            Err(error) => {
+                done = done.and(Err(error));
+                continue;
             }
-            Vec::new()
-        });
+        };
         for of in attachments {
             match records.load(&of) {
                 Ok(Some(Record {

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use scenario::Kernel;
-use testkit::guest::{first_second, frames, program};
+use testkit::guest::{first_second, frames, plugins, program};
 
 use crate::GUEST_TIMEOUT;
 use crate::guest::run_in_guest;
@@ -25,8 +25,6 @@ const MODULES: &[&str] = &[
     "cls_u32",
     "act_mirred",
 ];
-/// Where Debian's package has the plugins.
-const PLUGINS: &str = "/usr/lib/cni";
 const MBIT: u64 = 100;
 const MS: u64 = 1300;
 
@@ -37,16 +35,7 @@ fn check(kernel: Kernel) {
     let mut files = program(&built, folder.path(), "cni", "pspacer-cni");
     let tool = std::env::var("CNITOOL").expect("make cni names cnitool");
     files.push((PathBuf::from(tool), "/cni/cnitool".to_owned()));
-    for plugin in ["ptp", "bridge", "host-local", "bandwidth"] {
-        let from = Path::new(PLUGINS).join(plugin);
-        files.push((from, format!("/cni/bin/{plugin}")));
-    }
-    for library in [
-        "/lib64/ld-linux-x86-64.so.2",
-        "/lib/x86_64-linux-gnu/libc.so.6",
-    ] {
-        files.push((library.into(), library.to_owned()));
-    }
+    files.extend(plugins(&["ptp", "bridge", "host-local", "bandwidth"]));
     for (from, to) in [
         ("tests/pods/real.sh", "/cni/real.sh"),
         ("../../../kernel/tests/lib.sh", "/cni/lib.sh"),

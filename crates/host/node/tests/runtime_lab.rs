@@ -3,11 +3,11 @@
 //! them: bytes of the first second of two pods beside a transfer of the host, what `list` says, and
 //! what is left of sandboxes that were stopped or killed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use scenario::Kernel;
-use testkit::guest::{first_second, frames, program, test_program};
+use testkit::guest::{first_second, frames, plugins, program, test_program};
 
 use crate::guest::run_in_guest;
 
@@ -25,8 +25,6 @@ const MODULES: &[&str] = &[
     "sch_ingress",
     "cls_bpf",
 ];
-/// Where Debian's package has the plugins.
-const PLUGINS: &str = "/usr/lib/cni";
 const MBIT: u64 = 100;
 const MS: u64 = 1300;
 const GUEST_TIMEOUT: Duration = Duration::from_secs(600);
@@ -38,10 +36,7 @@ fn check(kernel: Kernel, backend: &str) {
     let built = crate::agent::program().with_file_name("pspacer-cni");
     assert!(built.exists(), "{}: no such file", built.display());
     files.extend(program(&built, folder.path(), "cni", "pspacer-cni"));
-    for plugin in ["ptp", "host-local", "loopback", "bandwidth"] {
-        let from = Path::new(PLUGINS).join(plugin);
-        files.push((from, format!("/cni/bin/{plugin}")));
-    }
+    files.extend(plugins(&["ptp", "host-local", "loopback", "bandwidth"]));
     let runtime = std::env::var("CONTAINERD").expect("make cni names containerd's folder");
     for (from, to) in [
         ("usr/bin/containerd", "/ctr/containerd"),
@@ -57,12 +52,6 @@ fn check(kernel: Kernel, backend: &str) {
         ),
     ] {
         files.push((Path::new(&runtime).join(from), to.to_owned()));
-    }
-    for library in [
-        "/lib64/ld-linux-x86-64.so.2",
-        "/lib/x86_64-linux-gnu/libc.so.6",
-    ] {
-        files.push((PathBuf::from(library), library.to_owned()));
     }
     for (from, to) in [
         ("tests/guest/runtime.sh", "/cni/runtime.sh"),
