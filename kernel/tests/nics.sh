@@ -5,7 +5,12 @@
 # they send as fast as the CPU makes frames, not at line rate. The test checks what holds
 # on any NIC: psp loads, sends, and survives changes of the link and the removal of the
 # device. Where the hub is faster than the line, psp finds that out and changes to its
-# timer.
+# timer. A bridge and a veth pair behind the far device show who sees gap frames: no hardware
+# takes them out here.
+#
+#   psp, near --hub-- far, sw (bridge), p0 --veth-- p1
+#
+# /tests/tap DEVICE prints what a packet socket saw.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -47,6 +52,54 @@ fresh() {
 		tc class add dev "$near" parent 1: classid 1:1 psp rate "$rate"
 }
 
+statistic() { cat "/sys/class/net/$1/statistics/$2"; }
+
+# seen DEVICE: prints how many gap frames its tap saw.
+seen() { sed -n 's/^gaps //p' "/tmp/$1"; }
+
+ip link add sw type bridge
+ip link add p0 type veth peer name p1
+ip link set p0 master sw
+for device in sw p0 p1; do ip link set $device up; done
+
+# gaps_seen DRIVER LINE-MBIT KIND: who sees the gap frames of psp, which finds that the hub is no
+# clock by them, and 20 others.
+gaps_seen() {
+	frames="$1, gap $3"
+	tc qdisc del dev "$near" root
+	ip link set "$far" master sw
+	sent=$(statistic "$near" tx_packets)
+	got=$(statistic "$far" rx_packets)
+	multicast=$(statistic "$far" multicast)
+	behind=$(statistic p1 rx_packets)
+	taps=
+	for device in "$near" "$far" sw p1; do
+		/tests/tap "$device" >"/tmp/$device" &
+		taps="$taps $!"
+	done
+	sleep 0.2
+	fresh "$(($2 / 10))mbit" mode gap gap "$3"
+	# Nobody has that address: a switch floods it.
+	flow "$near" "count 20" "delay 0" "skb_priority 65537" "dst_mac 02:00:00:00:77:77"
+	flow_done
+	drained "$near"
+	sleep 0.2
+	# shellcheck disable=SC2086 # a list
+	kill $taps
+	wait
+	ip link set "$far" nomaster
+	gaps=$(stat_of "$near" gap_frames)
+	behind=$(($(statistic p1 rx_packets) - behind))
+	echo "# $frames: $gaps gap frames; the sender's tap sees $(seen "$near");" 		"the switch's port counts $(($(statistic "$far" rx_packets) - got)) frames, as multicast" 		"$(($(statistic "$far" multicast) - multicast)), its tap sees $(seen "$far") gap frames"
+	check "$frames: there are gap frames" at_least 100 "$gaps"
+	check "$frames: the sender's tap sees each" same "$gaps" "$(seen "$near")"
+	check "$frames: the sender's device counts each" at_least $((gaps + 20)) \
+		$(($(statistic "$near" tx_packets) - sent))
+	check "$frames: the bridge hands none to its host" same 0 "$(seen sw)"
+	check "$frames: the next port gets the others" at_least 20 "$behind"
+	check "$frames: the next port gets no gap frame" same 0 "$(seen p1)"
+}
+
 # of DRIVER LINE-MBIT: tests a driver whose emulated device reports that line rate.
 of() {
 	driver=$1
@@ -71,6 +124,9 @@ of() {
 	flow_done
 	check "$driver: the queue is empty in the end" drained "$near"
 	check "$driver: every frame was given to the device" at_least 200 $(($(sent) - before))
+
+	gaps_seen "$driver" "$line" multicast
+	gaps_seen "$driver" "$line" pause
 
 	# The rates are so high that the wire is filled without a wait.
 	check "$driver: mode gap" fresh "$((line * 2 / 5))mbit" mode gap

@@ -2,10 +2,13 @@
 //! psp on real drivers: Debian's generic kernel, with two of each NIC that QEMU emulates,
 //! joined by a hub inside the guest.
 
+use std::path::Path;
+use std::process::Command;
+
 use scenario::Kernel;
 use vmlab::Lab;
 
-use crate::common::{LONG, kernel_test_with};
+use crate::common::{LONG, More, check_tap, kernel_script};
 
 /// QEMU's devices, and Linux's drivers for them.
 const NICS: &[&str] = &[
@@ -22,11 +25,33 @@ const DRIVERS: &[&str] = &[
     "virtio_pci",
     "virtio_net",
     "8139cp",
+    "bridge",
 ];
 
 #[test]
 fn real_drivers() {
     let mut lab = Lab::find().unwrap();
     lab.nics = NICS.to_vec();
-    kernel_test_with(&lab, Kernel::V6_1, "nics.sh", "", LONG * 2, DRIVERS);
+    let folder = tempfile::tempdir().unwrap();
+    let tap = folder.path().join("tap");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/tap.c");
+    let mut cc = Command::new("cc");
+    cc.args([
+        "-O2",
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-static",
+        "-o",
+    ]);
+    assert!(cc.arg(&tap).arg(source).status().unwrap().success());
+    let more = More {
+        modules: DRIVERS,
+        files: &[(&tap, "/tests/tap")],
+    };
+    let (kernel, name) = (Kernel::V6_1, "nics.sh");
+    let command = "sh /tests/nics.sh";
+    let ran = kernel_script(&lab, kernel, &[name], command, LONG * 2, more);
+    check_tap(kernel, name, ran.status, &ran.output);
 }

@@ -136,20 +136,12 @@ pub fn no_memory(lab: &Lab, timeout: Duration) {
 /// Runs one of the qdisc's own tests, `kernel/tests/NAME`, in a guest.
 pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeout: Duration) {
     // The debug kernel has no VLANs.
-    let vlans: &[&str] = if lab.debug_kernel { &[] } else { &["8021q"] };
-    kernel_test_with(lab, kernel, name, variables, timeout, vlans);
-}
-
-/// Runs a test of the qdisc with more modules.
-pub fn kernel_test_with(
-    lab: &Lab,
-    kernel: Kernel,
-    name: &str,
-    variables: &str,
-    timeout: Duration,
-    more: &[&str],
-) {
+    let modules: &[&str] = if lab.debug_kernel { &[] } else { &["8021q"] };
     let command = format!("{variables} sh /tests/leaks.sh sh /tests/{name}");
+    let more = More {
+        modules,
+        files: &[],
+    };
     let ran = kernel_script(lab, kernel, &[name], &command, timeout, more);
     check_tap(kernel, name, ran.status, &ran.output);
 }
@@ -158,14 +150,11 @@ pub fn kernel_test_with(
 pub fn kernel_tests(lab: &Lab, kernel: Kernel, names: &[&str], timeout: Duration) {
     let command = format!("sh /tests/several.sh {}", names.join(" "));
     let files: Vec<&str> = [&["several.sh"], names].concat();
-    let ran = kernel_script(
-        lab,
-        kernel,
-        &files,
-        &command,
-        timeout,
-        &["8021q", "act_vlan"],
-    );
+    let more = More {
+        modules: &["8021q", "act_vlan"],
+        files: &[],
+    };
+    let ran = kernel_script(lab, kernel, &files, &command, timeout, more);
     check_parts(kernel, names, &ran);
 }
 
@@ -184,14 +173,21 @@ pub fn check_parts(place: impl Display, names: &[&str], ran: &ScriptOutput) {
     assert!(ran.status == 0 && parts.next().is_none(), "{}", ran.output);
 }
 
+/// What a guest has besides [`QDISC_MODULES`] and files of `kernel/tests`.
+#[derive(Clone, Copy)]
+pub struct More<'a> {
+    pub modules: &'a [&'a str],
+    pub files: &'a [(&'a Path, &'a str)],
+}
+
 /// Runs a command with files of `kernel/tests` in a guest.
-fn kernel_script(
+pub fn kernel_script(
     lab: &Lab,
     kernel: Kernel,
     names: &[&str],
     command: &str,
     timeout: Duration,
-    more: &[&str],
+    more: More<'_>,
 ) -> ScriptOutput {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let mut files = vec![(
@@ -205,9 +201,11 @@ fn kernel_script(
     let files: Vec<_> = files
         .iter()
         .map(|(from, to)| (from.as_path(), to.as_str()))
+        .chain(more.files.iter().copied())
         .collect();
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
-    let modules: Vec<&str> = QDISC_MODULES.iter().chain(more).copied().collect();
+    let modules = QDISC_MODULES.iter().chain(more.modules);
+    let modules: Vec<&str> = modules.copied().collect();
     let spec = ScriptSpec {
         kernel,
         modules: &modules,
