@@ -73,8 +73,9 @@ read -r manifest_digest manifest_size <<-END
 END
 echo '{"imageLayoutVersion":"1.0.0"}' >"$layout/oci-layout"
 cat >"$layout/index.json" <<-END
-	{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:$manifest_digest","size":$manifest_size,"annotations":{"org.opencontainers.image.ref.name":"$version"},"platform":{"architecture":"amd64","os":"linux"}}]}
+	{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:$manifest_digest","size":$manifest_size,"annotations":{"org.opencontainers.image.ref.name":"$(echo "$version" | tr '~' -)"},"platform":{"architecture":"amd64","os":"linux"}}]}
 END
+rm -f "$out"/pspacer-*.oci.tar
 image=$out/pspacer-$version.oci.tar
 tar -c -f "$image" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
 	--numeric-owner --mode=a+rX,go-w -C "$layout" blobs index.json oci-layout

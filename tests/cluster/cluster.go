@@ -384,6 +384,8 @@ func main() {
 		code, _ := c.ask(admin, http.MethodGet, "/api/v1/namespaces/default/serviceaccounts/default", "")
 		return code == http.StatusOK
 	})
+	c.put(places["Pod"], of("pod-example.yaml")["Pod"])
+	c.remove(pods + "/paced")
 	c.node("n1")
 	first, token := c.agent(folder, program, "n1", "1gbit")
 	until("its node has a slice", func() bool { return c.slice("n1") != nil })

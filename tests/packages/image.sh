@@ -64,7 +64,7 @@ check "it says how it is used" says 0 "Usage: pspacer" --
 check "the plugin for pods" says 0 '"1.1.0"' --env=CNI_COMMAND=VERSION --entrypoint=/usr/lib/cni/pspacer-cni --
 check "the plugin needs no file of a node" alone
 check "the agent of nodes" says 0 '^pspacer-node ' --entrypoint=/usr/lib/pspacer/pspacer-node -- --version
-check "its version" says 0 "$("$packages_top/packaging/version.sh")" -- --version
+check "its version" says 0 "$("$packages_top/packaging/version.sh" | tr '~' -)" -- --version
 check "a user without rights, nothing written" says 0 '%' --user=1000:1000 --read-only --cap-drop=ALL -- \
 	predict --beta 0.2 --hops 4 --period 10ms
 captures=$packages_top/tests/stalls-corpus

@@ -338,16 +338,16 @@ fn items(text: &str) -> Vec<String> {
     items
 }
 
-/// Returns the numbers of an item that no page of the results has to which it links, with the
+/// Returns the numbers of an item that no page of the results has which it names, with the
 /// item's begin. `page` returns a page by its name.
 fn numbers_gone(item: &str, page: impl Fn(&str) -> Option<String>) -> Vec<String> {
-    let targets = targets(item).into_iter();
-    let of = |target: &str| {
-        let (_, name) = target.rsplit_once("results/")?;
+    let words = item.split(|c: char| c.is_whitespace() || "()".contains(c));
+    let of = |word: &str| {
+        let (_, name) = word.rsplit_once("results/")?;
         let name = name.split(".md").next()?;
         page(name).filter(|_| name != "README")
     };
-    let pages: Vec<String> = targets.filter_map(of).collect();
+    let pages: Vec<String> = words.filter_map(of).collect();
     if pages.is_empty() {
         return vec![];
     }
@@ -357,7 +357,8 @@ fn numbers_gone(item: &str, page: impl Fn(&str) -> Option<String>) -> Vec<String
         .collect()
 }
 
-/// What a document says beside a link to a page of the results, that page still has.
+/// What a document or a letter to the kernel's reviewers says beside a page of the results, that
+/// page still has.
 #[test]
 fn no_document_names_a_figure_that_its_page_no_longer_has() {
     let mut bad = vec![];
@@ -365,7 +366,13 @@ fn no_document_names_a_figure_that_its_page_no_longer_has() {
         let path = root().join("docs/results").join(format!("{name}.md"));
         fs::read_to_string(path).ok()
     };
-    for path in documents() {
+    let letters = fs::read_dir(root().join("packaging/upstream/pspacer")).unwrap();
+    let letters = letters.map(|entry| entry.unwrap().path());
+    let letters: Vec<_> = letters
+        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
+        .collect();
+    assert!(letters.len() >= 2, "only {letters:?}");
+    for path in documents().into_iter().chain(letters) {
         if path.starts_with(plain(&root().join("docs/results"))) {
             continue;
         }
@@ -387,6 +394,7 @@ fn a_figure_that_is_gone_is_found() {
         ("It carries 479 and 12 ([a](../results/a.md#x)).", 2),
         ("It carries 479 ([a](docs/results/README.md)).", 0),
         ("It carries 479 ([a](docs/other.md)).", 0),
+        ("It carries 479 (docs/results/a.md in the repository).", 1),
     ] {
         assert_eq!(numbers_gone(item, page).len(), gone, "{item}");
     }

@@ -354,7 +354,7 @@ fn a_circle_of_files_is_found() {
     );
 }
 
-/// The workspace, the kernel module and its DKMS package have the same version.
+/// The workspace, the kernel module, its DKMS package and the images of manifests have the same version.
 #[test]
 fn there_is_one_version() {
     let version = |name: &str, before: &str| {
@@ -367,6 +367,16 @@ fn there_is_one_version() {
     let ours = env!("CARGO_PKG_VERSION");
     assert_eq!(version("kernel/dkms.conf", "PACKAGE_VERSION=\""), ours);
     assert_eq!(version("kernel/sch_psp.c", "MODULE_VERSION(\""), ours);
+    for name in ["pspacer-cni.yaml", "pspacer-node.yaml"] {
+        let path = root().join("packaging/kubernetes").join(name);
+        let text = fs::read_to_string(path).unwrap();
+        let images: Vec<_> = text.split("image: pspacer:").skip(1).collect();
+        assert!(!images.is_empty(), "{name} names no image");
+        for image in images {
+            let tag = image.split_whitespace().next();
+            assert_eq!(tag, Some(ours), "{name}");
+        }
+    }
 }
 
 /// Wall clock, environment, randomness and processes belong to `pspacer`, `vmlab` and the live

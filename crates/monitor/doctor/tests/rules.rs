@@ -454,7 +454,7 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "launch-by-timer",
         Severity::Warning,
         "etf at 64:1 launches by the host's timers",
-        "tc qdisc replace dev eth0 parent 64:1 etf clockid CLOCK_TAI delta 300000 offload",
+        "tc qdisc del dev eth0 parent 64:1 && tc qdisc add dev eth0 parent 64:1 etf clockid CLOCK_TAI delta 300000 offload",
     ),
     (
         |f| {

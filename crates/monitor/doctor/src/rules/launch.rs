@@ -115,8 +115,9 @@ pub fn by_timer(facts: &Facts, device: &Device) -> Option<Found> {
             etf.parent
         ),
         "Frames with SO_TXTIME are as late as timers are.",
+        // The kernel changes no etf, and "replace" by the same kind is a change.
         format!(
-            "tc qdisc replace dev {} {} etf clockid CLOCK_TAI delta 300000 offload",
+            "tc qdisc del dev {0} {1} && tc qdisc add dev {0} {1} etf clockid CLOCK_TAI delta 300000 offload",
             device.name,
             at(etf)
         ),
