@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Downloads Debian packages of a suite into an empty folder, without installing them
+# Downloads Debian packages of a suite into a folder, without installing them
 # and without root. An apt with a state of its own checks signatures and hashes. The
 # laboratory does the same in crates/lab/vmlab/src/packages.rs and shares the lists of
 # packages with this script, so one lock guards both.
 #
-# usage: debs.sh SUITE FOLDER PACKAGE...
+# usage: debs.sh [-x] SUITE FOLDER PACKAGE...
+#   -x   FOLDER gets what is in the packages, as a root
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,8 +17,13 @@ die() {
 	exit 1
 }
 
+unpacks=no
+[ "${1:-}" != -x ] || {
+	unpacks=yes
+	shift
+}
 [ $# -ge 3 ] || {
-	echo "usage: $0 SUITE FOLDER PACKAGE..." >&2
+	echo "usage: $0 [-x] SUITE FOLDER PACKAGE..." >&2
 	exit 2
 }
 suite=$1
@@ -61,6 +67,15 @@ quietly() {
 $said"
 }
 mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
 quietly update
-cd "$folder"
+if [ $unpacks = no ]; then
+	cd "$folder"
+	quietly download "$@"
+	exit
+fi
+cd "$state/archives"
 quietly download "$@"
+for package in *.deb; do
+	dpkg-deb -x "$package" "$folder"
+done

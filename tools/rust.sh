@@ -106,11 +106,8 @@ unpack() {
 	rm -rf "$new"
 	mkdir -p "$new/bin"
 	# shellcheck disable=SC2086 # both are lists
-	"$top/tools/debs.sh" $suite "$new/packages" $programs $libraries
-	for package in "$new"/packages/*.deb; do
-		dpkg-deb -x "$package" "$new"
-	done
-	rm -rf "$new/packages" "$new/usr/share"
+	"$top/tools/debs.sh" -x $suite "$new" $programs $libraries
+	rm -rf "$new/usr/share"
 	wrap "$new"
 	found=$(version "$new/bin/cargo")
 	case $found in

@@ -61,12 +61,8 @@ new=$(mktemp -d "$cache/cbmc-new.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 echo "cbmc.sh: fetching cbmc of $suite (33 MB and the lists of packages), once" >&2
 # shellcheck disable=SC2086 # a list
-"$top/tools/debs.sh" "$suite" "$new/packages" $packages >&2 ||
+"$top/tools/debs.sh" -x "$suite" "$new/root" $packages >&2 ||
 	die "could not fetch cbmc of $suite: install cbmc 6 or name one with CBMC="
-for package in "$new"/packages/*.deb; do
-	dpkg-deb -x "$package" "$new/root"
-done
-rm -rf "$new/packages"
 cat >"$new/cbmc" <<'EOF'
 #!/bin/sh
 root=$(dirname "$(readlink -f "$0")")/root

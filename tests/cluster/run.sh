@@ -20,11 +20,8 @@ cargo build --locked --package node
 etcd=$cache/etcd-server
 if [ ! -d "$etcd" ]; then
 	rm -rf "$etcd.new"
-	mkdir -p "$etcd.new/root"
-	tools/debs.sh bookworm "$etcd.new/debs" etcd-server
-	dpkg-deb -x "$etcd.new"/debs/etcd-server_*.deb "$etcd.new/root"
-	mv "$etcd.new/root" "$etcd"
-	rm -r "$etcd.new"
+	tools/debs.sh -x bookworm "$etcd.new" etcd-server
+	mv "$etcd.new" "$etcd"
 fi
 
 cluster=$cache/cluster-$minor
