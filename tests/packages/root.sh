@@ -179,6 +179,7 @@ reserve() {
 # with_systemd: a systemctl that writes down what it is told stands in for systemd, and services may start.
 with_systemd() {
 	mkdir -p "$root/run/systemd/system"
+	[ ! -e "$root/usr/bin/systemctl" ] || mv "$root/usr/bin/systemctl" "$packages_work/"
 	printf '#!/bin/sh\necho "$*" >>/tmp/systemctl.said\n' >"$root/usr/bin/systemctl"
 	chmod 755 "$root/usr/bin/systemctl"
 	printf '#!/bin/sh\nexit 0\n' >"$root/usr/sbin/policy-rc.d"
@@ -186,6 +187,7 @@ with_systemd() {
 
 without_systemd() {
 	rm -f "$root/usr/bin/systemctl" "$root/tmp/systemctl.said"
+	[ ! -e "$packages_work/systemctl" ] || mv "$packages_work/systemctl" "$root/usr/bin/"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 	rmdir "$root/run/systemd/system" "$root/run/systemd" 2>/dev/null || :
 }
