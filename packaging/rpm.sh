@@ -43,7 +43,7 @@ rpmbuild -bb $nodeps --define "_topdir $rpm" --define "_builddir $work" \
 rm -f "$out"/*.rpm
 find "$rpm/RPMS" -name '*.rpm' -exec mv -t "$out" {} +
 if command -v rpmlint >/dev/null; then
-	rpmlint --ignore-unused-rpmlintrc -r "$tree/packaging/rpm/pspacer.rpmlintrc" "$out"/*.rpm
+	rpmlint --ignore-unused-rpmlintrc -r "$top/packaging/rpm/pspacer.rpmlintrc" "$out"/*.rpm
 else
 	echo "rpm.sh: rpmlint is not installed, so nothing has checked the packages" >&2
 fi
