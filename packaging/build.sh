@@ -25,11 +25,12 @@ command -v clang-19 >/dev/null || command -v clang >/dev/null || {
 mkdir -p "$CARGO_TARGET_DIR" "$out"
 
 # cargo compares times, and all files have the time of the last commit, whatever that changed.
-# Every file counts as old if the same bytes were compiled into this folder, and as new if not.
+# All counts as old if the same bytes were compiled into this folder, and as new if not: folders, too,
+# because build scripts name some.
 tree=$(find Cargo.toml Cargo.lock crates core uapi bpf -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum)
 age=now
 [ "$tree" != "$(cat "$CARGO_TARGET_DIR/tree" 2>/dev/null)" ] || age=@1
-find Cargo.toml Cargo.lock crates core uapi bpf -type f -exec touch -d "$age" {} +
+find Cargo.toml Cargo.lock crates core uapi bpf -exec touch -h -d "$age" {} +
 
 # Names of folders that compilers would write into their output. The last that fits counts.
 export RUSTFLAGS="--remap-path-prefix=$CARGO_HOME=/cargo --remap-path-prefix=$CARGO_TARGET_DIR=/target --remap-path-prefix=$top=."
