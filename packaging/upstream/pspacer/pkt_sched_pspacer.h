@@ -14,6 +14,8 @@ enum {
 @from ceil
 	TCA_PSPACER_CLASS_CEIL,		/* u64, bit/s; with a rate */
 	TCA_PSPACER_OVERSUBSCRIBE,	/* u32, 1: rates may exceed the line */
+@from launch
+	TCA_PSPACER_CLASS_CLOCKID,	/* s32, launch times by this clock */
 @always
 	__TCA_PSPACER_MAX
 };
@@ -31,6 +33,9 @@ enum {
 	TCA_PSPACER_STATS_PAD,
 @from ceil
 	TCA_PSPACER_STATS_BORROWED,	/* u64, packets above a rate */
+@from launch
+	TCA_PSPACER_STATS_TXTIME_INVALID,	/* u64, packets refused */
+	TCA_PSPACER_STATS_TXTIME_MISSED,	/* u64, packets too late */
 @always
 	__TCA_PSPACER_STATS_MAX
 };
