@@ -10,7 +10,7 @@
 #               that patches change, those of the specification, of selftests and of documents
 #               may be absent: their entries are left out, and that is said
 #   OUT         is made; the patches of an earlier run are replaced
-#   SERIES      first (if it is left out) or ceil: on top of the one before
+#   SERIES      first (if it is left out), ceil or launch: each on top of the one before
 #   CHECKPATCH  another checkpatch.pl than KERNEL's
 #
 # The patches are signed off by git's user (user.name, user.email).
@@ -25,7 +25,7 @@ die() {
 	echo "usage: $0 KERNEL OUT [SERIES]" >&2
 	exit 2
 }
-all="first ceil"
+all="first ceil launch"
 wanted=${3-first}
 case " $all " in
 *" $wanted "*) ;;
@@ -59,7 +59,7 @@ documents=Documentation/networking
 index=$documents/index.rst
 git -C "$tree" init -q
 for file in $kconfig $makefile $uapi $specification $selftests/Makefile $selftests/config \
-	$tdc/config $index; do
+	$selftests/.gitignore $tdc/config $index; do
 	[ -f "$kernel/$file" ] || continue
 	mkdir -p "$tree/$(dirname "$file")"
 	cp "$kernel/$file" "$tree/$file"
@@ -154,6 +154,12 @@ later_entries() {
 	case $3 in
 	uapi) replace $uapi "$(header "$2")" "$(header "$1")" ;;
 	specs) replace $specification "$(part "$2" attribute-sets)" "$(part "$1" attribute-sets)" ;;
+	selftest)
+		# It sends packets with launch times.
+		[ "$1" = launch ] || return 0
+		change $selftests/Makefile 's/\n(TEST_GEN_FILES := \\\n(?:\t[a-r]\w* \\\n)*)/\n$1\tsch_pspacer_txtime \\\n/ or s/\n(?=TEST_GEN_FILES \+= )/\nTEST_GEN_FILES += sch_pspacer_txtime\n/'
+		change $selftests/.gitignore 's/^(?=s(?:[d-z]|ctp)\w*\n)/sch_pspacer_txtime\n/m or s/\z/sch_pspacer_txtime\n/'
+		;;
 	esac
 }
 
@@ -167,6 +173,7 @@ own_files() {
 	selftest)
 		new "$1" sch_pspacer.sh $selftests/sch_pspacer.sh
 		chmod +x "$tree/$selftests/sch_pspacer.sh"
+		[ "$1" != launch ] || new "$1" sch_pspacer_txtime.c $selftests/sch_pspacer_txtime.c
 		;;
 	tdc) new "$1" pspacer.json $tdc/tc-tests/qdiscs/pspacer.json ;;
 	document) new "$1" pspacer.rst $documents/pspacer.rst ;;

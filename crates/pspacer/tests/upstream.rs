@@ -9,8 +9,7 @@ use std::process::{Command, Output};
 use crate::common::root;
 
 /// Each goes on top of the one before.
-const SERIES: [&str; 2] = ["first", "ceil"];
-// Of `launch` there is the scheduler, which is compared; no patch is made of it yet.
+const SERIES: [&str; 3] = ["first", "ceil", "launch"];
 
 fn sources() -> PathBuf {
     root().join("packaging/upstream/pspacer")
@@ -84,7 +83,7 @@ fn scheduler(series: &str) -> String {
 
 #[test]
 fn the_scheduler_of_the_series_decides_what_core_decides() {
-    for series in SERIES.into_iter().chain(["launch"]) {
+    for series in SERIES {
         let output = compare(series, &scheduler(series), "400");
         assert!(output.status.success(), "{series}: {}", said(&output));
     }
@@ -214,6 +213,15 @@ const KERNEL: &[(&str, &str)] = &[
          formats:\n      -\n        value: qfq\n  -\n    name: tca-stats-app-msg\n    formats:\n      \
          -\n        value: red\n",
     ),
+    (
+        "tools/testing/selftests/net/Makefile",
+        "TEST_PROGS := \\\n\trtnetlink.sh \\\n\tsrv6_end.sh \\\n# end\nTEST_GEN_FILES := \\\n\tipsec \\\n\
+         \tsctp_hello \\\n# end\n",
+    ),
+    (
+        "tools/testing/selftests/net/.gitignore",
+        "rxtimestamp\nsctp_hello\nsocket\n",
+    ),
     ("scripts/checkpatch.pl", "exit 0;\n"),
 ];
 
@@ -244,7 +252,7 @@ fn each_series_applies_and_is_small() {
     let patched = self::kernel();
     let read = |name: &str| fs::read_to_string(patched.path().join(name)).unwrap();
     let mut lines = 0;
-    for (name, most) in [("first", 1500), ("ceil", 400)] {
+    for (name, most) in [("first", 1500), ("ceil", 400), ("launch", 460)] {
         let out = tempfile::tempdir().unwrap();
         let made = series(kernel.path(), out.path(), name);
         assert!(made.status.success(), "{}", said(&made));
@@ -273,6 +281,12 @@ fn each_series_applies_and_is_small() {
     let attributes = read("include/uapi/linux/pkt_sched.h");
     assert!(attributes.contains("TCA_PSPACER_LINE_RATE"));
     assert!(attributes.contains("TCA_PSPACER_CLASS_CEIL"));
+    assert!(attributes.contains("TCA_PSPACER_CLASS_CLOCKID"));
+    for name in ["Makefile", ".gitignore"] {
+        let lists = read(&format!("tools/testing/selftests/net/{name}"));
+        assert_eq!(lists.matches("sch_pspacer_txtime").count(), 1, "{lists}");
+    }
+    read("tools/testing/selftests/net/sch_pspacer_txtime.c");
 }
 
 #[test]
@@ -283,7 +297,7 @@ fn a_series_that_is_none_is_refused() {
     assert!(!refused.status.success());
     let said = said(&refused);
     assert!(
-        said.contains("no series: expected one of first ceil"),
+        said.contains("no series: expected one of first ceil launch"),
         "{said}"
     );
 }

@@ -20,6 +20,9 @@ struct option {
 	unsigned short type;
 	unsigned char bytes;
 	unsigned char base;	/* 16: tc's numbers of classes */
+@from launch
+	bool clock;
+@always
 };
 
 static const struct option qdisc_options[] = {
@@ -37,6 +40,9 @@ static const struct option class_options[] = {
 @from ceil
 	{ "ceil", TCA_PSPACER_CLASS_CEIL, 8, 10 },
 @always
+@from launch
+	{ "clockid", TCA_PSPACER_CLASS_CLOCKID, 4, 10, true },
+@always
 	{ "limit", TCA_PSPACER_CLASS_LIMIT, 4, 10 },
 	{ "quantum", TCA_PSPACER_CLASS_QUANTUM, 4, 10 },
 	{ NULL, 0, 0, 0 },
@@ -50,10 +56,36 @@ static const struct option stats[] = {
 	{ "stalled_ns", TCA_PSPACER_STATS_STALLED, 8, 10 },
 @from ceil
 	{ "borrowed", TCA_PSPACER_STATS_BORROWED, 8, 10 },
+@from launch
+	{ "txtime_invalid", TCA_PSPACER_STATS_TXTIME_INVALID, 8, 10 },
+	{ "txtime_missed", TCA_PSPACER_STATS_TXTIME_MISSED, 8, 10 },
 @always
 	{ NULL, 0, 0, 0 },
 };
 
+@from launch
+/* Clocks of launch times, by time.h's numbers */
+static const struct {
+	const char *name;
+	uint32_t id;
+} clocks[] = {
+	{ "CLOCK_MONOTONIC", 1 },
+	{ "CLOCK_TAI", 11 },
+};
+
+#define CLOCKS	(sizeof(clocks) / sizeof(clocks[0]))
+
+static const char *clock_name(uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < CLOCKS; i++)
+		if (clocks[i].id == id)
+			return clocks[i].name;
+	return "unknown";
+}
+
+@always
 /* Parses a number; one of 8 bytes is a rate and may have a unit. */
 static int parse_number(const struct option *o, const char *text, uint64_t *to)
 {
@@ -62,6 +94,14 @@ static int parse_number(const struct option *o, const char *text, uint64_t *to)
 	char *end;
 	size_t i;
 
+@from launch
+	for (i = 0; o->clock && i < CLOCKS; i++) {
+		if (!strcmp(text, clocks[i].name)) {
+			*to = clocks[i].id;
+			return 0;
+		}
+	}
+@always
 	errno = 0;
 	*to = strtoull(text, &end, o->base);
 	if (errno || end == text || *text == '-')
@@ -132,6 +172,18 @@ static int print(const struct option *options, FILE *f, struct rtattr *nest)
 			memcpy(&word, RTA_DATA(tb[o->type]), 4);
 		else
 			memcpy(&number, RTA_DATA(tb[o->type]), 8);
+@from launch
+		if (o->clock && is_json_context())
+			jsonw_string_field(get_json_writer(), o->name,
+					   clock_name(word));
+		else if (o->clock)
+			fprintf(f, "%s %s ", o->name, clock_name(word));
+		else if (is_json_context())
+			jsonw_u64_field(get_json_writer(), o->name,
+					o->bytes == 4 ? word : number);
+		if (o->clock || is_json_context())
+			continue;
+@always
 		fprintf(f, o->base == 16 ? "%s %" PRIx64 " " : "%s %" PRIu64 " ",
 			o->name, o->bytes == 4 ? (uint64_t)word : number);
 	}

@@ -86,6 +86,17 @@ const PLUGIN: &str = "
 for folder in $(find / -xdev -name q_psp.so); do ln -sf q_psp.so ${folder%/*}/q_pspacer.so; done
 ";
 
+/// Compiles a program that a guest of any kind runs.
+fn compile(text: &str, program: &Path) {
+    let source = program.with_extension("c");
+    fs::write(&source, text).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
+    let said = cc.arg(program).arg(&source).output().unwrap();
+    let error = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success(), "{error}");
+}
+
 fn selftest(series: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = Lab::find().unwrap();
@@ -93,17 +104,25 @@ fn selftest(series: &str) {
     let out = folder.path().join("out");
     let script = folder.path().join("sch_pspacer.sh");
     fs::write(&script, text(series, "sch_pspacer.sh")).unwrap();
+    let sender = folder.path().join("sch_pspacer_txtime");
+    let mut files = vec![(script.as_path(), "/tests/sch_pspacer.sh")];
+    if series == "launch" {
+        compile(&text(series, "sch_pspacer_txtime.c"), &sender);
+        files.push((&sender, "/tests/sch_pspacer_txtime"));
+    }
     // The guest's shell has a tc and an ip of its own.
     let command = format!(
         r#"{PLUGIN}
             tc() {{ /usr/sbin/tc "$@"; }}
             ip() {{ /usr/sbin/ip "$@"; }}
+            chmod +x /tests/*
+            TXTIME=/tests/sch_pspacer_txtime
             . /tests/sch_pspacer.sh"#
     );
     let spec = ScriptSpec {
         kernel: Kernel::V7,
         modules: &["sch_psp", "dummy", "pktgen", "sch_tbf", "cls_matchall"],
-        files: &[(&script, "/tests/sch_pspacer.sh")],
+        files: &files,
         command: &command,
         seed: 1,
         timeout: LONG,
@@ -122,6 +141,11 @@ fn the_selftest_passes() {
 #[test]
 fn the_selftest_with_a_ceil_passes() {
     selftest("ceil");
+}
+
+#[test]
+fn the_selftest_with_launch_times_passes() {
+    selftest("launch");
 }
 
 fn cases_of_tdc(series: &str, least: usize) {
@@ -147,4 +171,9 @@ fn the_cases_of_tdc_pass() {
 #[test]
 fn the_cases_of_tdc_with_a_ceil_pass() {
     cases_of_tdc("ceil", 21);
+}
+
+#[test]
+fn the_cases_of_tdc_with_launch_times_pass() {
+    cases_of_tdc("launch", 27);
 }
