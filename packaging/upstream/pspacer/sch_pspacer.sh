@@ -489,9 +489,9 @@ check "what is hardly late leaves at once" same 1 "$(became left)"
 launch size=6000 segment=1000 lead_ns=50000000 wait_ms=200
 check "a GSO packet leaves" between 1 6 "$(became left)"
 check "not before its time" between -20000 1500000 "$(became least_ns)"
-check "a rate is changed while packets wait" \
-	sh -c "\"$TXTIME\" $DEV 10.9.0.2 count=100 lead_ns=400000000 wait_ms=0 &&
-		tc class change dev $DEV parent 1: classid 1:1 pspacer rate 100mbit"
+launch count=100 lead_ns=400000000 wait_ms=0
+check "a rate is changed while packets wait" tc class change dev $DEV \
+	parent 1: classid 1:1 pspacer rate 100mbit
 check "they wait" same 100 "$(waiting)"
 check "and leave" drained
 check "a limit of a class is one of launch times" tc class change dev $DEV \

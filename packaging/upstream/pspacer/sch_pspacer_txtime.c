@@ -149,7 +149,7 @@ static int sends(const char *device, const char *address)
 	return sender;
 }
 
-/* Sends one packet; it may be refused. An error of an earlier one comes first. */
+/* Sends one packet. An error of an earlier one may come first. */
 static void send_at(int sender, int64_t launch_ns, int64_t by_clock)
 {
 	static char payload[1 << 16];
