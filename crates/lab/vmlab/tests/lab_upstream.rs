@@ -175,5 +175,5 @@ fn the_cases_of_tdc_with_a_ceil_pass() {
 
 #[test]
 fn the_cases_of_tdc_with_launch_times_pass() {
-    cases_of_tdc("launch", 27);
+    cases_of_tdc("launch", 28);
 }
