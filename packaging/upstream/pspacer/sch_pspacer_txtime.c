@@ -153,7 +153,10 @@ static int sends(const char *device, const char *address)
 static void send_at(int sender, int64_t launch_ns, int64_t by_clock)
 {
 	static char payload[1 << 16];
-	struct mark mark = { .magic = MAGIC, .launch_ns = launch_ns };
+	struct mark mark = {
+		.magic = MAGIC + getpid(),
+		.launch_ns = launch_ns,
+	};
 	union {
 		char bytes[CMSG_SPACE(sizeof(int64_t))];
 		struct cmsghdr align;
@@ -215,7 +218,7 @@ static void print_left(int tap, int64_t real_ns)
 			continue;
 		memcpy(&at, stamp, sizeof(at));
 		memcpy(&mark, bytes + HEADERS, sizeof(mark));
-		if (mark.magic != MAGIC)
+		if (mark.magic != MAGIC + getpid())
 			continue;
 		late = at.tv_sec * 1000000000ll + at.tv_nsec - real_ns -
 		       mark.launch_ns;

@@ -98,14 +98,19 @@ fn compile(text: &str, program: &Path) {
 }
 
 fn selftest(series: &str) {
+    run(series, "sch_pspacer.sh", &text(series, "sch_pspacer.sh"));
+}
+
+/// Runs a script that says in TAP what it found, in a guest with the qdisc of a series.
+fn run(series: &str, name: &str, script_text: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = Lab::find().unwrap();
     lab.sources = sources_of(series, folder.path());
     let out = folder.path().join("out");
-    let script = folder.path().join("sch_pspacer.sh");
-    fs::write(&script, text(series, "sch_pspacer.sh")).unwrap();
+    let script = folder.path().join("script.sh");
+    fs::write(&script, script_text).unwrap();
     let sender = folder.path().join("sch_pspacer_txtime");
-    let mut files = vec![(script.as_path(), "/tests/sch_pspacer.sh")];
+    let mut files = vec![(script.as_path(), "/tests/script.sh")];
     if series == "launch" {
         compile(&text(series, "sch_pspacer_txtime.c"), &sender);
         files.push((&sender, "/tests/sch_pspacer_txtime"));
@@ -117,7 +122,7 @@ fn selftest(series: &str) {
             ip() {{ /usr/sbin/ip "$@"; }}
             chmod +x /tests/*
             TXTIME=/tests/sch_pspacer_txtime
-            . /tests/sch_pspacer.sh"#
+            . /tests/script.sh"#
     );
     let spec = ScriptSpec {
         kernel: Kernel::V7,
@@ -130,7 +135,7 @@ fn selftest(series: &str) {
     };
     let ran = run_script(&lab, &spec, &Quiet)
         .unwrap_or_else(|error| panic!("{error}\n{}", console(&out)));
-    check_tap(Kernel::V7, "sch_pspacer.sh", ran.status, &ran.output);
+    check_tap(Kernel::V7, name, ran.status, &ran.output);
 }
 
 #[test]
@@ -146,6 +151,14 @@ fn the_selftest_with_a_ceil_passes() {
 #[test]
 fn the_selftest_with_launch_times_passes() {
     selftest("launch");
+}
+
+/// What a hostile sender, a clock that is set and a device that goes make of launch times.
+const ATTACK: &str = include_str!("launch_attack.sh");
+
+#[test]
+fn launch_times_withstand_senders_and_clocks() {
+    run("launch", "launch_attack.sh", ATTACK);
 }
 
 fn cases_of_tdc(series: &str, least: usize) {
