@@ -72,7 +72,7 @@ check "none waits" between 0 0 "$(waiting)"
 # Beside it others keep their rates, also if the line is asked for more than it has.
 fresh rate 10gbit clockid CLOCK_MONOTONIC limit 100000
 tc class add dev $DEV parent 1: classid 1:3 pspacer rate 1gbit clockid CLOCK_MONOTONIC
-$TXTIME $DEV 10.9.0.2 count=20000 size=1400 lead_ns=500000000 wait_ms=0 >/dev/null &
+$TXTIME $DEV 10.9.0.2 count=20000 size=1400 lead_ns=500000000 wait_ms=1500 >/dev/null &
 launch priority=65539 count=200 lead_ns=450000000 step_ns=1000000 wait_ms=900
 wait
 check "beside a flood another class has its launch times" between 190 200 "$(became left)"
