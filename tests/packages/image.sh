@@ -45,14 +45,14 @@ no_rights() {
 alone() {
 	bin=$packages_work/alone/opt/cni/bin
 	mkdir -p "$bin"
-	podman_store run --rm --network none --entrypoint=/bin/cat "$name" /usr/lib/cni/pspacer-cni >"$bin/pspacer-cni" || return 1
+	inside --entrypoint=/bin/cat -- /usr/lib/cni/pspacer-cni >"$bin/pspacer-cni" || return 1
 	chmod 755 "$bin/pspacer-cni"
 	"$packages_top/packaging/static.sh" "$bin/pspacer-cni" || return 1
-	said=$(env -i CNI_COMMAND=VERSION chroot "$packages_work/alone" /opt/cni/bin/pspacer-cni </dev/null)
+	said=$(env -i PATH=/usr/sbin:/usr/bin CNI_COMMAND=VERSION chroot "$packages_work/alone" /opt/cni/bin/pspacer-cni </dev/null)
 	printf '%s\n' "$said"
 	printf '%s\n' "$said" | grep -q '"1.1.0"' || return 1
 	said=$(printf '{ "cniVersion": "1.1.0", "name": "pods", "type": "pspacer-cni", "psp": { "rat": "1mbit" } }' |
-		env -i CNI_COMMAND=ADD CNI_CONTAINERID=a CNI_IFNAME=eth0 CNI_NETNS=/none CNI_PATH=/opt/cni/bin \
+		env -i PATH=/usr/sbin:/usr/bin CNI_COMMAND=ADD CNI_CONTAINERID=a CNI_IFNAME=eth0 CNI_NETNS=/none CNI_PATH=/opt/cni/bin \
 			chroot "$packages_work/alone" /opt/cni/bin/pspacer-cni) || :
 	printf '%s\n' "$said"
 	printf '%s\n' "$said" | grep -q '"code": *2'
@@ -63,7 +63,7 @@ name=$(podman_store images -q | head -n 1)
 check "it says how it is used" says 0 "Usage: pspacer" --
 check "the plugin for pods" says 0 '"1.1.0"' --env=CNI_COMMAND=VERSION --entrypoint=/usr/lib/cni/pspacer-cni --
 check "the plugin needs no file of a node" alone
-check "the agent of nodes" says 0 '^pspacer-node ' --entrypoint=/usr/lib/pspacer/pspacer-node -- --version
+check "the agent of nodes" says 0 'pspacer-node ' --entrypoint=/usr/lib/pspacer/pspacer-node -- --version
 check "its version" says 0 "$("$packages_top/packaging/version.sh" | tr '~' -)" -- --version
 check "a user without rights, nothing written" says 0 '%' --user=1000:1000 --read-only --cap-drop=ALL -- \
 	predict --beta 0.2 --hops 4 --period 10ms
