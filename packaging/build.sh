@@ -38,6 +38,8 @@ for folder in "$CARGO_HOME=/cargo" "$CARGO_TARGET_DIR=/target" "$top=."; do
 	CFLAGS="${CFLAGS:--O2} -ffile-prefix-map=$folder"
 done
 export CFLAGS
+# The commit's time is in none of these programs, and build scripts of C begin anew with another.
+unset SOURCE_DATE_EPOCH
 # Lines for backtraces and profilers: dh_strip puts them into a package of their own.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
 cargo build --release --locked --package pspacer --package node --package psp-reserve
