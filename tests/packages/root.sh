@@ -180,13 +180,13 @@ reserve() {
 with_systemd() {
 	mkdir -p "$root/run/systemd/system"
 	[ ! -e "$root/usr/bin/systemctl" ] || mv "$root/usr/bin/systemctl" "$packages_work/"
-	printf '#!/bin/sh\necho "$*" >>/tmp/systemctl.said\n' >"$root/usr/bin/systemctl"
+	printf '#!/bin/sh\necho "$*" >>/run/systemd/said\n' >"$root/usr/bin/systemctl"
 	chmod 755 "$root/usr/bin/systemctl"
 	printf '#!/bin/sh\nexit 0\n' >"$root/usr/sbin/policy-rc.d"
 }
 
 without_systemd() {
-	rm -f "$root/usr/bin/systemctl" "$root/tmp/systemctl.said"
+	rm -f "$root/usr/bin/systemctl" "$root/run/systemd/said"
 	[ ! -e "$packages_work/systemctl" ] || mv "$packages_work/systemctl" "$root/usr/bin/"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 	rmdir "$root/run/systemd/system" "$root/run/systemd" 2>/dev/null || :
@@ -194,9 +194,9 @@ without_systemd() {
 
 # told WORDS...: systemctl was told each of these, and the units after them.
 told() {
-	cat "$root/tmp/systemctl.said" || return 1
+	cat "$root/run/systemd/said" || return 1
 	for words in "$@"; do
-		grep -q -e "$words" "$root/tmp/systemctl.said" || {
+		grep -q -e "$words" "$root/run/systemd/said" || {
 			echo "expected: systemctl $words"
 			return 1
 		}
@@ -249,7 +249,7 @@ kept() {
 	grep -qx '# changed here' "$root/etc/apparmor.d/pspacer" || return 1
 	for file in $enabled; do [ -L "$root/$file" ] || return 1; done
 	kill -0 "$(cat "$root/tmp/manager")" || return 1
-	! grep -s -e start -e stop -e kill -e disable "$root/tmp/systemctl.said"
+	! grep -s -e start -e stop -e kill -e disable "$root/run/systemd/said"
 }
 
 # end_change: ends the program, and removes what stood in for the rest of a system.
