@@ -55,6 +55,22 @@ pub fn test_program(folder: &Path, name: &str) -> (Vec<(PathBuf, String)>, Strin
     (files, command)
 }
 
+/// Compiles a program in C that needs no file of the guest.
+///
+/// # Panics
+/// If it does not compile without a warning.
+pub fn compile(source: &Path, program: &Path) {
+    let mut cc = Command::new("cc");
+    cc.args(["-static", "-std=gnu11", "-O2"]);
+    cc.args(["-Wall", "-Wextra", "-Werror", "-o"]);
+    let status = cc.arg(program).arg(source).status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "cc {}",
+        source.display()
+    );
+}
+
 /// Returns Debian's plugins of container networks of these names, and the C library that they are
 /// linked with, each with where it has to be in the guest: plugins below `/cni/bin`.
 #[must_use]

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use host_config::Backend;
 use nix::time::{ClockId, clock_gettime};
 use scenario::Kernel;
 use serde_json::Value;
-use testkit::guest::program;
+use testkit::guest::{compile, program};
 
 use crate::commands::{self, run};
 use crate::guest::run_in_guest;
@@ -374,30 +373,14 @@ fn excess_bytes(frames: &[Frame], rates: &[(u64, u64)]) -> u64 {
     most / 8000
 }
 
-/// Compiles the program that kills another at a system call.
-fn kill_at(folder: &Path, source: &Path) -> PathBuf {
-    let program = folder.join("kill-at");
-    let mut cc = Command::new("cc");
-    let cc = cc.args([
-        "-O2",
-        "-std=gnu11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-static",
-        "-o",
-    ]);
-    assert!(cc.arg(&program).arg(source).status().unwrap().success());
-    program
-}
-
 /// Runs a script in the guest, and returns the folder with what it left.
 fn ran(on: (Kernel, &[&str]), script: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = std::env::current_exe().unwrap();
     let mut files = program(&built, folder.path(), "changes", "test");
-    let killer = kill_at(folder.path(), &here.join("tests/changes/kill-at.c"));
+    let killer = folder.path().join("kill-at");
+    compile(&here.join("tests/changes/kill-at.c"), &killer);
     files.push((killer, "/changes/kill-at".to_owned()));
     for (from, to) in [
         ("tests/changes/traffic.sh", "/changes/traffic.sh"),

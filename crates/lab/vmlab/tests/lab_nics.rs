@@ -3,7 +3,6 @@
 //! joined by a hub inside the guest.
 
 use std::path::Path;
-use std::process::Command;
 
 use scenario::Kernel;
 use vmlab::Lab;
@@ -35,17 +34,7 @@ fn real_drivers() {
     let folder = tempfile::tempdir().unwrap();
     let tap = folder.path().join("tap");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/tap.c");
-    let mut cc = Command::new("cc");
-    cc.args([
-        "-O2",
-        "-std=gnu11",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-static",
-        "-o",
-    ]);
-    assert!(cc.arg(&tap).arg(source).status().unwrap().success());
+    testkit::guest::compile(&source, &tap);
     let more = More {
         modules: DRIVERS,
         files: &[(&tap, "/tests/tap")],

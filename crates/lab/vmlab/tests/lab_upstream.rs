@@ -86,17 +86,6 @@ const PLUGIN: &str = "
 for folder in $(find / -xdev -name q_psp.so); do ln -sf q_psp.so ${folder%/*}/q_pspacer.so; done
 ";
 
-/// Compiles a program that a guest of any kind runs.
-fn compile(text: &str, program: &Path) {
-    let source = program.with_extension("c");
-    fs::write(&source, text).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
-    let said = cc.arg(program).arg(&source).output().unwrap();
-    let error = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success(), "{error}");
-}
-
 fn selftest(series: &str) {
     run(series, "sch_pspacer.sh", &text(series, "sch_pspacer.sh"));
 }
@@ -112,7 +101,9 @@ fn run(series: &str, name: &str, script_text: &str) {
     let sender = folder.path().join("sch_pspacer_txtime");
     let mut files = vec![(script.as_path(), "/tests/script.sh")];
     if series == "launch" {
-        compile(&text(series, "sch_pspacer_txtime.c"), &sender);
+        let source = sender.with_extension("c");
+        fs::write(&source, text(series, "sch_pspacer_txtime.c")).unwrap();
+        testkit::guest::compile(&source, &sender);
         files.push((&sender, "/tests/sch_pspacer_txtime"));
     }
     // The guest's shell has a tc and an ip of its own.
