@@ -29,16 +29,30 @@ ARENA_CODE u32 port_is_removed(u32 number, u32 wanted, u32 slot)
 	return !p->image[wanted & 1]->classes[slot].minor;
 }
 
-/* A class goes on where it was: as far ahead of its clock. */
-static void port_carry_clock(const struct pace_sched *to, struct pace_class *class,
-			     const struct pace_sched *from, const struct pace_class *old)
+/* Sets a clock as far ahead of `to` as the old one is of `from`. */
+static void port_carry_debt(struct pace_clock *clock, u64 to, const struct pace_clock *old,
+			    u64 from)
 {
-	u64 now = pace_schedule_clock(from), debt;
+	pace_clock_set(clock, pace_clock_ahead(old->ps, from) ? to + (old->ps - from) : to);
+}
+
+/*
+ * A class goes on where it was: as far ahead by its rate, by its ceil, and among those
+ * that borrow.
+ */
+static void port_carry_clocks(const struct pace_sched *to, struct pace_class *class,
+			      const struct pace_sched *from, const struct pace_class *old)
+{
+	u64 then = pace_schedule_clock(from), now = pace_schedule_clock(to);
 
 	if (class->type != PACE_TYPE_PACED || old->type != PACE_TYPE_PACED)
 		return;
-	debt = pace_clock_ahead(old->clock.ps, now) ? old->clock.ps - now : 0;
-	pace_clock_set(&class->clock, pace_schedule_clock(to) + debt);
+	port_carry_debt(&class->clock, now, &old->clock, then);
+	if (class->has_ceil && old->has_ceil) {
+		port_carry_debt(&class->ceil_clock, now, &old->ceil_clock, then);
+		port_carry_debt(&class->borrow_clock, to->borrow_time_ps, &old->borrow_clock,
+				from->borrow_time_ps);
+	}
 	pace_eligible_update(class);
 }
 
@@ -140,8 +154,8 @@ ARENA_CODE void port_take_image(u32 number, u32 wanted, u64 now_ns)
 		if (!class->minor)
 			continue;
 		if (was->minor == class->minor) {
-			port_carry_clock(&image->sched, &class->pace,
-					 &old->sched, &was->pace);
+			port_carry_clocks(&image->sched, &class->pace,
+					  &old->sched, &was->pace);
 			port_carry_reservation(&image->sched, &class->pace,
 					       &old->sched, &was->pace, same_period);
 		}

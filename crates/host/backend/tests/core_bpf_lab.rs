@@ -40,7 +40,7 @@ use testkit::guest::test_program;
 use crate::guest::run_in_guest;
 
 use crate::core_calls::{
-    ANSWER, CALL_BYTES, CLASSES_MAX, ClassState, FIRST_NS, Kind, Outcome, Scenario, answer,
+    ANSWER, CALL_BYTES, CLASSES_MAX, ClassState, FIRST_NS, Kind, Outcome, Scenario, WAIT, answer,
 };
 use crate::core_module;
 
@@ -184,6 +184,93 @@ fn time_image(slots: u32, waiting: bool) {
     );
 }
 
+/// A class that is in every image goes on where it was: over many images it sends by its rate, and
+/// above that by its ceil, as without them.
+fn images_earn_nothing() {
+    const FRAME_BYTES: u32 = 1514;
+    const WIRE_BYTES: u64 = 1538;
+    const FRAMES: u64 = 100;
+    /// Before them a class may be behind.
+    const FIRST: u64 = 10;
+    let paced = ClassConfig::Paced {
+        rate_bps: 10_000_000,
+    };
+    let borrowing = ClassConfig::Borrowing {
+        rate_bps: 10_000_000,
+        ceil_bps: 25_000_000,
+    };
+    for (config, sent_bps) in [(paced, 10_000_000), (borrowing, 25_000_000)] {
+        let wanted = PortConfig {
+            config: Config {
+                mode: Mode::Timer,
+                ..Config::ethernet(200_000_000, FRAME_BYTES)
+            },
+            classes: vec![PortClass {
+                minor: 1,
+                limit: 1000,
+                deadline_ns: None,
+                config,
+            }],
+        };
+        let layout = Layout {
+            ports: 1,
+            room: room(1),
+        };
+        let at = START + layout.pages() * PAGE;
+        let mut ports = load(layout, layout.pages() + 1);
+        let call = |ports: &mut Ports, words: [u64; 6]| {
+            for (at, word) in (at..).step_by(8).zip(words) {
+                ports.memory.set_u64(at, word);
+            }
+            let mut context = [at, 1].map(u64::to_ne_bytes).concat();
+            assert_eq!(run(ports, "run", &mut context), 0);
+            [ANSWER, ANSWER + 8].map(|of| ports.memory.u64(at + of))
+        };
+        ask(&ports, &wanted, FIRST_NS);
+        assert_eq!(run(&mut ports, "begin", &mut [0; 16]), 0);
+        let (bytes, wire) = (u64::from(FRAME_BYTES), WIRE_BYTES);
+        let mut now_ns = FIRST_NS;
+        let mut begin_ns = 0;
+        for _ in 0..FRAMES {
+            call(
+                &mut ports,
+                [now_ns, Kind::Enqueued as u64, bytes, wire, 0, 0],
+            );
+        }
+        for frame in 0..FRAMES {
+            let mut has_image = frame % 3 != 0;
+            while let [WAIT, until_ns] = call(&mut ports, [now_ns, Kind::Next as u64, 0, 0, 0, 0]) {
+                // An image comes while a frame waits for its time.
+                now_ns += if has_image {
+                    until_ns - now_ns
+                } else {
+                    (until_ns - now_ns) / 2
+                };
+                if !has_image {
+                    ask(&ports, &wanted, now_ns);
+                    call(&mut ports, [now_ns, Kind::TakeImage as u64, 0, 0, 0, 0]);
+                    has_image = true;
+                }
+            }
+            if frame == FIRST {
+                begin_ns = now_ns;
+            }
+            let sent = [bytes << 32 | wire, 1 << 32 | bytes];
+            call(
+                &mut ports,
+                [now_ns, Kind::Sent as u64, sent[0], sent[1], 0, 0],
+            );
+        }
+        let took_ns = now_ns - begin_ns;
+        let taken = ports.port_counters(0).images_taken;
+        let due_ns = (FRAMES - 1 - FIRST) * bytes * 8_000_000_000 / sent_bps;
+        println!("{taken} images while {FRAMES} frames left: {took_ns} ns, {due_ns} by the rate");
+        assert!(taken >= FRAMES / 3 - 1);
+        // What of a wait is less than a nanosecond is lost with each image.
+        assert!((due_ns..=due_ns + taken + 1).contains(&took_ns));
+    }
+}
+
 /// Ports of one program, on which scenarios run one after the other.
 struct Bpf {
     ports: Ports,
@@ -310,6 +397,7 @@ fn in_guest() {
     compare(seeds);
     println!("in {:?}", began.elapsed());
     differences_are_found();
+    images_earn_nothing();
     for slots in [1_000, 8_000, 32_000] {
         time_image(slots, false);
         time_image(slots, true);
