@@ -255,7 +255,7 @@ fn images_earn_nothing() {
             if frame == FIRST {
                 begin_ns = now_ns;
             }
-            let sent = [bytes << 32 | wire, 1 << 32 | bytes];
+            let sent = [(bytes << 32) | wire, (1 << 32) | bytes];
             call(
                 &mut ports,
                 [now_ns, Kind::Sent as u64, sent[0], sent[1], 0, 0],
