@@ -523,14 +523,13 @@ impl World {
         self.etcd.start_all();
         let client = self.managers[0].client_within(ANSWER);
         let mut n = 0;
-        // The answer to a change comes after all is written.
+        // The answer to a change comes after all is written. What is refused is none.
         let after = until("a manager decides again", || {
             self.revive();
             n += 1;
-            client
-                .reserve(&body(&format!("probe{n}-{}", now_ns()), 1, S))
-                .ok()?;
-            self.decides()
+            let probe = client.reserve(&body(&format!("probe{n}-{}", now_ns()), 1, S));
+            let is_change = matches!(probe, Ok(Reserved::Granted(_)));
+            is_change.then(|| self.decides())?
         });
         let is_kept = match (of_backup, before) {
             (Some(of_backup), Some((epoch, manager))) => of_backup == epoch && after.1 == manager,
