@@ -94,8 +94,8 @@ pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+fn free_port(host: &Host) -> u16 {
+    let listener = TcpListener::bind((host.address.as_str(), 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
@@ -138,7 +138,7 @@ impl Etcd {
             ports: if host.is_apart() {
                 (2379, 2380)
             } else {
-                (free_port(), free_port())
+                (free_port(&host), free_port(&host))
             },
             host,
             running: Mutex::new(None),
@@ -273,7 +273,11 @@ impl ManagerProcess {
         (net, words): (&str, &[&str]),
     ) -> Self {
         fs::write(folder.join(format!("{name}.toml")), net).unwrap();
-        let port = if host.is_apart() { 8646 } else { free_port() };
+        let port = if host.is_apart() {
+            8646
+        } else {
+            free_port(host)
+        };
         Self {
             folder: folder.to_owned(),
             name: name.to_owned(),
