@@ -40,7 +40,8 @@ use testkit::guest::test_program;
 use crate::guest::run_in_guest;
 
 use crate::core_calls::{
-    ANSWER, CALL_BYTES, CLASSES_MAX, ClassState, FIRST_NS, Kind, Outcome, Scenario, WAIT, answer,
+    ANSWER, CALL_BYTES, CLASSES_MAX, Call, ClassState, FIRST_NS, Kind, Outcome, Scenario, WAIT,
+    answer,
 };
 use crate::core_module;
 
@@ -52,6 +53,9 @@ const SEEDS_ALL: u64 = 1_000;
 /// Calls of a scenario.
 const CALLS_MIN: usize = 50;
 const CALLS_MAX: usize = 550;
+/// A longest frame, in bytes, and on the wire.
+const FRAME_BYTES: u64 = 1514;
+const WIRE_BYTES: u64 = 1538;
 /// Calls that may follow the last but one.
 const CALLS_MORE: usize = 3;
 /// Members of `struct pace_sched` and `struct pace_class`.
@@ -121,176 +125,48 @@ fn run(ports: &mut Ports, name: &str, context: &mut [u8]) -> u32 {
     program.unwrap().test_run(input).unwrap().return_value
 }
 
-/// Takes the second image of a port of so many classes, none of which or all of which have a
-/// packet that waits, and prints how long that takes.
-fn time_image(slots: u32, waiting: bool) {
-    let classes = (0..slots).map(|slot| PortClass {
-        minor: 1 + slot as u16,
-        limit: 1000,
-        deadline_ns: None,
-        config: ClassConfig::Paced {
-            rate_bps: 1_000_000 + u64::from(slot),
-        },
-    });
-    let wanted = PortConfig {
-        config: Config {
-            mode: Mode::Timer,
-            ..Config::ethernet(100_000_000_000, 1514)
-        },
-        classes: classes.collect(),
-    };
-    let layout = Layout {
-        ports: 1,
-        room: room(slots),
-    };
-    let calls_at = START + layout.pages() * PAGE;
-    let calls = if waiting { u64::from(slots) } else { 0 };
-    let pages = layout.pages() + ((calls + 1) * CALL_BYTES).div_ceil(PAGE);
-    let mut ports = load(layout, pages);
-    let write = |ports: &Ports, number: u64, kind, slot: u64| {
-        let at = calls_at + number * CALL_BYTES;
-        ports.memory.set_u64(at, FIRST_NS + 1);
-        ports.memory.set_u32(at + 8, kind as u32);
-        ports.memory.set_u32(at + 12, slot as u32);
-        ports.memory.set_u64(at + 16, 1514);
-    };
-    let context = |from: u64, count: u64| [from.to_ne_bytes(), count.to_ne_bytes()].concat();
-    let began = Instant::now();
-    ask(&ports, &wanted, FIRST_NS);
-    let laid_out = began.elapsed();
-    assert_eq!(run(&mut ports, "begin", &mut context(0, 0)), 0);
-    for slot in 0..calls {
-        write(&ports, slot, Kind::Enqueued, slot);
-    }
-    // One run may go round its loops 2^23 times: this one takes some.
-    assert_eq!(run(&mut ports, "run", &mut context(calls_at, calls)), 0);
-    ask(&ports, &wanted, FIRST_NS);
-    let take = calls_at + calls * CALL_BYTES;
-    write(&ports, calls, Kind::TakeImage, 0);
-    let began = Instant::now();
-    assert_eq!(run(&mut ports, "run", &mut context(take, 1)), 0);
-    let took = began.elapsed();
-    assert_eq!(ports.port_counters(0).images_taken, 1);
-    let parts = layout.image(0, ports.in_force(0).unwrap());
-    let is_active = |slot: &u32| {
-        let class = layout.class(parts, *slot);
-        (ports.memory.u32(class + TYPE_AND_ACTIVE) >> 8) & 1 == 1
-    };
-    let active = (0..slots).filter(is_active).count();
-    assert_eq!(active as u64, calls);
-    println!(
-        "image of {slots} classes, {calls} with packets: laid out in {laid_out:?}, taken in \
-         {took:?}"
-    );
-}
-
-/// A class that is in every image goes on where it was: over many images it sends by its rate, and
-/// above that by its ceil, as without them.
-fn images_earn_nothing() {
-    const FRAME_BYTES: u32 = 1514;
-    const WIRE_BYTES: u64 = 1538;
-    const FRAMES: u64 = 100;
-    /// Before them a class may be behind.
-    const FIRST: u64 = 10;
-    let paced = ClassConfig::Paced {
-        rate_bps: 10_000_000,
-    };
-    let borrowing = ClassConfig::Borrowing {
-        rate_bps: 10_000_000,
-        ceil_bps: 25_000_000,
-    };
-    for (config, sent_bps) in [(paced, 10_000_000), (borrowing, 25_000_000)] {
-        let wanted = PortConfig {
-            config: Config {
-                mode: Mode::Timer,
-                ..Config::ethernet(200_000_000, FRAME_BYTES)
-            },
-            classes: vec![PortClass {
-                minor: 1,
-                limit: 1000,
-                deadline_ns: None,
-                config,
-            }],
-        };
-        let layout = Layout {
-            ports: 1,
-            room: room(1),
-        };
-        let at = START + layout.pages() * PAGE;
-        let mut ports = load(layout, layout.pages() + 1);
-        let call = |ports: &mut Ports, words: [u64; 6]| {
-            for (at, word) in (at..).step_by(8).zip(words) {
-                ports.memory.set_u64(at, word);
-            }
-            let mut context = [at, 1].map(u64::to_ne_bytes).concat();
-            assert_eq!(run(ports, "run", &mut context), 0);
-            [ANSWER, ANSWER + 8].map(|of| ports.memory.u64(at + of))
-        };
-        ask(&ports, &wanted, FIRST_NS);
-        assert_eq!(run(&mut ports, "begin", &mut [0; 16]), 0);
-        let (bytes, wire) = (u64::from(FRAME_BYTES), WIRE_BYTES);
-        let mut now_ns = FIRST_NS;
-        let mut begin_ns = 0;
-        for _ in 0..FRAMES {
-            call(
-                &mut ports,
-                [now_ns, Kind::Enqueued as u64, bytes, wire, 0, 0],
-            );
-        }
-        for frame in 0..FRAMES {
-            let mut has_image = frame % 3 != 0;
-            while let [WAIT, until_ns] = call(&mut ports, [now_ns, Kind::Next as u64, 0, 0, 0, 0]) {
-                // An image comes while a frame waits for its time.
-                now_ns += if has_image {
-                    until_ns - now_ns
-                } else {
-                    (until_ns - now_ns) / 2
-                };
-                if !has_image {
-                    ask(&ports, &wanted, now_ns);
-                    call(&mut ports, [now_ns, Kind::TakeImage as u64, 0, 0, 0, 0]);
-                    has_image = true;
-                }
-            }
-            if frame == FIRST {
-                begin_ns = now_ns;
-            }
-            let sent = [(bytes << 32) | wire, (1 << 32) | bytes];
-            call(
-                &mut ports,
-                [now_ns, Kind::Sent as u64, sent[0], sent[1], 0, 0],
-            );
-        }
-        let took_ns = now_ns - begin_ns;
-        let taken = ports.port_counters(0).images_taken;
-        let due_ns = (FRAMES - 1 - FIRST) * bytes * 8_000_000_000 / sent_bps;
-        println!("{taken} images while {FRAMES} frames left: {took_ns} ns, {due_ns} by the rate");
-        assert!(taken >= FRAMES / 3 - 1);
-        // What of a wait is less than a nanosecond is lost with each image.
-        assert!((due_ns..=due_ns + taken + 1).contains(&took_ns));
-    }
-}
-
-/// Ports of one program, on which scenarios run one after the other.
+/// Ports of one program, on which calls run, and where the calls are.
 struct Bpf {
     ports: Ports,
     calls_at: u64,
 }
 
 impl Bpf {
-    fn new() -> Self {
+    /// Loads the program, with room for so many classes and calls.
+    fn new(slots: u32, calls: usize) -> Self {
         let layout = Layout {
             ports: 1,
-            room: room(CLASSES_MAX),
+            room: room(slots),
         };
         let calls_at = START + layout.pages() * PAGE;
-        let pages = layout.pages() + ((CALLS_MAX + CALLS_MORE) as u64 * CALL_BYTES).div_ceil(PAGE);
+        let pages = layout.pages() + (calls as u64 * CALL_BYTES).div_ceil(PAGE);
         let ports = load(layout, pages);
         Self { ports, calls_at }
     }
 
+    fn begin(&mut self) {
+        assert_eq!(run(&mut self.ports, "begin", &mut [0; 16]), 0);
+    }
+
+    /// Runs calls, and returns the answers of those that ask.
+    fn call(&mut self, calls: &[Call]) -> Vec<(u64, u64)> {
+        let places = || (self.calls_at..).step_by(CALL_BYTES as usize);
+        for (at, call) in places().zip(calls) {
+            for (at, word) in (at..).step_by(8).zip(call.words()) {
+                self.ports.memory.set_u64(at, word);
+            }
+        }
+        let context = [self.calls_at, calls.len() as u64].map(u64::to_ne_bytes);
+        assert_eq!(run(&mut self.ports, "run", &mut context.concat()), 0);
+        let memory = &self.ports.memory;
+        let asked = places().zip(calls).filter(|(_, call)| call.asks());
+        let answers =
+            asked.map(|(at, _)| answer(memory.u64(at + ANSWER), memory.u64(at + ANSWER + 8)));
+        answers.collect()
+    }
+
     /// Lays the port out anew. Nothing but the core looks at the rest of an image.
-    fn begin(&mut self, scenario: &Scenario) {
+    fn lay_out(&mut self, scenario: &Scenario) {
         let Ports { memory, layout } = &self.ports;
         let (port, parts) = (layout.port(0), layout.image(0, 0));
         memory.zero(parts.image, parts.slots - parts.image);
@@ -307,30 +183,17 @@ impl Bpf {
         memory.set_u64(parts.image + at::IMAGE_READY, 1);
         memory.set_u32(port + at::PORT_WANTED, STAYS);
         memory.set_u32(port + at::PORT_IN_USE, 0);
-        assert_eq!(run(&mut self.ports, "begin", &mut [0; 16]), 0);
+        self.begin();
     }
 
     fn run(&mut self, scenario: &Scenario) -> Outcome {
-        self.begin(scenario);
-        let calls = &scenario.calls;
-        let places = || (self.calls_at..).step_by(CALL_BYTES as usize);
-        for (at, call) in places().zip(calls) {
-            for (at, word) in (at..).step_by(8).zip(call.words()) {
-                self.ports.memory.set_u64(at, word);
-            }
-        }
-        let context = [self.calls_at, calls.len() as u64].map(u64::to_ne_bytes);
-        let mut context = context.concat();
-        assert_eq!(run(&mut self.ports, "run", &mut context), 0);
+        self.lay_out(scenario);
+        let answers = self.call(&scenario.calls);
         let memory = &self.ports.memory;
-        let asked = places().zip(calls);
-        let asked = asked.filter(|(_, call)| call.asks());
-        let answers =
-            asked.map(|(at, _)| answer(memory.u64(at + ANSWER), memory.u64(at + ANSWER + 8)));
         let parts = self.ports.layout.image(0, 0);
         let classes = (0..scenario.classes.len()).map(|slot| self.class(slot as u32));
         Outcome {
-            answers: answers.collect(),
+            answers,
             stats: stats(memory.words(parts.image + at::SCHED_STATS)),
             classes: classes.collect(),
         }
@@ -350,9 +213,121 @@ impl Bpf {
     }
 }
 
+/// Returns a port with these classes, on a line of such a rate.
+fn port_of(line_rate_bps: u64, classes: impl Iterator<Item = ClassConfig>) -> PortConfig {
+    let classes = (1..).zip(classes).map(|(minor, config)| PortClass {
+        minor,
+        limit: 1000,
+        deadline_ns: None,
+        config,
+    });
+    PortConfig {
+        config: Config {
+            mode: Mode::Timer,
+            ..Config::ethernet(line_rate_bps, FRAME_BYTES as u32)
+        },
+        classes: classes.collect(),
+    }
+}
+
+/// Takes the second image of a port of so many classes, none of which or all of which have a
+/// packet that waits, and prints how long that takes.
+fn time_image(slots: u32, waiting: bool) {
+    let rates = (0..slots).map(|slot| ClassConfig::Paced {
+        rate_bps: 1_000_000 + u64::from(slot),
+    });
+    let wanted = port_of(100_000_000_000, rates);
+    let calls = (0..slots).filter(|_| waiting).map(|slot| Call {
+        slot,
+        first: FRAME_BYTES,
+        ..Call::new(FIRST_NS + 1, Kind::Enqueued)
+    });
+    let calls: Vec<Call> = calls.collect();
+    let mut bpf = Bpf::new(slots, calls.len().max(1));
+    let began = Instant::now();
+    ask(&bpf.ports, &wanted, FIRST_NS);
+    let laid_out = began.elapsed();
+    bpf.begin();
+    // One run may go round its loops 2^23 times: this one takes some.
+    bpf.call(&calls);
+    ask(&bpf.ports, &wanted, FIRST_NS);
+    let began = Instant::now();
+    bpf.call(&[Call::new(FIRST_NS + 1, Kind::TakeImage)]);
+    let took = began.elapsed();
+    assert_eq!(bpf.ports.port_counters(0).images_taken, 1);
+    let Ports { memory, layout } = &bpf.ports;
+    let parts = layout.image(0, bpf.ports.in_force(0).unwrap());
+    let is_active = |slot: &u32| {
+        let class = layout.class(parts, *slot);
+        (memory.u32(class + TYPE_AND_ACTIVE) >> 8) & 1 == 1
+    };
+    let active = (0..slots).filter(is_active).count();
+    assert_eq!(active, calls.len());
+    println!(
+        "image of {slots} classes, {active} with packets: laid out in {laid_out:?}, taken in \
+         {took:?}"
+    );
+}
+
+/// A class that is in every image goes on where it was: over many images it sends by its rate, and
+/// above that by its ceil, as without them.
+fn images_earn_nothing() {
+    const FRAMES: u64 = 100;
+    /// Before them a class may be behind.
+    const FIRST: u64 = 10;
+    let rate_bps = 10_000_000;
+    let ceil_bps = 25_000_000;
+    for (class, sent_bps) in [
+        (ClassConfig::Paced { rate_bps }, rate_bps),
+        (ClassConfig::Borrowing { rate_bps, ceil_bps }, ceil_bps),
+    ] {
+        let wanted = port_of(200_000_000, [class].into_iter());
+        let mut bpf = Bpf::new(1, FRAMES as usize);
+        let next = |bpf: &mut Bpf, now_ns| bpf.call(&[Call::new(now_ns, Kind::Next)])[0];
+        let mut now_ns = FIRST_NS;
+        let mut begin_ns = 0;
+        ask(&bpf.ports, &wanted, now_ns);
+        bpf.begin();
+        let comes = Call {
+            first: FRAME_BYTES,
+            second: WIRE_BYTES,
+            ..Call::new(now_ns, Kind::Enqueued)
+        };
+        bpf.call(&[comes; FRAMES as usize]);
+        for frame in 0..FRAMES {
+            if frame % 3 == 0 {
+                // An image comes while a frame waits for its time.
+                if let (WAIT, until_ns) = next(&mut bpf, now_ns) {
+                    now_ns += (until_ns - now_ns) / 2;
+                    ask(&bpf.ports, &wanted, now_ns);
+                    bpf.call(&[Call::new(now_ns, Kind::TakeImage)]);
+                }
+            }
+            while let (WAIT, until_ns) = next(&mut bpf, now_ns) {
+                now_ns = until_ns;
+            }
+            if frame == FIRST {
+                begin_ns = now_ns;
+            }
+            bpf.call(&[Call {
+                first: (FRAME_BYTES << 32) | WIRE_BYTES,
+                second: (1 << 32) | FRAME_BYTES,
+                ..Call::new(now_ns, Kind::Sent)
+            }]);
+        }
+        let took_ns = now_ns - begin_ns;
+        let taken = bpf.ports.port_counters(0).images_taken;
+        let due_ns = (FRAMES - 1 - FIRST) * FRAME_BYTES * 8_000_000_000 / sent_bps;
+        println!("{taken} images while {FRAMES} frames left: {took_ns} ns, {due_ns} by the rate");
+        assert!(taken >= FRAMES / 3 - 1);
+        // What of a wait is less than a nanosecond is lost with each image.
+        assert!((due_ns..=due_ns + taken + 1).contains(&took_ns));
+    }
+}
+
 /// Runs in the guest: compares both sides with user space, by so many seeds.
 fn compare(seeds: u64) {
-    let mut bpf = Bpf::new();
+    let mut bpf = Bpf::new(CLASSES_MAX, CALLS_MAX + CALLS_MORE);
     let mut sent = 0;
     let mut periods = 0;
     for seed in 1..=seeds {
@@ -376,7 +351,7 @@ fn compare(seeds: u64) {
 
 /// One bit a second more of one class, on one side, is found.
 fn differences_are_found() {
-    let mut bpf = Bpf::new();
+    let mut bpf = Bpf::new(CLASSES_MAX, CALLS_MAX + CALLS_MORE);
     let mut scenario = (1..)
         .map(|seed| Scenario::new(seed, CALLS_MAX))
         .find_map(|mut scenario| {

@@ -42,7 +42,7 @@ pub struct Call {
 }
 
 impl Call {
-    fn new(now_ns: u64, kind: Kind) -> Self {
+    pub fn new(now_ns: u64, kind: Kind) -> Self {
         Self {
             now_ns,
             kind,
