@@ -94,7 +94,11 @@ pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn free_port(host: &Host) -> u16 {
+/// Returns a port of a host: this one if it is a namespace, else one that is free.
+fn port(host: &Host, apart: u16) -> u16 {
+    if host.is_apart() {
+        return apart;
+    }
     let listener = TcpListener::bind((host.address.as_str(), 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
@@ -135,11 +139,7 @@ impl Etcd {
     pub fn start_on(folder: &Path, hosts: Vec<Host>, words: &[&str]) -> Self {
         let root = vmlab::etcd(&Cache::default_folder().unwrap(), &Quiet).unwrap();
         let member = |host: Host| Member {
-            ports: if host.is_apart() {
-                (2379, 2380)
-            } else {
-                (free_port(&host), free_port(&host))
-            },
+            ports: (port(&host, 2379), port(&host, 2380)),
             host,
             running: Mutex::new(None),
         };
@@ -273,11 +273,7 @@ impl ManagerProcess {
         (net, words): (&str, &[&str]),
     ) -> Self {
         fs::write(folder.join(format!("{name}.toml")), net).unwrap();
-        let port = if host.is_apart() {
-            8646
-        } else {
-            free_port(host)
-        };
+        let port = port(host, 8646);
         Self {
             folder: folder.to_owned(),
             name: name.to_owned(),
