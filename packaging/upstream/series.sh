@@ -10,7 +10,7 @@
 #               that patches change, those of the specification, of selftests and of documents
 #               may be absent: their entries are left out, and that is said
 #   OUT         is made; the patches of an earlier run are replaced
-#   SERIES      first (if it is left out), ceil or launch: each on top of the one before
+#   SERIES      first (if it is left out), ceil, launch or gap: each on top of the one before
 #   CHECKPATCH  another checkpatch.pl than KERNEL's
 #
 # The patches are signed off by git's user (user.name, user.email).
@@ -25,7 +25,7 @@ die() {
 	echo "usage: $0 KERNEL OUT [SERIES]" >&2
 	exit 2
 }
-all="first ceil launch"
+all="first ceil launch gap"
 wanted=${3-first}
 case " $all " in
 *" $wanted "*) ;;
@@ -173,7 +173,10 @@ own_files() {
 	selftest)
 		new "$1" sch_pspacer.sh $selftests/sch_pspacer.sh
 		chmod +x "$tree/$selftests/sch_pspacer.sh"
-		[ "$1" != launch ] || new "$1" sch_pspacer_txtime.c $selftests/sch_pspacer_txtime.c
+		case $1 in
+		first | ceil) ;;
+		*) new "$1" sch_pspacer_txtime.c $selftests/sch_pspacer_txtime.c ;;
+		esac
 		;;
 	tdc) new "$1" pspacer.json $tdc/tc-tests/qdiscs/pspacer.json ;;
 	document) new "$1" pspacer.rst $documents/pspacer.rst ;;

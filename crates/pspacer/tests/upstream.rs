@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use crate::common::root;
 
 /// Each goes on top of the one before.
-const SERIES: [&str; 3] = ["first", "ceil", "launch"];
+const SERIES: [&str; 4] = ["first", "ceil", "launch", "gap"];
 
 fn sources() -> PathBuf {
     root().join("packaging/upstream/pspacer")
@@ -155,6 +155,38 @@ fn a_scheduler_that_decides_otherwise_is_found() {
             ),
         ],
     );
+    finds(
+        "gap",
+        &[
+            ("bytes + (rem != 0)", "bytes"),
+            ("(u32)gap_bytes - least : least", "(u32)gap_bytes : least"),
+            ("if (gap_ps <= s->half_gap_ps)", "if (!gap_ps)"),
+            (
+                "s->burst_ps +\n\t\t(s->gaps ? 0 : PSPACER_STALL_PS)",
+                "s->burst_ps +\n\t\tPSPACER_STALL_PS",
+            ),
+            ("(s->gaps ? 0 : PSPACER_SLACK_PS)", "PSPACER_SLACK_PS"),
+            (
+                "s->idled_ps = pspacer_schedule_clock(s);\n\tWRITE_ONCE(s->gap_packets",
+                "WRITE_ONCE(s->gap_packets",
+            ),
+            ("\tif (s->gaps)\n\t\tpspacer_paced_advance(s);", ""),
+            (
+                "s->line.ps += min(ahead - (s64)PSPACER_STALL_PS / 2, most)",
+                "s->line.ps += 0 * most",
+            ),
+            (
+                "s->line.ps -= min(-ahead - (s64)PSPACER_STALL_PS / 2, most)",
+                "s->line.ps -= 0 * most",
+            ),
+            ("ahead >= -(s64)PSPACER_STALL_PS", "true"),
+            (
+                "> (s64)PSPACER_STALL_PS) {\n\t\tWRITE_ONCE(s->gap_held",
+                "> 2 * (s64)PSPACER_STALL_PS) {\n\t\tWRITE_ONCE(s->gap_held",
+            ),
+            ("s->global_ps = s->line.ps;\n\ts->idled_ps", "s->idled_ps"),
+        ],
+    );
 }
 
 #[test]
@@ -176,20 +208,25 @@ fn what_core_does_not_have_is_not_taken() {
 
 #[test]
 fn a_series_has_what_is_up_to_it() {
-    let all = "a\n@from ceil\nb\n@until ceil\nc\n@only ceil\ne\n@always\nd\n";
+    let all = "a\n@from ceil\nb\n@until ceil\nc\n@only ceil gap\ne\n@always\nd\n";
     for (series, expected) in [
         ("first", "a\nc\nd\n"),
         ("ceil", "a\nb\ne\nd\n"),
         ("launch", "a\nb\nd\n"),
+        ("gap", "a\nb\ne\nd\n"),
     ] {
         let output = perl("upto.pl", Path::new(series), all);
         assert_eq!(made(output), expected, "{series}");
     }
-    for (series, text) in [("no", ""), ("first", "@from no\n")] {
+    for (series, text) in [
+        ("no", ""),
+        ("first", "@from no\n"),
+        ("first", "@only ceil no\n"),
+    ] {
         let output = perl("upto.pl", Path::new(series), text);
         assert!(!output.status.success(), "{series} {text}");
         let said = said(&output);
-        assert!(said.contains("one of first, ceil, launch"), "{said}");
+        assert!(said.contains("one of first, ceil, launch, gap"), "{said}");
     }
 }
 
@@ -252,7 +289,12 @@ fn each_series_applies_and_is_small() {
     let patched = self::kernel();
     let read = |name: &str| fs::read_to_string(patched.path().join(name)).unwrap();
     let mut lines = 0;
-    for (name, most) in [("first", 1500), ("ceil", 400), ("launch", 460)] {
+    for (name, most) in [
+        ("first", 1500),
+        ("ceil", 400),
+        ("launch", 460),
+        ("gap", 360),
+    ] {
         let out = tempfile::tempdir().unwrap();
         let made = series(kernel.path(), out.path(), name);
         assert!(made.status.success(), "{}", said(&made));
@@ -282,6 +324,7 @@ fn each_series_applies_and_is_small() {
     assert!(attributes.contains("TCA_PSPACER_LINE_RATE"));
     assert!(attributes.contains("TCA_PSPACER_CLASS_CEIL"));
     assert!(attributes.contains("TCA_PSPACER_CLASS_CLOCKID"));
+    assert!(attributes.contains("TCA_PSPACER_GAP"));
     for name in ["Makefile", ".gitignore"] {
         let lists = read(&format!("tools/testing/selftests/net/{name}"));
         assert_eq!(lists.matches("sch_pspacer_txtime").count(), 1, "{lists}");
@@ -297,7 +340,7 @@ fn a_series_that_is_none_is_refused() {
     assert!(!refused.status.success());
     let said = said(&refused);
     assert!(
-        said.contains("no series: expected one of first ceil launch"),
+        said.contains("no series: expected one of first ceil launch gap"),
         "{said}"
     );
 }

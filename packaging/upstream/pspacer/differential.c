@@ -7,6 +7,9 @@
  * Half of the runs may over-subscribe the line, and half of the classes have a ceil.
 @from launch
  * A third of the classes have launch times.
+@from gap
+ * Half of the runs are on a wire with gap frames, and without launch times. Core knows no
+ * wire that is not as fast as told: what the series does there has bounds of its own.
 @always
  *
  * usage: differential SEED RUNS; scheduler.c is the template's result above "The qdisc".
@@ -49,6 +52,10 @@ static bool oversubscribe;
 static u64 borrowed;
 @from launch
 static u64 launched;
+@from gap
+/* A wire: when it is free, what the device holds beside, and how long it idled. */
+static bool gaps;
+static u64 wire_free_ps, ring_ps, lost_ps, filled;
 @always
 
 static u64 random_below(u64 below)
@@ -91,10 +98,42 @@ static void launch(struct pair *p)
 }
 
 @always
+@from gap
+/* Returns how long so many bytes take, rounded down. */
+static u64 takes_ps(u64 bytes)
+{
+	return bytes * PACE_BYTE_PS / line_bps;
+}
+
+static bool any_active(void)
+{
+	return series.active_paced || !list_empty(&series.ring);
+}
+
+/* The device takes what was sent, if it has room. */
+static void hand_out(u64 bytes)
+{
+	if (wire_free_ps < now_ns * 1000) {
+		lost_ps += now_ns * 1000 - wire_free_ps;
+		wire_free_ps = now_ns * 1000;
+	}
+	wire_free_ps += takes_ps(bytes);
+}
+
+static bool has_room(void)
+{
+	return !gaps || wire_free_ps <= now_ns * 1000 + ring_ps;
+}
+
+@always
 /* Asks both. They send, or they wait; returns until when. */
 static u64 ask(void)
 {
+@until gap
 	for (;;) {
+@from gap
+	while (has_room()) {
+@always
 		struct pace_decision d = pace_next(&core, now_ns);
 		u64 until_ns = 0;
 		struct pspacer_class *c = pspacer_next(&series, now_ns, &until_ns);
@@ -102,6 +141,18 @@ static u64 ask(void)
 		u32 len;
 		bool more;
 
+@from gap
+		compare("the gap frame", d.verdict == PACE_GAP ? d.gap_bytes : 0,
+			gaps && !c ? series.fill_bytes : 0);
+		if (d.verdict == PACE_GAP) {
+			hand_out(d.gap_bytes);
+			pace_gap_sent(&core, d.gap_bytes);
+			pspacer_gap_sent(&series);
+			compare("the port's clock", core.global_ps, series.global_ps);
+			filled++;
+			continue;
+		}
+@always
 		if (d.verdict != PACE_SEND) {
 			compare("the class that sends", ~0ull, c ? c->id : ~0ull);
 			compare("the instant", d.verdict == PACE_IDLE ? ~0ull : d.until_ns,
@@ -120,6 +171,11 @@ static u64 ask(void)
 			more = false;
 @always
 		pace_sent(&core, d.cls, len, more, now_ns);
+@from gap
+		if (gaps)
+			len = pace_wire_bytes(&core, len);
+		hand_out(len);
+@always
 		pspacer_sent(&series, c, len, more, now_ns);
 		compare("the clock", p->core.clock.ps, c->clock.ps);
 		compare("its fraction", p->core.clock.frac, c->clock.frac);
@@ -134,7 +190,14 @@ static u64 ask(void)
 @always
 		compare("the deficit", p->core.deficit_bytes, c->deficit_bytes);
 		compare("the offset", core.offset_ps, series.offset_ps);
+@until gap
 		compare("when the line is free", core.busy_until_ps, series.busy_until_ps);
+@from gap
+		compare("the port's clock", core.global_ps, series.global_ps);
+		if (!gaps)
+			compare("when the line is free", core.busy_until_ps,
+				series.busy_until_ps);
+@always
 		compare("lateness", core.stats.late_max_ps, series.late_max_ps);
 @from launch
 		if (p->launches && p->count)
@@ -142,6 +205,9 @@ static u64 ask(void)
 @always
 		sends++;
 	}
+@from gap
+	return ~0ull;
+@always
 }
 
 static void arrive(struct pair *p, u32 len)
@@ -212,7 +278,11 @@ static void add(struct pair *p)
 
 	*p = (struct pair){ .used = true };
 @from launch
+@only launch
 	p->launches = rate && random_below(3) == 0;
+@from gap
+	p->launches = rate && random_below(3) == 0 && !gaps;
+@from launch
 	config.launches = p->launches;
 @always
 	compare("adding", PACE_OK, pace_class_add(&core, &p->core, &config));
@@ -288,6 +358,17 @@ static void configure(void)
 @from ceil
 	oversubscribe = random_below(2);
 @always
+@from gap
+	gaps = random_below(2);
+	/* What the device holds is far from what the series bounds. */
+	if (takes_ps(largest + 24) > 1500000000ull)
+		gaps = false;
+	ring_ps = random_below(1900000000ull - takes_ps(largest + 24) * gaps);
+	if (random_below(2) || ring_ps > takes_ps(40000))
+		ring_ps = takes_ps(random_below(40000)) % 300000000;
+	wire_free_ps = now_ns * 1000;
+	lost_ps = 0;
+@always
 	config = (struct pace_config){
 		.line_rate_bps = line_bps,
 		.max_frame_bytes = largest,
@@ -295,9 +376,24 @@ static void configure(void)
 		.order = PACE_ORDER_NEXT,
 		.mode = PACE_MODE_TIMER,
 	};
+@from gap
+	if (gaps) {
+		config.mode = PACE_MODE_GAP;
+		config.layer = PACE_LAYER_WIRE;
+		config.overhead_bytes = PSPACER_WIRE_MORE;
+		config.min_frame_bytes = 60;
+	}
+@always
 	compare("starting", PACE_OK, pace_init(&core, &config, storage, CLASSES, now_ns));
 	pace_set_global(&core, begin);
 	series = (struct pspacer_sched){ .max_packet = largest };
+@from gap
+	if (gaps) {
+		series.gaps = true;
+		series.max_packet = pace_wire_bytes(&core, largest);
+		series.gap_max_bytes = series.max_packet;
+	}
+@always
 	INIT_LIST_HEAD(&series.ring);
 	series.line.ns = now_ns;
 	series.line.ps = series.global_ps = begin;
@@ -344,6 +440,101 @@ static void pass(u64 until_ns)
 	}
 }
 
+@from gap
+/* On a wire the host stands still for 1.4 ms in all while packets wait: beyond, the series
+ * does more than core.
+ */
+static void pass_on_wire(void)
+{
+	u64 need_ns = (wire_free_ps > ring_ps ? wire_free_ps - ring_ps : 0) / 1000 + 1;
+	u64 late_ns = random_below(random_below(4) ? 3000 : 100000);
+
+	if (!any_active()) {
+		lost_ps = 0;
+		now_ns += random_below(3) ? late_ns : random_below(1ull << (random_below(41)));
+		return;
+	}
+	switch (random_below(4)) {
+	case 0:
+		/* Packets come while the device has enough. */
+		if (need_ns > now_ns)
+			now_ns += random_below(need_ns - now_ns);
+		return;
+	case 1:
+		if (lost_ps < 1300000000ull && now_ns < need_ns + 1000)
+			now_ns = (need_ns > now_ns ? need_ns : now_ns) + late_ns;
+		return;
+	default:
+		if (need_ns > now_ns)
+			now_ns = need_ns;
+	}
+}
+
+/*
+ * What core does not bound: a device that takes bytes at `device_bps`, or at once (0). The clock
+ * is that of its bytes if it is within 200 ppm of the line, and in any case near real time.
+ */
+static void bound(u64 device_bps)
+{
+	const u64 line = 1000000000, device_holds_ps = 300000000;
+	u64 begin_ns = now_ns, handed_ps = 0, free_ps = 0, until_ns = 0, real_ps, bytes;
+	struct pspacer_class c = { .active = false };
+	bool exact = device_bps && (s64)device_bps - (s64)line <= 200000 &&
+		     (s64)line - (s64)device_bps <= 200000;
+	u64 begin_ps, at_ps;
+
+	series = (struct pspacer_sched){
+		.max_packet = 1538, .gaps = true, .gap_max_bytes = 1538,
+	};
+	INIT_LIST_HEAD(&series.ring);
+	series.line.ns = now_ns;
+	pspacer_set_line(&series, line, now_ns);
+	pspacer_class_init(&series, &c, 1, now_ns);
+	pspacer_set_rate(&series, &c, 3000000, 0, now_ns);
+	pspacer_activate(&series, &c, now_ns);
+	begin_ps = series.global_ps;
+	for (step = 0; now_ns - begin_ns < 50000000000ull; step++) {
+		real_ps = (now_ns - begin_ns) * 1000;
+		if (free_ps > real_ps + device_holds_ps) {
+			now_ns += (free_ps - real_ps - device_holds_ps) / 1000 + 1;
+			continue;
+		}
+		if (pspacer_next(&series, now_ns, &until_ns)) {
+			bytes = 1538;
+			pspacer_sent(&series, &c, bytes, true, now_ns);
+		} else if (series.fill_bytes) {
+			bytes = series.fill_bytes;
+			pspacer_gap_sent(&series);
+		} else {
+			now_ns = until_ns;
+			continue;
+		}
+		handed_ps += bytes * 8000;
+		if (device_bps)
+			free_ps = (free_ps > real_ps ? free_ps : real_ps) +
+				  bytes * PACE_BYTE_PS / device_bps;
+		at_ps = series.global_ps - begin_ps;
+		if (exact) {
+			compare("the clock of a wire", handed_ps, at_ps);
+			compare("how often a wire was too fast", 0, series.gap_held);
+		}
+		if (at_ps > real_ps + real_ps / 4096 + PSPACER_STALL_PS + 2 * 1538 * 8000)
+			differ("the clock, at most,", real_ps, at_ps);
+		if (at_ps + PSPACER_STALL_PS + real_ps / 4096 < real_ps)
+			differ("the clock, at least,", real_ps, at_ps);
+	}
+}
+
+static void bounds(void)
+{
+	static const u64 devices[] = { 0, 1000000000, 1000200000, 999800000, 500000000,
+				       2000000000 };
+
+	for (u32 i = 0; i < sizeof(devices) / sizeof(*devices); i++)
+		bound(devices[i]);
+}
+
+@always
 static void run(void)
 {
 	u64 until_ns;
@@ -368,7 +559,14 @@ static void run(void)
 				drop(&pairs[i]);
 			until_ns = ask();
 		}
+@until gap
 		pass(until_ns);
+@from gap
+		if (gaps)
+			pass_on_wire();
+		else
+			pass(until_ns);
+@always
 	}
 	forgotten += series.rebases;
 @from ceil
@@ -381,6 +579,10 @@ int main(int argc, char **argv)
 	u64 runs = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	u64 first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 
+@from gap
+	now_ns = 1000;
+	bounds();
+@always
 	for (seed = first; seed < first + runs; seed++) {
 		state = seed * 0x2545f4914f6cdd1dull;
 		run();
@@ -392,6 +594,8 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " packets were borrowed\n", borrowed);
 @from launch
 	printf("%" PRIu64 " instants\n", launched);
+@from gap
+	printf("%" PRIu64 " gap frames\n", filled);
 @always
 	return 0;
 }

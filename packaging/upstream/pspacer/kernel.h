@@ -14,6 +14,9 @@
 #define min(a, b)			((a) < (b) ? (a) : (b))
 #define max(a, b)			((a) > (b) ? (a) : (b))
 #define div64_u64_rem			pace_div_rem
+#define div64_u64(a, b)			((a) / (b))
+#define mul_u64_u64_div_u64		pace_mul_div
+#define ETH_ZLEN			60
 
 /* Trees are sorted lists here. */
 struct rb_node {
@@ -102,6 +105,8 @@ struct qdisc_skb_head {
 struct gnet_stats_basic_sync {
 	u64 bytes;
 };
+
+struct sk_buff;
 
 struct gnet_stats_queue {
 	u32 backlog;

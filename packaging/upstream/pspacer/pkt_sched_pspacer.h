@@ -16,6 +16,8 @@ enum {
 	TCA_PSPACER_OVERSUBSCRIBE,	/* u32, 1: rates may exceed the line */
 @from launch
 	TCA_PSPACER_CLASS_CLOCKID,	/* s32, launch times by this clock */
+@from gap
+	TCA_PSPACER_GAP,		/* u32, 1: gap frames fill the wire */
 @always
 	__TCA_PSPACER_MAX
 };
@@ -36,6 +38,11 @@ enum {
 @from launch
 	TCA_PSPACER_STATS_TXTIME_INVALID,	/* u64, packets refused */
 	TCA_PSPACER_STATS_TXTIME_MISSED,	/* u64, packets too late */
+@from gap
+	TCA_PSPACER_STATS_GAP_PACKETS,	/* u64 */
+	TCA_PSPACER_STATS_GAP_BYTES,	/* u64, on the wire */
+	TCA_PSPACER_STATS_GAP_HELD,	/* u64, times the device was too fast */
+	TCA_PSPACER_STATS_GAP_FAILED,	/* u64, times without memory */
 @always
 	__TCA_PSPACER_STATS_MAX
 };

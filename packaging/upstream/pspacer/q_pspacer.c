@@ -31,6 +31,8 @@ static const struct option qdisc_options[] = {
 	{ "max_packet", TCA_PSPACER_MAX_PACKET, 4, 10 },
 @from ceil
 	{ "oversubscribe", TCA_PSPACER_OVERSUBSCRIBE, 4, 10 },
+@from gap
+	{ "gap", TCA_PSPACER_GAP, 4, 10 },
 @always
 	{ NULL, 0, 0, 0 },
 };
@@ -59,6 +61,11 @@ static const struct option stats[] = {
 @from launch
 	{ "txtime_invalid", TCA_PSPACER_STATS_TXTIME_INVALID, 8, 10 },
 	{ "txtime_missed", TCA_PSPACER_STATS_TXTIME_MISSED, 8, 10 },
+@from gap
+	{ "gap_packets", TCA_PSPACER_STATS_GAP_PACKETS, 8, 10 },
+	{ "gap_bytes", TCA_PSPACER_STATS_GAP_BYTES, 8, 10 },
+	{ "gap_held", TCA_PSPACER_STATS_GAP_HELD, 8, 10 },
+	{ "gap_failed", TCA_PSPACER_STATS_GAP_FAILED, 8, 10 },
 @always
 	{ NULL, 0, 0, 0 },
 };

@@ -110,7 +110,8 @@ sub wrap {
 my $bare_names = join '|', qw(queue_head remove_from_queue insert_waiting insert_eligible
 	silent_unit rebase lag_of lag_in_order virtual_time_lag has_to_promote promote_first
 	promote_eligible first_in_eligible insert_in_queue ceil_slack is_below_ceil
-	ceil_head ceil_add insert_borrowing insert_at_ceil promote_borrowing ceil_advance at_rate join_paced launch_position launch_begin);
+	ceil_head ceil_add insert_borrowing insert_at_ceil promote_borrowing ceil_advance at_rate join_paced launch_position launch_begin
+	gap_frame);
 
 # Fills the text of a comment into lines of 80 columns, if one of them is longer.
 sub fill {

@@ -7,13 +7,13 @@
 #
 # @from SERIES    what follows is in this series and in those after it,
 # @until SERIES   or only in those before it,
-# @only SERIES    or only in that one,
+# @only SERIES... or only in those,
 # @always         or again in all of them
 
 use strict;
 use warnings;
 
-my @order = qw(first ceil launch);
+my @order = qw(first ceil launch gap);
 my %at = map { $order[$_] => $_ } 0 .. $#order;
 my $names = join ', ', @order;
 die "usage: upto.pl SERIES <TEXT >TEXT; a series is one of $names\n"
@@ -23,9 +23,13 @@ my $in = 1;
 
 while (my $line = <STDIN>) {
 	if ($line =~ /^\@(from|until|only) (.*)$/) {
-		die "upto.pl: line $.: no series $2; one of $names\n" unless exists $at{$2};
-		$in = $1 eq 'from' ? $upto >= $at{$2} :
-			$1 eq 'until' ? $upto < $at{$2} : $upto == $at{$2};
+		my ($how, @series) = ($1, split / /, $2);
+		@series = ($2) if $how ne 'only';
+		for my $series (@series) {
+			die "upto.pl: line $.: no series $series; one of $names\n" unless exists $at{$series};
+		}
+		$in = $how eq 'from' ? $upto >= $at{$2} :
+			$how eq 'until' ? $upto < $at{$2} : grep { $upto == $at{$_} } @series;
 	} elsif ($line =~ /^\@always$/) {
 		$in = 1;
 	} elsif ($in) {

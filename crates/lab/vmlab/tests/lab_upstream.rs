@@ -7,10 +7,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use scenario::Kernel;
+use scenario::{Kernel, Options, parse};
 use vmlab::{Lab, Quiet, ScriptSpec, Sources, load_cases, run_script, run_tdc};
 
-use crate::common::{LONG, check_tap, console};
+use crate::common::{LONG, check_tap, console, run_in};
 
 fn ours() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/upstream/pspacer");
@@ -100,7 +100,7 @@ fn run(series: &str, name: &str, script_text: &str) {
     fs::write(&script, script_text).unwrap();
     let sender = folder.path().join("sch_pspacer_txtime");
     let mut files = vec![(script.as_path(), "/tests/script.sh")];
-    if series == "launch" {
+    if ["launch", "gap"].contains(&series) {
         let source = sender.with_extension("c");
         fs::write(&source, text(series, "sch_pspacer_txtime.c")).unwrap();
         testkit::guest::compile(&source, &sender);
@@ -112,7 +112,7 @@ fn run(series: &str, name: &str, script_text: &str) {
             tc() {{ /usr/sbin/tc "$@"; }}
             ip() {{ /usr/sbin/ip "$@"; }}
             chmod +x /tests/*
-            TXTIME=/tests/sch_pspacer_txtime
+            TXTIME=/tests/sch_pspacer_txtime TC=/usr/sbin/tc
             . /tests/script.sh"#
     );
     let spec = ScriptSpec {
@@ -142,6 +142,101 @@ fn the_selftest_with_a_ceil_passes() {
 #[test]
 fn the_selftest_with_launch_times_passes() {
     selftest("launch");
+}
+
+#[test]
+fn the_selftest_with_gap_frames_passes() {
+    selftest("gap");
+}
+
+/// A class of 300 Mbit/s on a cable of 1 Gbit/s, and interrupts that are held up at random.
+const WIRE: &str = r#"
+name = "wire"
+title = "Gap frames"
+duration = "100ms"
+settle = "5ms"
+memory = "512mb"
+[[host]]
+name = "tx"
+[[host]]
+name = "rx"
+[[cable]]
+name = "wire"
+ends = ["tx:eth0", "rx:eth0"]
+rate = "1gbit"
+sink = true
+bql_min = "64kb"
+[noise]
+hold_max = "60us"
+every = "500us"
+[[tc]]
+host = "tx"
+lines = [
+  "qdisc add dev eth0 root handle 1: psp line 1gbit default 1 OPTIONS",
+  "class add dev eth0 parent 1: classid 1:1 psp rate 300mbit",
+]
+[[flow]]
+name = "bulk"
+type = "udp"
+from = "tx"
+to = "rx"
+"#;
+
+/// Returns how far the packets of that class are from where its rate has them, in ps.
+fn deviations(options: &str) -> Vec<i64> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = Lab::find().unwrap();
+    let sources = folder.path().join("sources");
+    fs::create_dir(&sources).unwrap();
+    lab.sources = sources_of("gap", &sources);
+    // A scenario's guest loads psp's plugin, so the qdisc has that name.
+    for (name, from, to) in [
+        (
+            "kernel/sch_pspacer.c",
+            ".id\t\t= \"pspacer\"",
+            ".id\t\t= \"psp\"",
+        ),
+        ("tc/q_pspacer.c", "pspacer_qdisc_util", "psp_qdisc_util"),
+        ("tc/q_pspacer.c", ".id = \"pspacer\"", ".id = \"psp\""),
+    ] {
+        let text = fs::read_to_string(sources.join(name)).unwrap();
+        assert!(text.contains(from), "{name}: {from}");
+        fs::write(sources.join(name), text.replace(from, to)).unwrap();
+    }
+    let text = WIRE.replace("OPTIONS", options);
+    let scenario = parse("wire.toml", &text, &Options::default()).unwrap();
+    let out = folder.path().join("out");
+    let output = run_in(&lab, Kernel::V7, &scenario, &out, LONG)
+        .unwrap_or_else(|error| panic!("{error}\n{}", console(&out)));
+    let timeline = fs::read(output.cells[0].dir.join("timeline.wire.a")).unwrap();
+    let number = |at: &[u8]| at.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte));
+    // The last of a packet's record, its kind, is 0 for the flow's.
+    let packets = timeline.chunks_exact(32).filter(|record| record[28] == 0);
+    let starts: Vec<u64> = packets
+        .filter(|record| number(&record[20..24]) == 1538)
+        .map(|record| number(&record[..8]))
+        .skip(20)
+        .collect();
+    assert!(starts.len() > 2000, "{} packets", starts.len());
+    let exact_ps = |packets: usize| packets as u64 * 1538 * 8_000_000 / 300;
+    let from = starts[0];
+    let each = starts.iter().enumerate();
+    each.map(|(n, start)| (start - from).cast_signed() - exact_ps(n).cast_signed())
+        .collect()
+}
+
+#[test]
+fn gap_frames_space_packets_to_the_byte() {
+    let byte_ps = 8000;
+    let gaps = deviations("gap 1");
+    let worst = gaps.iter().map(|ps| ps.abs()).max();
+    assert!(worst <= Some(byte_ps), "{worst:?} ps");
+    let timer = deviations("gap 0");
+    let worst = timer.iter().map(|ps| ps.abs()).max();
+    assert!(
+        worst > Some(1000 * byte_ps),
+        "{worst:?} ps without gap frames"
+    );
 }
 
 /// What a hostile sender, a clock that is set and a device that goes make of launch times.
@@ -180,4 +275,9 @@ fn the_cases_of_tdc_with_a_ceil_pass() {
 #[test]
 fn the_cases_of_tdc_with_launch_times_pass() {
     cases_of_tdc("launch", 28);
+}
+
+#[test]
+fn the_cases_of_tdc_with_gap_frames_pass() {
+    cases_of_tdc("gap", 32);
 }

@@ -64,7 +64,8 @@ pub fn run_on(
     run_in(&Lab::find()?, kernel, scenario, out_dir, timeout)
 }
 
-fn run_in(
+/// Runs a scenario on a kernel of this laboratory.
+pub fn run_in(
     lab: &Lab,
     kernel: Kernel,
     scenario: &Scenario,
