@@ -493,7 +493,7 @@ static void bound(u64 device_bps)
 	pspacer_set_rate(&series, &c, 3000000, 0, now_ns);
 	pspacer_activate(&series, &c, now_ns);
 	begin_ps = series.global_ps;
-	for (step = 0; now_ns - begin_ns < 50000000000ull; step++) {
+	for (step = 0; now_ns - begin_ns < 30000000000ull; step++) {
 		real_ps = (now_ns - begin_ns) * 1000;
 		if (free_ps > real_ps + device_holds_ps) {
 			now_ns += (free_ps - real_ps - device_holds_ps) / 1000 + 1;
