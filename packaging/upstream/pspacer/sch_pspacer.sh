@@ -573,8 +573,9 @@ if tc qdisc add dev $DEV root handle 10: tbf rate 100mbit burst 10kb \
 fi
 if unshare -Urn true 2>/dev/null; then
 	refuse "in a namespace of a user" "of the initial user namespace" \
-		unshare -Urn sh -c "ip link add $DEV type dummy &&
-			${TC:-tc} qdisc add dev $DEV root pspacer line 1gbit gap 1"
+		unshare -Urn sh -c "ip link add $DEV type dummy && \
+			${TC:-tc} qdisc add dev $DEV root \
+				pspacer line 1gbit gap 1"
 fi
 refuse "a longest packet without what the wire adds" \
 	"not within the MTU and 1 MB" \

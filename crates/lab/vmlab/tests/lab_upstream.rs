@@ -149,7 +149,8 @@ fn the_selftest_with_gap_frames_passes() {
     selftest("gap");
 }
 
-/// A class of 300 Mbit/s on a cable of 1 Gbit/s, and interrupts that are held up at random.
+/// A class of 300 Mbit/s on a cable of 1 Gbit/s, and interrupts that are held up at random. The
+/// qdisc is told a rate of the line.
 const WIRE: &str = r#"
 name = "wire"
 title = "Gap frames"
@@ -172,7 +173,7 @@ every = "500us"
 [[tc]]
 host = "tx"
 lines = [
-  "qdisc add dev eth0 root handle 1: psp line 1gbit default 1 OPTIONS",
+  "qdisc add dev eth0 root handle 1: OPTIONS default 1",
   "class add dev eth0 parent 1: classid 1:1 psp rate 300mbit",
 ]
 [[flow]]
@@ -182,8 +183,8 @@ from = "tx"
 to = "rx"
 "#;
 
-/// Returns how far the packets of that class are from where its rate has them, in ps.
-fn deviations(options: &str) -> Vec<i64> {
+/// Returns when packets of that class begin on the cable, in ps.
+fn departures(options: &str) -> Vec<u64> {
     let folder = tempfile::tempdir().unwrap();
     let mut lab = Lab::find().unwrap();
     let sources = folder.path().join("sources");
@@ -218,25 +219,53 @@ fn deviations(options: &str) -> Vec<i64> {
         .skip(20)
         .collect();
     assert!(starts.len() > 2000, "{} packets", starts.len());
-    let exact_ps = |packets: usize| packets as u64 * 1538 * 8_000_000 / 300;
-    let from = starts[0];
+    starts
+}
+
+/// Returns how long so many packets take at 300 Mbit/s.
+fn exact_ps(packets: usize) -> u64 {
+    packets as u64 * 1538 * 8_000_000 / 300
+}
+
+/// Returns how far packets are from where that rate has them, at most, in ps.
+fn deviation_ps(starts: &[u64]) -> u64 {
     let each = starts.iter().enumerate();
-    each.map(|(n, start)| (start - from).cast_signed() - exact_ps(n).cast_signed())
-        .collect()
+    each.map(|(n, start)| (start - starts[0]).abs_diff(exact_ps(n)))
+        .max()
+        .unwrap()
 }
 
 #[test]
 fn gap_frames_space_packets_to_the_byte() {
     let byte_ps = 8000;
-    let gaps = deviations("gap 1");
-    let worst = gaps.iter().map(|ps| ps.abs()).max();
-    assert!(worst <= Some(byte_ps), "{worst:?} ps");
-    let timer = deviations("gap 0");
-    let worst = timer.iter().map(|ps| ps.abs()).max();
-    assert!(
-        worst > Some(1000 * byte_ps),
-        "{worst:?} ps without gap frames"
+    let gaps = departures("psp line 1gbit gap 1");
+    // What counts is the same.
+    let timer = departures("stab overhead 24 linklayer ethernet psp line 1gbit gap 0");
+    println!(
+        "gap frames: {} packets, {} ps; timer: {} packets, {} ps",
+        gaps.len(),
+        deviation_ps(&gaps),
+        timer.len(),
+        deviation_ps(&timer)
     );
+    assert!(deviation_ps(&gaps) <= byte_ps);
+    assert!(deviation_ps(&timer) > 1000 * byte_ps);
+}
+
+#[test]
+fn rates_hold_on_a_wire_that_is_not_as_told() {
+    for line in ["500mbit", "2gbit"] {
+        let starts = departures(&format!("psp line {line} gap 1"));
+        let took_ps = starts.last().unwrap() - starts[0];
+        let off_ps = took_ps.abs_diff(exact_ps(starts.len() - 1));
+        println!(
+            "{line}: {} packets took {off_ps} ps more or less",
+            starts.len()
+        );
+        // The clock of bytes may be 4 ms ahead or behind, and a packet.
+        let may_be_ps = 4_000_000_000 + took_ps / 4096 + 12_304_000;
+        assert!(off_ps <= may_be_ps, "{line}: {off_ps} ps of {took_ps}");
+    }
 }
 
 /// What a hostile sender, a clock that is set and a device that goes make of launch times.
