@@ -471,17 +471,19 @@ static void pass_on_wire(void)
 }
 
 /*
- * What core does not bound: a device that takes bytes at `device_bps`, or at once (0). The clock
- * is that of its bytes if it is within 200 ppm of the line, and in any case near real time.
+ * What core does not bound: a device that takes bytes at `device_bps`, or at once (0), and a host
+ * that takes `host_ns` for each frame. The clock is that of bytes if they are those of the line
+ * within 200 ppm, and in any case near real time.
  */
-static void bound(u64 device_bps)
+static void bound(u64 device_bps, u64 host_ns)
 {
-	const u64 line = 1000000000, device_holds_ps = 300000000;
-	u64 begin_ns = now_ns, handed_ps = 0, free_ps = 0, until_ns = 0, real_ps, bytes;
+	const u64 line = 1000000000, rate = 3000000, device_holds_ps = 300000000;
+	const u64 cost_ps = 1538 * PACE_BYTE_PS / rate;
+	u64 begin_ns = now_ns, handed_ps = 0, free_ps = 0, until_ns = 0, packets = 0;
 	struct pspacer_class c = { .active = false };
-	bool exact = device_bps && (s64)device_bps - (s64)line <= 200000 &&
+	bool exact = !host_ns && device_bps && (s64)device_bps - (s64)line <= 200000 &&
 		     (s64)line - (s64)device_bps <= 200000;
-	u64 begin_ps, at_ps;
+	u64 begin_ps, at_ps, real_ps, bytes, may_be_ps;
 
 	series = (struct pspacer_sched){
 		.max_packet = 1538, .gaps = true, .gap_max_bytes = 1538,
@@ -490,7 +492,7 @@ static void bound(u64 device_bps)
 	series.line.ns = now_ns;
 	pspacer_set_line(&series, line, now_ns);
 	pspacer_class_init(&series, &c, 1, now_ns);
-	pspacer_set_rate(&series, &c, 3000000, 0, now_ns);
+	pspacer_set_rate(&series, &c, rate, 0, now_ns);
 	pspacer_activate(&series, &c, now_ns);
 	begin_ps = series.global_ps;
 	for (step = 0; now_ns - begin_ns < 30000000000ull; step++) {
@@ -501,15 +503,17 @@ static void bound(u64 device_bps)
 		}
 		if (pspacer_next(&series, now_ns, &until_ns)) {
 			bytes = 1538;
+			packets++;
 			pspacer_sent(&series, &c, bytes, true, now_ns);
 		} else if (series.fill_bytes) {
 			bytes = series.fill_bytes;
 			pspacer_gap_sent(&series);
 		} else {
-			now_ns = until_ns;
+			now_ns = until_ns + host_ns / 8;
 			continue;
 		}
 		handed_ps += bytes * 8000;
+		now_ns += host_ns;
 		if (device_bps)
 			free_ps = (free_ps > real_ps ? free_ps : real_ps) +
 				  bytes * PACE_BYTE_PS / device_bps;
@@ -518,11 +522,21 @@ static void bound(u64 device_bps)
 			compare("the clock of a wire", handed_ps, at_ps);
 			compare("how often a wire was too fast", 0, series.gap_held);
 		}
-		if (at_ps > real_ps + real_ps / 4096 + PSPACER_STALL_PS + 2 * 1538 * 8000)
+		may_be_ps = PSPACER_STALL_PS + real_ps / 4096;
+		if (at_ps > real_ps + may_be_ps + 2 * 1538 * 8000)
 			differ("the clock, at most,", real_ps, at_ps);
-		if (at_ps + PSPACER_STALL_PS + real_ps / 4096 < real_ps)
+		if (at_ps + may_be_ps < real_ps)
 			differ("the clock, at least,", real_ps, at_ps);
+		/* A packet late, one early. */
+		may_be_ps += 2 * cost_ps;
+		if (packets * cost_ps > real_ps + may_be_ps)
+			differ("the rate, at most,", real_ps, packets);
+		if (packets * cost_ps + may_be_ps < real_ps)
+			differ("the rate, at least,", real_ps, packets);
 	}
+	/* A host that cannot fill the wire does not try for long. */
+	if (host_ns * 1000 > 2 * 1538 * 8000 && series.gap_packets > 2 * packets + 1000)
+		differ("gap frames of a slow host", packets, series.gap_packets);
 }
 
 static void bounds(void)
@@ -531,7 +545,9 @@ static void bounds(void)
 				       2000000000 };
 
 	for (u32 i = 0; i < sizeof(devices) / sizeof(*devices); i++)
-		bound(devices[i]);
+		bound(devices[i], 0);
+	bound(1000000000, 100000);
+	bound(0, 30000);
 }
 
 @always

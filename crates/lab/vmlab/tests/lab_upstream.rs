@@ -117,7 +117,15 @@ fn run(series: &str, name: &str, script_text: &str) {
     );
     let spec = ScriptSpec {
         kernel: Kernel::V7,
-        modules: &["sch_psp", "dummy", "pktgen", "sch_tbf", "cls_matchall"],
+        modules: &[
+            "sch_psp",
+            "dummy",
+            "pktgen",
+            "sch_tbf",
+            "cls_matchall",
+            "veth",
+            "bridge",
+        ],
         files: &files,
         command: &command,
         seed: 1,
@@ -274,6 +282,12 @@ const ATTACK: &str = include_str!("launch_attack.sh");
 #[test]
 fn launch_times_withstand_senders_and_clocks() {
     run("launch", "launch_attack.sh", ATTACK);
+}
+
+/// Lines that no host fills, devices that change, and who is behind the next port.
+#[test]
+fn gap_frames_withstand_lines_and_devices() {
+    run("gap", "gap_attack.sh", include_str!("gap_attack.sh"));
 }
 
 fn cases_of_tdc(series: &str, least: usize) {
