@@ -63,7 +63,7 @@ fn compare(series: &str, scheduler: &str, runs: &str) -> Output {
     }
     let program = folder.path().join("differential");
     let mut compile = Command::new("cc");
-    compile.args(["-std=gnu11", "-O2", "-Wall", "-Wno-unused-function", "-I"]);
+    compile.args(["-std=gnu11", "-O1", "-Wall", "-Wno-unused-function", "-I"]);
     compile.arg(folder.path());
     for folder in ["core", "core/include", "core/deps/host"] {
         compile.arg("-I").arg(root().join(folder));

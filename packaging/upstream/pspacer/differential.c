@@ -509,6 +509,8 @@ static void bound(u64 device_bps, u64 host_ns)
 			bytes = series.fill_bytes;
 			pspacer_gap_sent(&series);
 		} else {
+			if (until_ns <= now_ns)
+				differ("until when it waits", now_ns, until_ns);
 			now_ns = until_ns + host_ns / 8;
 			continue;
 		}
@@ -595,14 +597,14 @@ int main(int argc, char **argv)
 	u64 runs = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	u64 first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 
-@from gap
-	now_ns = 1000;
-	bounds();
-@always
 	for (seed = first; seed < first + runs; seed++) {
 		state = seed * 0x2545f4914f6cdd1dull;
 		run();
 	}
+@from gap
+	now_ns = 1000;
+	bounds();
+@always
 	printf("%" PRIu64 " packets, %" PRIu64 " waits, %" PRIu64 " changes, %" PRIu64
 	       " stalls, %" PRIu64 " times lag was forgotten: no difference\n",
 	       sends, waits, changes, stalls, forgotten);
