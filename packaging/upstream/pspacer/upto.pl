@@ -9,9 +9,11 @@
 # @until SERIES   or only in those before it,
 # @only SERIES... or only in those,
 # @always         or again in all of them
+# @insert FILE    a file beside this script, but for its first line
 
 use strict;
 use warnings;
+use FindBin;
 
 my @order = qw(first ceil launch gap);
 my %at = map { $order[$_] => $_ } 0 .. $#order;
@@ -32,6 +34,10 @@ while (my $line = <STDIN>) {
 			$how eq 'until' ? $upto < $at{$2} : grep { $upto == $at{$_} } @series;
 	} elsif ($line =~ /^\@always$/) {
 		$in = 1;
+	} elsif ($in && $line =~ /^\@insert (\S+)$/) {
+		open my $file, '<', "$FindBin::Bin/$1" or die "upto.pl: $1: $!\n";
+		<$file>;
+		print while <$file>;
 	} elsif ($in) {
 		print $line;
 	}
