@@ -69,14 +69,17 @@ check "what is late is dropped" between 1 10 "$(became left)"
 check "all of it" between 2000 2000 $(($(became left) + $(counted txtime_missed)))
 check "none waits" between 0 0 "$(waiting)"
 
-# Beside it others keep their rates, also if the line is asked for more than it has.
-fresh rate 10gbit clockid CLOCK_MONOTONIC limit 100000
-tc class add dev $DEV parent 1: classid 1:3 pspacer rate 1gbit clockid CLOCK_MONOTONIC
-$TXTIME $DEV 10.9.0.2 count=20000 size=1400 lead_ns=500000000 wait_ms=1500 >/dev/null &
-launch priority=65539 count=200 lead_ns=450000000 step_ns=1000000 wait_ms=900
-wait
-check "beside a flood another class has its launch times" between 190 200 "$(became left)"
-check "none is early" between -20000 1500000 "$(became least_ns)"
+# Beside it others keep their rates, also if the line is asked for more than it has. A socket that
+# is closed before its packets are late has nobody who reads reports.
+for wait_ms in 0 1500; do
+	fresh rate 10gbit clockid CLOCK_MONOTONIC limit 100000
+	tc class add dev $DEV parent 1: classid 1:3 pspacer rate 1gbit clockid CLOCK_MONOTONIC
+	$TXTIME $DEV 10.9.0.2 count=20000 size=1400 lead_ns=500000000 wait_ms=$wait_ms >/dev/null &
+	launch priority=65539 count=200 lead_ns=450000000 step_ns=1000000 wait_ms=900
+	wait
+	check "$wait_ms: beside a flood another class has its launch times" between 199 200 "$(became left)"
+	check "$wait_ms: none is early" between -20000 1500000 "$(became least_ns)"
+done
 
 # A clock that is set moves nothing that waits.
 for clock in 1:CLOCK_MONOTONIC 11:CLOCK_TAI; do
