@@ -119,7 +119,8 @@ static void take_qdisc(const struct nlmsghdr *n, void *arg)
 	if ((!strcmp(name, "pfifo") || !strcmp(name, "bfifo")) &&
 	    reading->fifo_count < sizeof(reading->fifos) / sizeof(*reading->fifos))
 		reading->fifos[reading->fifo_count++] = t->tcm_handle;
-	if (t->tcm_parent == TC_H_ROOT && t->tcm_handle == HANDLE && !strcmp(name, "psp")) {
+	if (t->tcm_parent == reading->port->parent && t->tcm_handle == HANDLE &&
+	    !strcmp(name, "psp")) {
 		tree->psp = true;
 		read_numbers(stats, &tree->root);
 		read_causes(stats, tree);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * psp-fail DEVICE: repeats each request of a list and makes its first
+ * psp-fail DEVICE [shared]: repeats each request of a list and makes its first
  * allocation in the kernel fail, then its second, and so on until the request
  * makes no more allocations. A request that fails must have changed nothing;
- * one that succeeds without the allocation is undone. Needs
+ * one that succeeds without the allocation is undone. shared: psp is at queue
+ * 8:1 of mq, and its classes are those of the device. Needs
  * CONFIG_FAULT_INJECTION and its fail-nth.
  */
 #include <errno.h>
@@ -23,19 +24,32 @@
 #define NTH		"/proc/thread-self/fail-nth"
 #define ALLOCATIONS_MAX	2000	/* per request: none makes so many */
 #define ADD		(NLM_F_CREATE | NLM_F_EXCL)
+#define QUEUE		0x80001
+/* Classes of the group: its memory grows for the last. */
+#define MEMBER		4
 
 static struct message message;
 static struct port port;
 static int netlink, packets, nth;
+static bool shared;
+static uint32_t member;
+
+static uint32_t parent(void)
+{
+	return shared ? QUEUE : TC_H_ROOT;
+}
 
 static void psp_qdisc(uint16_t flags, uint8_t mode)
 {
+	uint8_t on = 1;
 	size_t nest;
 
-	message_tc(&message, RTM_NEWQDISC, flags, port.ifindex, TC_H_ROOT, HANDLE);
+	message_tc(&message, RTM_NEWQDISC, flags, port.ifindex, parent(), HANDLE);
 	message_put_text(&message, TCA_KIND, "psp");
 	nest = message_nest(&message, TCA_OPTIONS);
 	message_put(&message, TCA_PSP_MODE, &mode, sizeof(mode));
+	if (shared)
+		message_put(&message, TCA_PSP_SHARED, &on, sizeof(on));
 	message_nest_end(&message, nest);
 }
 
@@ -69,6 +83,39 @@ static void dynamic_class(void)
 	nest = message_nest(&message, TCA_OPTIONS);
 	message_put(&message, TCA_PSP_CLASS_TYPE, &kind, sizeof(kind));
 	message_nest_end(&message, nest);
+}
+
+/* A new class of a type below psp or a group, with one option of 64 bits. */
+static void class_of(uint8_t type, uint32_t above, uint32_t minor, uint16_t key, uint64_t value)
+{
+	size_t nest;
+
+	message_tc(&message, RTM_NEWTCLASS, ADD, port.ifindex, HANDLE | above, HANDLE | minor);
+	message_put_text(&message, TCA_KIND, "psp");
+	nest = message_nest(&message, TCA_OPTIONS);
+	message_put(&message, TCA_PSP_CLASS_TYPE, &type, sizeof(type));
+	message_put(&message, key, &value, sizeof(value));
+	message_nest_end(&message, nest);
+}
+
+static void add_total(void)
+{
+	class_of(TC_PSP_TYPE_DYNAMIC, 0, 3, TCA_PSP_CLASS_TOTAL, 1000000);
+}
+
+static void add_reserve(void)
+{
+	class_of(TC_PSP_TYPE_RT, 0, 3, TCA_PSP_CLASS_RESERVE, 10000);
+}
+
+static void add_group(void)
+{
+	class_of(TC_PSP_TYPE_GROUP, 0, 3, TCA_PSP_CLASS_RATE, 100000000);
+}
+
+static void add_member(void)
+{
+	class_of(TC_PSP_TYPE_PACED, 3, member, TCA_PSP_CLASS_RATE, 1000000);
 }
 
 static void graft(void)
@@ -115,10 +162,12 @@ static void delete_minor(uint32_t minor)
 
 static void delete_class(void) { delete_minor(1); }
 static void delete_another(void) { delete_minor(2); }
+static void delete_third(void) { delete_minor(3); }
+static void delete_member(void) { delete_minor(member); }
 
 static void delete_qdisc(void)
 {
-	message_tc(&message, RTM_DELQDISC, 0, port.ifindex, TC_H_ROOT, HANDLE);
+	message_tc(&message, RTM_DELQDISC, 0, port.ifindex, parent(), HANDLE);
 }
 
 /*
@@ -144,6 +193,13 @@ static const struct request {
 	{ "MTU 9000", longer_frames, usual_frames },
 	{ "MTU 1500", usual_frames, longer_frames },
 	{ "filter delete", delete_filter, add_filter },
+	{ "class with a total add", add_total, delete_third },
+	{ "class with a total delete", delete_third, add_total },
+	{ "class with a reserve add", add_reserve, delete_third },
+	{ "class with a reserve delete", delete_third, add_reserve },
+	{ "group add", add_group, delete_third },
+	{ "class of the group add", add_member, delete_member },
+	{ "class of the group delete", delete_member, add_member },
 	{ "class delete", delete_class, add_class },
 	{ "qdisc delete", delete_qdisc, add_qdisc },
 };
@@ -251,6 +307,8 @@ static void try_traffic(void)
 			traffic_wild(packets, &r, HANDLE | 1);
 			set_nth(n);
 			traffic_frame(packets, &r, HANDLE | 1);
+			set_nth(n);
+			traffic_frame(packets, &r, HANDLE | MEMBER);
 			set_nth(0);
 		}
 	}
@@ -260,20 +318,32 @@ int main(int argc, char **argv)
 {
 	nth = open(NTH, O_RDWR | O_CLOEXEC);
 	netlink = netlink_open();
-	if (argc != 2 || nth < 0 || netlink < 0) {
-		fprintf(stderr, "usage: psp-fail DEVICE, on a kernel with %s\n", NTH);
+	shared = argc == 3 && !strcmp(argv[2], "shared");
+	if ((argc != 2 && !shared) || nth < 0 || netlink < 0) {
+		fprintf(stderr, "usage: psp-fail DEVICE [shared], on a kernel with %s\n", NTH);
 		return 2;
 	}
 	snprintf(port.name, sizeof(port.name), "%s", argv[1]);
 	port.ifindex = if_nametoindex(port.name);
+	port.parent = parent();
 	if (!port.ifindex || !traffic_open(&port, &packets)) {
 		perror(argv[1]);
 		return 2;
 	}
 	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
-		if (!try_request(&requests[i]))
-			return 1;
-		if (requests[i].make == add_class || requests[i].make == to_gap)
+		const struct request *request = &requests[i];
+		uint32_t last = request->make == add_member ? MINORS : MEMBER;
+
+		/* Gap frames and periods are those of one queue. */
+		if (shared && (request->make == to_gap || request->make == add_reserve ||
+			       request->undo == add_reserve))
+			continue;
+		for (member = MEMBER; member <= last; member++)
+			if (!try_request(request))
+				return 1;
+		member = MEMBER;
+		if (request->make == add_class || request->make == to_gap ||
+		    request->make == add_member)
 			try_traffic();
 	}
 	return 0;

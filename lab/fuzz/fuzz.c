@@ -302,6 +302,7 @@ static bool open_port(struct fuzz *f, const char *name)
 	port->busy = how && !strcmp(how, ":busy");
 	port->bursts = how && (port->busy || !strcmp(how, ":bursts"));
 	port->ifindex = if_nametoindex(port->name);
+	port->parent = TC_H_ROOT;
 	if (!port->ifindex || !traffic_open(port, &f->sockets[f->count]))
 		return false;
 	f->count++;

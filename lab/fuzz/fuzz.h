@@ -60,6 +60,7 @@ int netlink_ask(int fd, struct message *m,
 struct port {
 	char name[16];
 	int ifindex;
+	uint32_t parent;	/* of psp */
 	/*
 	 * GSO bursts are sent to it too.  Frames are not counted there: a
 	 * waiting burst counts as one frame, but as all its segments when it is
@@ -105,7 +106,7 @@ struct numbers {
 
 /* The state of one port, as a dump reports it. */
 struct tree {
-	bool psp;		/* at the root, as 1: */
+	bool psp;		/* at the port's parent, as 1: */
 	bool copies;		/* something in it makes copies (netem) */
 	struct numbers root;
 	uint64_t drops_by_cause;	/* psp's own drops, without the children's */

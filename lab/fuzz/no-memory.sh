@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Each allocation of each request fails once; nothing is half done, and nothing
-# is left. Then every fifth gap frame finds no memory, and frames keep their
-# distance. On the debug kernel: it needs fault injection.
+# is left. The same below mq, where classes are the device's. Then every fifth gap
+# frame finds no memory, and frames keep their distance. On the debug kernel: it
+# needs fault injection.
 #
 #   pktgen --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#              c2a ==== 1 Gbit/s ==== c2b, two queues
 
 . "$(dirname "$0")/lib.sh"
 
@@ -20,12 +22,18 @@ echo 0 >$debug/fail_page_alloc/min-order
 cable c1 1000000000 sink=1
 check "every allocation fails once" psp-fail c1a
 echo "$output"
+cable c2 1000000000 sink=1 queues=2
+tc qdisc replace dev c2a root handle 8: mq
+check "every allocation fails once, classes are the device's" psp-fail c2a shared
+echo "$output"
+cut_cable c2
 
 # Only heads of frames, and only where nobody may wait for memory: pktgen, whose
-# own may fail as well, tries again.
+# own may fail as well, tries again. psp counts from its first trial of the wire on.
+echo 1 >$WIRE/c1/reset
 tc qdisc add dev c1a root handle 1: psp default 1 mode gap
 tc class add dev c1a parent 1: classid 1:1 psp rate 10mbit
-echo 1 >$WIRE/c1/reset
+check "the wire is a clock" proved c1a
 echo Y >$debug/failslab/cache-filter
 echo Y >$debug/failslab/ignore-gfp-wait
 echo -1 >$debug/failslab/times
