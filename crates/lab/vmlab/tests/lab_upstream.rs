@@ -7,10 +7,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use scenario::{Kernel, Options, parse};
+use scenario::Kernel;
 use vmlab::{Lab, Quiet, ScriptSpec, Sources, load_cases, run_script, run_tdc};
 
-use crate::common::{LONG, check_tap, console, run_in};
+use crate::common::{LONG, check_tap, console, run_in, scenario_at};
 
 fn ours() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/upstream/pspacer");
@@ -160,19 +160,6 @@ fn the_selftest_with_gap_frames_passes() {
 /// A class of 300 Mbit/s on a cable of 1 Gbit/s, and interrupts that are held up at random. The
 /// qdisc is told a rate of the line.
 const WIRE: &str = r#"
-name = "wire"
-title = "Gap frames"
-duration = "100ms"
-settle = "5ms"
-memory = "512mb"
-[[host]]
-name = "tx"
-[[host]]
-name = "rx"
-[[cable]]
-name = "wire"
-ends = ["tx:eth0", "rx:eth0"]
-rate = "1gbit"
 sink = true
 bql_min = "64kb"
 [noise]
@@ -184,11 +171,6 @@ lines = [
   "qdisc add dev eth0 root handle 1: OPTIONS default 1",
   "class add dev eth0 parent 1: classid 1:1 psp rate 300mbit",
 ]
-[[flow]]
-name = "bulk"
-type = "udp"
-from = "tx"
-to = "rx"
 "#;
 
 /// Returns when packets of that class begin on the cable, in ps.
@@ -212,8 +194,7 @@ fn departures(options: &str) -> Vec<u64> {
         assert!(text.contains(from), "{name}: {from}");
         fs::write(sources.join(name), text.replace(from, to)).unwrap();
     }
-    let text = WIRE.replace("OPTIONS", options);
-    let scenario = parse("wire.toml", &text, &Options::default()).unwrap();
+    let scenario = scenario_at("1gbit", "100ms", &WIRE.replace("OPTIONS", options));
     let out = folder.path().join("out");
     let output = run_in(&lab, Kernel::V7, &scenario, &out, LONG)
         .unwrap_or_else(|error| panic!("{error}\n{}", console(&out)));
@@ -279,18 +260,22 @@ fn rates_hold_on_a_wire_that_is_not_as_told() {
     }
 }
 
-/// What a hostile sender, a clock that is set and a device that goes make of launch times.
-const ATTACK: &str = include_str!("launch_attack.sh");
+fn attack(series: &str, name: &str, script: &str) {
+    let begins = include_str!("attack.sh");
+    run(series, name, &format!("{begins}{script}"));
+}
 
+/// What a hostile sender, a clock that is set and a device that goes make of launch times.
 #[test]
 fn launch_times_withstand_senders_and_clocks() {
-    run("launch", "launch_attack.sh", ATTACK);
+    let script = include_str!("launch_attack.sh");
+    attack("launch", "launch_attack.sh", script);
 }
 
 /// Lines that no host fills, devices that change, and who is behind the next port.
 #[test]
 fn gap_frames_withstand_lines_and_devices() {
-    run("gap", "gap_attack.sh", include_str!("gap_attack.sh"));
+    attack("gap", "gap_attack.sh", include_str!("gap_attack.sh"));
 }
 
 fn cases_of_tdc(series: &str, least: usize) {

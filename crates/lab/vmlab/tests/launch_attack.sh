@@ -1,22 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Attacks on launch times of the series for the kernel's tree; lab_upstream.rs runs it.
-DEV=pspacer0
-tests=0
-failed=0
-check() { # NAME COMMAND...
-	name=$1
-	shift
-	tests=$((tests + 1))
-	said=$("$@" 2>&1) && echo "ok $tests - $name" || {
-		echo "not ok $tests - $name"
-		echo "$said" | sed 's/^/# /'
-		failed=1
-	}
-}
-between() { # LEAST MOST NUMBER
-	echo "$3 is to be within $1 and $2"
-	[ "$3" -ge "$1" ] && [ "$3" -le "$2" ]
-}
+# Attacks on launch times of the series for the kernel's tree; lab_upstream.rs runs it behind attack.sh.
 launch() { # KEY=NUMBER...
 	began=$(cut -d. -f1,2 /proc/uptime | cut -d' ' -f1 | tr -d .)
 	became=$($TXTIME $DEV 10.9.0.2 "$@" 2>&1)

@@ -13,14 +13,19 @@ use vmlab::{
     ScriptSpec, load_cases, run_fuzz, run_no_memory, run_script, run_tdc,
 };
 
-/// Makes a scenario: two hosts, one cable, one datagram flow for 20 ms. `more` begins with
-/// further keys of the cable.
+/// Makes a scenario: two hosts, one cable of 100 Mbit/s, one datagram flow for 20 ms. `more`
+/// begins with further keys of the cable.
 pub fn scenario(more: &str) -> Scenario {
+    scenario_at("100mbit", "20ms", more)
+}
+
+/// Makes it with another rate of the cable, for another time.
+pub fn scenario_at(rate: &str, duration: &str, more: &str) -> Scenario {
     let text = format!(
         r#"
 name = "test"
 title = "A test"
-duration = "20ms"
+duration = "{duration}"
 settle = "5ms"
 memory = "512mb"
 [[host]]
@@ -30,7 +35,7 @@ name = "rx"
 [[cable]]
 name = "wire"
 ends = ["tx:eth0", "rx:eth0"]
-rate = "100mbit"
+rate = "{rate}"
 {more}
 [[flow]]
 name = "bulk"
