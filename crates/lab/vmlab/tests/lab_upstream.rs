@@ -199,12 +199,11 @@ fn departures(options: &str) -> Vec<u64> {
     let output = run_in(&lab, Kernel::V7, &scenario, &out, LONG)
         .unwrap_or_else(|error| panic!("{error}\n{}", console(&out)));
     let timeline = fs::read(output.cells[0].dir.join("timeline.wire.a")).unwrap();
-    let number = |at: &[u8]| at.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte));
-    // The last of a packet's record, its kind, is 0 for the flow's.
+    // Start and length on the wire; the kind is 0 for what a flow sends.
     let packets = timeline.chunks_exact(32).filter(|record| record[28] == 0);
     let starts: Vec<u64> = packets
-        .filter(|record| number(&record[20..24]) == 1538)
-        .map(|record| number(&record[..8]))
+        .filter(|record| record[20..24] == 1538_u32.to_le_bytes())
+        .map(|record| u64::from_le_bytes(record[..8].try_into().unwrap()))
         .skip(20)
         .collect();
     assert!(starts.len() > 2000, "{} packets", starts.len());
