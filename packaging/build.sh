@@ -34,10 +34,14 @@ find Cargo.toml Cargo.lock crates core uapi bpf -exec touch -h -d "$age" {} +
 
 # Names of folders that compilers would write into their output. The last that fits counts.
 export RUSTFLAGS="--remap-path-prefix=$CARGO_HOME=/cargo --remap-path-prefix=$CARGO_TARGET_DIR=/target --remap-path-prefix=$top=."
+maps=
 for folder in "$CARGO_HOME=/cargo" "$CARGO_TARGET_DIR=/target" "$top=."; do
-	CFLAGS="${CFLAGS:--O2} -ffile-prefix-map=$folder"
+	maps="$maps -ffile-prefix-map=$folder"
 done
-export CFLAGS
+# C in crates has the same flags in packages of both kinds, or cargo compiles it, and what needs it,
+# anew for each. The distribution's are for the plugin and the library.
+distribution="${CFLAGS:--O2}$maps"
+export CFLAGS="-g1 -O2 -fstack-protector-strong -D_FORTIFY_SOURCE=2$maps"
 # The commit's time is in none of these programs, and build scripts of C begin anew with another.
 unset SOURCE_DATE_EPOCH
 # Lines for backtraces and profilers: dh_strip puts them into a package of their own.
@@ -55,6 +59,7 @@ install -m 755 "$CARGO_TARGET_DIR/release/pspacer-cni" "$out/pspacer-cni"
 install -m 755 "$CARGO_TARGET_DIR/release/pspacer-node" "$out/pspacer-node"
 install -m 644 "$CARGO_TARGET_DIR/release/libpsp_reserve.so" "$out/libpsp_reserve.so.0"
 
+export CFLAGS="$distribution"
 make --no-print-directory -C tc
 
 cc="${CC:-cc} $CFLAGS -std=gnu11 -ffreestanding -fPIC -Wall -Wextra -Werror"
