@@ -102,6 +102,11 @@ static void model_move_first(struct pace_queue *q, u64 key)
 			operation(&s.borrowing, value);		\
 	} while (0)
 
+static void pace_queue_replace_min(struct pace_queue *q, u64 key)
+{
+	MODEL_CALL(model_move_first, q, key);
+}
+
 /* The memory of those queues. */
 static size_t pace_pool_bytes(u32 capacity)
 {
