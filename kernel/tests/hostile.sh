@@ -19,7 +19,14 @@ ip netns add one
 ip netns add two
 cable c1 10000000 records_max=0
 two_hosts c1 10.1.0
+# No frame waits for an ARP reply, whose request would wait, or be dropped, in the class.
+ip -n one neigh replace 10.1.0.2 dev c1a nud permanent \
+	lladdr "$(ip -n two link show c1b | sed -n 's/.*ether \([0-9a-f:]*\) .*/\1/p')"
 ulimit -n 4096
+
+# At 12.5 kB/s a flow sends a frame each 121 ms, also until its frames are counted: so
+# many fewer a flow in a slow guest.
+gone=$((SLOW - 1))
 
 port() { tc -n one qdisc add dev c1a root handle 1: psp default 1 "$@"; }
 add() { tc -n one class add dev c1a parent 1: classid 1:1 psp "$@"; }
@@ -72,7 +79,7 @@ tc -n one qdisc del dev c1a root
 port mode timer
 add mode dynamic flow-limit 20
 send_as $MALLORY 300 to=10.1.0.2:100,pacing=100000
-check "one flow holds as many frames as flow-limit allows" between 18 20 "$(got frames)"
+check "one flow holds as many frames as flow-limit allows" between $((18 - gone)) 20 "$(got frames)"
 check "frames beyond flow-limit are dropped and counted" at_least 1 "$(got drop_flow)"
 tc -n one qdisc del dev c1a root
 
@@ -81,7 +88,7 @@ port mode timer
 add mode dynamic horizon 2s
 send_as $MALLORY 300 to=10.1.0.2:100,pacing=100000
 check "frames that would wait beyond the horizon are dropped" \
-	between 14 18 "$(got frames)"
+	between $((14 - gone)) 18 "$(got frames)"
 check "frames beyond the horizon are counted" at_least 1 "$(got drop_horizon)"
 check "the qdisc counts the same frames beyond the horizon" same "$(got drop_horizon)" "$(qdisc_got drop_horizon)"
 check "no frame is dropped by flow-limit" same 0 "$(got drop_flow)"
@@ -95,7 +102,7 @@ check "a socket is filled, then slowed down" \
 	"$IP" netns exec one psp-hostile --uid $MALLORY --lower 12500 \
 	--to 10.1.0.2 --port 100
 check "a slowed flow drops frames that now wait beyond the horizon" \
-	between 12 18 "$(got frames)"
+	between $((12 - gone)) 18 "$(got frames)"
 check "frames dropped from the slowed flow are counted" at_least 40 "$(got drop_horizon)"
 tc -n one qdisc del dev c1a root
 
@@ -106,7 +113,7 @@ add mode dynamic horizon 2s
 check "a socket is filled with short frames and long ones, then slowed down" \
 	"$IP" netns exec one psp-hostile --uid $MALLORY --lower 8000 --mixed \
 	--to 10.1.0.2 --port 100
-check "a slowed flow drops an eighth of its frames" at_least 20 "$(got drop_horizon)"
+timely "a slowed flow drops an eighth of its frames" at_least 20 "$(got drop_horizon)"
 tc -n one qdisc del dev c1a root
 
 # --- when a bound is reached, the user with most gives way --------------------
@@ -115,7 +122,7 @@ slow=to=10.1.0.2:100,pacing=100000
 port mode timer
 add mode dynamic limit 40
 send_as $MALLORY 400 $slow $slow $slow
-check "all flows hold as many frames as limit allows" between 36 40 "$(got frames)"
+check "all flows hold as many frames as limit allows" between $((36 - 3 * gone)) 40 "$(got frames)"
 check "frames beyond limit are dropped and counted" at_least 1 "$(got drop_limit)"
 send_as $MALLORY 2000 $slow $slow $slow &
 mallory=$!
@@ -141,10 +148,13 @@ nap 500
 check "one user has all flows" same "4 1" "$(got flows_known) $(got flow_users)"
 check "frames beyond all flows are counted" at_least 1 "$(got flows_refused)"
 receive 200 1
-send_as $ALICE 1500 to=10.1.0.2:200,payload=200,pacing=100000,rate=20000
+send_as $ALICE 1500 to=10.1.0.2:200,payload=200,pacing=100000,rate=20000 &
+alice=$!
+nap 750
 check "the other user gets a flow" same 2 "$(got flow_users)"
 check "the other user's flow replaces one of the first's" same 1 "$(got flows_evicted)"
 check "the frames of the replaced flow are counted" at_least 1 "$(got drop_evicted)"
+wait $alice || :
 wait $mallory || :
 sleep 0.2
 stop_receiving

@@ -172,10 +172,14 @@ static void lower(uint64_t rate_Bps, bool mixed)
 		while (send(fd, payload, i < SHORT ? 1 : PAYLOAD_MAX, 0) < 0)
 			if (errno != ECONNREFUSED)
 				fail("filling the socket");
-	while (!mixed && send(fd, payload, PAYLOAD_MAX, 0) >= 0)
-		sent++;
-	if (!mixed && errno != EAGAIN)
-		fail("filling the socket");
+	while (!mixed) {
+		if (send(fd, payload, PAYLOAD_MAX, 0) >= 0)
+			sent++;
+		else if (errno == EAGAIN)
+			break;
+		else if (errno != ECONNREFUSED)
+			fail("filling the socket");
+	}
 	set_rate(fd, rate_Bps);
 	/* The socket accepts one more frame as soon as one has been sent. */
 	while (send(fd, payload, 1, 0) < 0)
