@@ -97,17 +97,11 @@ static void launch(struct pair *p)
 	pspacer_activate_at(&series, &p->series, at_ns, now_ns);
 }
 
-@always
 @from gap
 /* Returns how long so many bytes take, rounded down. */
 static u64 takes_ps(u64 bytes)
 {
 	return bytes * PACE_BYTE_PS / line_bps;
-}
-
-static bool any_active(void)
-{
-	return series.active_paced || !list_empty(&series.ring);
 }
 
 /* The device takes what was sent, if it has room. */
@@ -172,9 +166,10 @@ static u64 ask(void)
 @always
 		pace_sent(&core, d.cls, len, more, now_ns);
 @from gap
-		if (gaps)
+		if (gaps) {
 			len = pace_wire_bytes(&core, len);
-		hand_out(len);
+			hand_out(len);
+		}
 @always
 		pspacer_sent(&series, c, len, more, now_ns);
 		compare("the clock", p->core.clock.ps, c->clock.ps);
@@ -277,7 +272,6 @@ static void add(struct pair *p)
 @always
 
 	*p = (struct pair){ .used = true };
-@from launch
 @only launch
 	p->launches = rate && random_below(3) == 0;
 @from gap
@@ -331,7 +325,6 @@ static void change(struct pair *p)
 	config = config_of(rate, ceil, 0);
 @until ceil
 	config = config_of(rate, 0);
-@always
 @from launch
 	config.launches = p->launches;
 @always
@@ -357,7 +350,6 @@ static void configure(void)
 	reserved_bps = 0;
 @from ceil
 	oversubscribe = random_below(2);
-@always
 @from gap
 	gaps = random_below(2);
 	/* What the device holds is far from what the series bounds. */
@@ -449,9 +441,9 @@ static void pass_on_wire(void)
 	u64 need_ns = (wire_free_ps > ring_ps ? wire_free_ps - ring_ps : 0) / 1000 + 1;
 	u64 late_ns = random_below(random_below(4) ? 3000 : 100000);
 
-	if (!any_active()) {
+	if (!pspacer_any_active(&series)) {
 		lost_ps = 0;
-		now_ns += random_below(3) ? late_ns : random_below(1ull << (random_below(41)));
+		now_ns += random_below(3) ? late_ns : random_below(1ull << random_below(41));
 		return;
 	}
 	switch (random_below(4)) {

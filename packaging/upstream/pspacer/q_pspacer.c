@@ -41,7 +41,6 @@ static const struct option class_options[] = {
 	{ "rate", TCA_PSPACER_CLASS_RATE, 8, 10 },
 @from ceil
 	{ "ceil", TCA_PSPACER_CLASS_CEIL, 8, 10 },
-@always
 @from launch
 	{ "clockid", TCA_PSPACER_CLASS_CLOCKID, 4, 10, true },
 @always

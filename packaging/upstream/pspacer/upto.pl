@@ -25,13 +25,11 @@ my $in = 1;
 
 while (my $line = <STDIN>) {
 	if ($line =~ /^\@(from|until|only) (.*)$/) {
-		my ($how, @series) = ($1, split / /, $2);
-		@series = ($2) if $how ne 'only';
-		for my $series (@series) {
-			die "upto.pl: line $.: no series $series; one of $names\n" unless exists $at{$series};
-		}
-		$in = $how eq 'from' ? $upto >= $at{$2} :
-			$how eq 'until' ? $upto < $at{$2} : grep { $upto == $at{$_} } @series;
+		my ($how, $which) = ($1, $2);
+		my @at = map { $at{$_} // die "upto.pl: line $.: no series $_; one of $names\n" }
+			$how eq 'only' ? split(/ /, $which) : $which;
+		$in = $how eq 'from' ? $upto >= $at[0] :
+			$how eq 'until' ? $upto < $at[0] : grep { $upto == $_ } @at;
 	} elsif ($line =~ /^\@always$/) {
 		$in = 1;
 	} elsif ($in && $line =~ /^\@insert (\S+)$/) {

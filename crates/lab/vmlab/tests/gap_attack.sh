@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Attacks on gap frames of the series for the kernel's tree; lab_upstream.rs runs it behind attack.sh.
+# Attacks on gap frames of the series for the kernel's tree; it runs behind attack.sh.
 counted() { # DEVICE KEY
 	tc -s qdisc show dev "$1" root | sed -n "s/.* $2 \([0-9]*\) .*/\1/p"
 }
@@ -11,14 +11,8 @@ fresh() { # DEVICE LINE RATE: a class, and 100 packets that wait in it
 	$TXTIME "$1" 10.9.0.2 count=100 size=958 priority=65537 lead_ns=1000000 wait_ms=0
 }
 
-echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
-ip link add $DEV type dummy
-ip addr add 10.9.0.1/24 dev $DEV
-ip link set $DEV up
-
 # A line that no host fills: it tries for a few milliseconds, and the rate holds.
 fresh $DEV 1000gbit 1mbit
-sent() { tc -s qdisc show dev $DEV root | sed -n 's/.* \([0-9]*\) pkt .*/\1/p' | head -n 1; }
 sleep 0.1
 before=$(counted $DEV gap_packets) sent_before=$(sent)
 check "a shell runs beside gap frames" sleep 0.4
@@ -43,8 +37,8 @@ before=$(total $DEV tx_packets)
 sleep 0.1
 check "a device that is down has none" between 0 0 $(($(total $DEV tx_packets) - before))
 ip link set $DEV up
-fresh_again() { tc qdisc replace dev $DEV root handle 2: pspacer line 1gbit gap 1; }
-check "the qdisc is replaced by one like it" fresh_again
+check "the qdisc is replaced by one like it" \
+	tc qdisc replace dev $DEV root handle 2: pspacer line 1gbit gap 1
 tc qdisc del dev $DEV root
 fresh $DEV 1gbit 1mbit
 check "the device goes" ip link del $DEV
@@ -69,7 +63,4 @@ check "the next port has them" between "$gaps" $((gaps + 110)) \
 check "who is behind it has packets alone" between 100 110 "$came"
 for port in pgbr pg0 pg2; do ip link del $port; done
 
-check "the kernel has nothing to complain about" \
-	sh -c '! dmesg | grep -e "WARNING:" -e "BUG:" -e "cut here" -e "stall"'
-echo "1..$tests"
-exit $failed
+end
