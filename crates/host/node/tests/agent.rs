@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use cni::claims::Claims;
 use cni::record::Records;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use node::grpc::Sockets;
 use serde_json::{Value, json};
 
@@ -258,13 +260,10 @@ fn a_killed_agent_leaves_whole_claims() {
     let mut prepared = std::collections::BTreeSet::new();
     for round in 0..8u64 {
         let mut agent = Agent::start(folder.path(), &server.url);
-        let id = agent.child.id();
+        let agent_pid = Pid::from_raw(agent.child.id() as i32);
         let killer = thread::spawn(move || {
             thread::sleep(Duration::from_millis(3 + round * 7));
-            let status = Command::new("kill")
-                .args(["-KILL", &id.to_string()])
-                .status();
-            assert!(status.unwrap().success());
+            kill(agent_pid, Signal::SIGKILL).unwrap();
         });
         for uid in &uids {
             match prepare(&agent.sockets.service, V1, &asked(uid)) {

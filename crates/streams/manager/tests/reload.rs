@@ -12,6 +12,8 @@ use linux_io::signals::Signals;
 use manager::access::sha256;
 use manager::client::{Client, ClientError, Tls};
 use manager::commands;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::service::{Authority, Signed, hex};
 
@@ -90,11 +92,13 @@ impl Running {
         }
     }
 
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
     /// Sends SIGHUP; returns what the manager says.
     fn reload(&mut self) -> String {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-HUP", &pid]).status();
-        assert!(sent.unwrap().success());
+        self.signal(Signal::SIGHUP);
         self.said.next().unwrap().unwrap()
     }
 
@@ -189,7 +193,6 @@ fn callers_and_certificates_are_read_again_or_stay() {
     ));
 
     // SIGTERM still ends it.
-    let pid = running.child.id().to_string();
-    Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    running.signal(Signal::SIGTERM);
     assert!(running.child.wait().unwrap().success());
 }
