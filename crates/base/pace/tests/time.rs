@@ -394,6 +394,32 @@ fn an_idle_line_is_seen_at_any_distance() {
     }
 }
 
+/// Timer mode, a line of 10 Mbit/s: a frame that the driver took half a millisecond after the
+/// decision occupies the line from then on, less what a device may take early.
+#[test]
+fn a_frame_that_is_taken_late_occupies_the_line_from_then_on() {
+    const SLACK_NS: u64 = 100_000;
+    let config = Config {
+        mode: Mode::Timer,
+        ..Config::ethernet(10_000_000, 1514)
+    };
+    let mut port = Scheduler::new(&config, 0).unwrap();
+    let ids = [0, 1].map(|_| {
+        let class = ClassConfig::Paced {
+            rate_bps: 4_000_000,
+        };
+        let id = port.add_class(&class).unwrap();
+        port.activate(id, 0).unwrap();
+        id
+    });
+    assert_eq!(port.next(0), Decision::Send(ids[0]));
+    let taken_ns = 500_000;
+    port.sent(ids[0], 1514, true, taken_ns).unwrap();
+    let until_ns = taken_ns - SLACK_NS + 1538 * 800;
+    assert_eq!(port.next(taken_ns), Decision::Wait { until_ns });
+    assert_eq!(port.next(until_ns), Decision::Send(ids[1]));
+}
+
 /// The rates of classes whose frames never fall due together.
 const APART: [u64; 3] = [GBIT / 7, GBIT / 11, GBIT / 13];
 

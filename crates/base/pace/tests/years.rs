@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Classes that have been silent for years, while the port's clock went more
-//! than half around.
+//! Classes that have been silent for months, while the port's clock went more
+//! than half around: clocks wrap after 213 days.
 
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
 
 const TBIT: u64 = 1_000_000_000_000;
-/// 347 days: 0.4 of half the circle of clocks at 1 Tbit/s.
-const SPELL_NS: u64 = 30_000_000_000_000_000;
+const DAY_NS: u64 = 86_400_000_000_000;
 
 fn two_classes(mode: Mode, order: Order) -> (Scheduler, [ClassId; 2]) {
     let config = Config {
@@ -34,23 +33,31 @@ fn one_packet(port: &mut Scheduler, class: ClassId, now_ns: u64) {
 }
 
 /// A signed comparison would take the clock left behind for one far ahead, and
-/// the class would wait for as many years again.
+/// the class would wait for as long again.
 #[test]
 fn a_class_left_behind_by_more_than_half_the_circle_sends_at_once() {
-    for order in [Order::Clock, Order::Rate, Order::Next] {
-        for spells in 1..=4 {
-            let (mut port, [silent, other]) = two_classes(Mode::Gap, order);
-            one_packet(&mut port, silent, 0);
-            for spell in 1..=spells {
-                one_packet(&mut port, other, spell * SPELL_NS);
+    for mode in [Mode::Gap, Mode::Timer, Mode::Hybrid] {
+        for order in [Order::Clock, Order::Rate, Order::Next] {
+            for days in [106, 107, 110, 150, 212] {
+                let (mut port, [silent, other]) = two_classes(mode, order);
+                one_packet(&mut port, silent, 0);
+                for day in 1..=days {
+                    one_packet(&mut port, other, day * DAY_NS);
+                }
+                let now = days * DAY_NS + 1_000_000;
+                assert_eq!(
+                    port.debt_ns(silent, now),
+                    Ok(0),
+                    "{mode:?}, {order:?}, {days} days"
+                );
+                port.activate(silent, now).unwrap();
+                let next = port.next(now);
+                assert_eq!(
+                    next,
+                    Decision::Send(silent),
+                    "{mode:?}, {order:?}, {days} days"
+                );
             }
-            let now = spells * SPELL_NS + 1_000_000;
-            port.activate(silent, now).unwrap();
-            assert_eq!(
-                port.next(now),
-                Decision::Send(silent),
-                "{order:?}, {spells} spells"
-            );
         }
     }
 }
