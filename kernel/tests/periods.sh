@@ -177,13 +177,14 @@ normal=$(($(of 3 sent_wire_bytes) - normal_before))
 moment
 elapsed=$((periods - periods_before))
 check "excess: the periods are counted" at_least 2 "$(of 1 excess)"
-check "excess: the port counts the same periods" same "$(of 1 excess)" "$(stat_of c1a rt_excess)"
 check "excess: at most one reservation a period is late" \
 	at_most $((8 * 1500 + 2 * PING)) "$(of 1 rt_catchup_bytes)"
 check "excess: normal frames have the budget less two reservations" at_least \
 	$(((elapsed - 1 - SLOW) * (BUDGET - 2 * 1500 - PING) - FRAME)) $normal
 flow_stop
 check "excess: every frame is sent" drained c1a
+# Only now: a slow guest sends while it reads.
+check "excess: the port counts the same periods" same "$(of 1 excess)" "$(stat_of c1a rt_excess)"
 check "excess: no frame is lost" same 60 "$(of 1 sent_frames)"
 
 # More comes than the budget: the rest waits from period to period.
