@@ -46,6 +46,12 @@ export CFLAGS="-g1 -O2 -fstack-protector-strong -D_FORTIFY_SOURCE=2$maps"
 unset SOURCE_DATE_EPOCH
 # Lines for backtraces and profilers: dh_strip puts them into a package of their own.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
+# Crates that make C themselves (libbpf-sys) do not look at flags: what others compiled is not used.
+flags="$(cargo --version) $RUSTFLAGS $CFLAGS"
+if [ "$flags" != "$(cat "$CARGO_TARGET_DIR/flags" 2>/dev/null)" ]; then
+	rm -rf "$CARGO_TARGET_DIR/release"
+	echo "$flags" >"$CARGO_TARGET_DIR/flags"
+fi
 cargo build --release --locked --package pspacer --package node --package psp-reserve
 # Nodes take the plugin out of the image, and have another libc or none of these libraries: it needs
 # no file of theirs. libelf.a may need more than libelf.so does, and rustc puts that behind -Bdynamic.

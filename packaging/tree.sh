@@ -33,9 +33,9 @@ git -C "$top" rev-parse --verify -q HEAD >/dev/null ||
 mkdir -p "$1"
 tree=$(cd "$1" && pwd)/pspacer
 rm -rf "$tree"
-mkdir "$tree"
 # Modes do not depend on the user's umask.
 umask 022
+mkdir "$tree"
 git -C "$top" -c tar.umask=022 archive --format=tar HEAD | tar -x -f - -C "$tree"
 
 debian=$tree/debian
