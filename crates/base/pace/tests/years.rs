@@ -6,6 +6,8 @@ use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
 
 const TBIT: u64 = 1_000_000_000_000;
 const DAY_NS: u64 = 86_400_000_000_000;
+/// 347 days: more than the circle at once.
+const SPELL_NS: u64 = 30_000_000_000_000_000;
 
 fn two_classes(mode: Mode, order: Order) -> (Scheduler, [ClassId; 2]) {
     let config = Config {
@@ -36,27 +38,21 @@ fn one_packet(port: &mut Scheduler, class: ClassId, now_ns: u64) {
 /// the class would wait for as long again.
 #[test]
 fn a_class_left_behind_by_more_than_half_the_circle_sends_at_once() {
+    let days = [106, 107, 110, 150, 212].map(|days| (DAY_NS, days));
+    let spells = [1, 2, 3, 4].map(|spells| (SPELL_NS, spells));
     for mode in [Mode::Gap, Mode::Timer, Mode::Hybrid] {
         for order in [Order::Clock, Order::Rate, Order::Next] {
-            for days in [106, 107, 110, 150, 212] {
+            for (step_ns, steps) in days.into_iter().chain(spells) {
+                let case = format!("{mode:?}, {order:?}, {steps} times {step_ns} ns");
                 let (mut port, [silent, other]) = two_classes(mode, order);
                 one_packet(&mut port, silent, 0);
-                for day in 1..=days {
-                    one_packet(&mut port, other, day * DAY_NS);
+                for step in 1..=steps {
+                    one_packet(&mut port, other, step * step_ns);
                 }
-                let now = days * DAY_NS + 1_000_000;
-                assert_eq!(
-                    port.debt_ns(silent, now),
-                    Ok(0),
-                    "{mode:?}, {order:?}, {days} days"
-                );
+                let now = steps * step_ns + 1_000_000;
+                assert_eq!(port.debt_ns(silent, now), Ok(0), "{case}");
                 port.activate(silent, now).unwrap();
-                let next = port.next(now);
-                assert_eq!(
-                    next,
-                    Decision::Send(silent),
-                    "{mode:?}, {order:?}, {days} days"
-                );
+                assert_eq!(port.next(now), Decision::Send(silent), "{case}");
             }
         }
     }
