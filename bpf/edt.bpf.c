@@ -11,9 +11,8 @@
  * The loader (crates/host/backend/src/edt) writes classes and rules into the half of the maps that
  * is not in use, and changes halves with one store.
  */
+#include "classify.h"
 #include "edt_clock.h"
-#include "edt_skb.h"
-#include "match.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -30,9 +29,6 @@ enum {
 /* The class of no class. */
 #define NO_SLOT		(~0u)
 
-/* Major number of the ids of classes: minor.rs of crates/host/host-config. */
-#define EDT_MAJOR	0x7073u
-
 /* fq sends what has this priority (modulo 16) at once, whatever its time. */
 #define PRIORITY_BITS	0xfu
 #define PRIORITY_CONTROL 7u
@@ -47,7 +43,7 @@ struct edt_config {
 	u32 version;
 	u32 rules;		/* in the list, from rules_base on */
 	u32 rules_base;
-	u32 addresses;		/* in the table */
+	u32 addresses;		/* in the tables */
 	u32 default_slot;	/* class of packets that no rule claims; NO_SLOT */
 	u32 net_cls;		/* whether senders' net_cls.classid counts */
 	u32 layer;		/* enum edt_layer */
@@ -124,33 +120,13 @@ struct {
 	MAP_NUMBER(max_entries, HALVES);
 } edt_text SEC(".maps");
 
-INLINE long read_bytes(const void *source, u32 offset, void *to, u32 len)
-{
-	return bpf_skb_load_bytes(source, offset, to, len);
-}
-
-INLINE int is_sender_in(const struct search *s, u64 cgroup_id, u32 level)
-{
-	return bpf_skb_ancestor_cgroup_id(s->skb, level) == cgroup_id;
-}
-
-static long look_at(u32 number, void *context)
-{
-	return look(number, context);
-}
-
-INLINE void each_rule(struct search *s)
-{
-	bpf_loop(s->rules, look_at, s, 0);
-}
-
 /* Returns the slot of a class by its id, or NO_SLOT. */
 INLINE u32 slot_of(u32 half, u32 id)
 {
 	u32 key = half << 16 | (id & 0xffff);
 	const u32 *slot;
 
-	if (id >> 16 != EDT_MAJOR)
+	if (id >> 16 != ROOT_MAJOR)
 		return NO_SLOT;
 	slot = bpf_map_lookup_elem(&edt_minors, &key);
 	return slot ? *slot : NO_SLOT;
@@ -168,15 +144,12 @@ INLINE u32 classify(struct __sk_buff *skb, struct search *s, u32 half,
 
 	if (slot != NO_SLOT)
 		return slot;
-	s->skb = skb;
-	s->mark = skb->mark;
-	s->interface = skb->ingress_ifindex;
 	s->base = config->rules_base;
 	s->rules = config->rules;
 	s->addresses = config->addresses;
 	minor = match_class(s);
 	if (minor)
-		slot = slot_of(half, EDT_MAJOR << 16 | minor);
+		slot = slot_of(half, ROOT_MAJOR << 16 | minor);
 	if (slot == NO_SLOT && config->net_cls)
 		slot = slot_of(half, bpf_get_cgroup_classid(skb));
 	return slot == NO_SLOT ? config->default_slot : slot;
@@ -219,12 +192,7 @@ int set_departure(struct __sk_buff *skb)
 	if (!config || config->version != EDT_VERSION)
 		return TC_ACT_UNSPEC;
 	__builtin_memset(&search, 0, sizeof(search));
-	search.packet.len_bytes = skb->len;
-	if (skb->vlan_present) {
-		search.packet.fields = MATCH_VLAN;
-		search.packet.vlan = skb->vlan_tci & 0xfff;
-	}
-	read_packet(skb, &search.packet, __builtin_bswap16(skb->protocol), config->link_bytes);
+	begin_search(&search, skb, config->link_bytes);
 	slot = classify(skb, &search, half, config);
 	if (slot >= slots_max)
 		return TC_ACT_UNSPEC;

@@ -4,12 +4,17 @@
  * first rule in the file that a packet matches decides.  A rule has its place there
  * as its order.
  *
- * Rules are a list, but for those that look at nothing but one whole address: these
- * are in a table.  A packet belongs to the class of the least order, so the search of the
- * list ends where its orders are beyond what the table has.
+ * Rules are a list, but for those that look at nothing but one prefix of addresses: where
+ * there are several of one length, they are in a table.  A packet belongs to the class of
+ * the least order, so the search of the list ends where its orders are beyond what the
+ * tables have.
+ *
+ * Only the first fragment of a datagram has ports, so its class is noted, and those behind
+ * it belong there, too.  Of fragments that overtake the first one no class is noted: their
+ * own fields count.
  *
  * The maps hold several sets of rules, of ports and halves.  A set begins at a
- * number, its base, which is also part of the table's keys.  The loader sets how many
+ * number, its base, which is also part of the other maps' keys.  The loader sets how many
  * entries there are; crates/host/backend/src/match_words.rs knows the structures.
  */
 #ifndef MATCH_H
@@ -38,11 +43,37 @@ struct match_rule {
 	u64 cgroup_id;		/* the sender's cgroup, or one above it */
 };
 
+/* Most tables of a set. */
+#define MATCH_TABLES_MAX 16
+
+/* Prefixes of one length. */
+struct match_table {
+	u32 side;		/* MATCH_FROM or MATCH_TO */
+	u32 family;
+	u32 bits;
+	u32 mask[4];
+};
+
+struct match_tables {
+	u32 count;
+	struct match_table tables[MATCH_TABLES_MAX];
+};
+
 struct match_address {
 	u32 base;
 	u32 side;		/* MATCH_FROM or MATCH_TO */
 	u32 family;
+	u32 bits;
 	u32 address[4];
+};
+
+struct match_datagram {
+	u32 base;
+	u32 family;
+	u32 protocol;
+	u32 number;
+	u32 from[4];
+	u32 to[4];
 };
 
 struct match_answer {
@@ -65,6 +96,22 @@ struct {
 	MAP_NUMBER(max_entries, 1);
 } match_addresses SEC(".maps");
 
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
+	MAP_NUMBER(map_flags, BPF_F_NO_PREALLOC);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct match_tables);
+	MAP_NUMBER(max_entries, 1);
+} match_tables SEC(".maps");
+
+/* Classes of datagrams in fragments; those that were not seen for longest go. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_LRU_HASH);
+	MAP_TYPE(key, struct match_datagram);
+	MAP_TYPE(value, u32);
+	MAP_NUMBER(max_entries, 1);
+} match_datagrams SEC(".maps");
+
 /* A packet, and the rules to look at. */
 struct search {
 	struct packet packet;
@@ -72,7 +119,7 @@ struct search {
 	u32 interface;
 	u32 base;
 	u32 rules;		/* in the list */
-	u32 addresses;		/* in the table */
+	u32 addresses;		/* in the tables */
 	struct match_answer best;
 	void *skb;		/* for is_sender_in() */
 };
@@ -134,19 +181,67 @@ INLINE long look(u32 number, struct search *s)
 	return 1;
 }
 
-INLINE void look_up(struct search *s, u32 side, const u32 *address)
+INLINE void look_up(struct search *s, const struct match_table *table)
 {
+	int is_from = table->side == MATCH_FROM;
 	const struct match_answer *answer;
 	struct match_address key = {
 		.base = s->base,
-		.side = side,
-		.family = s->packet.family,
+		.side = table->side,
+		.family = table->family,
+		.bits = table->bits,
 	};
 
-	__builtin_memcpy(key.address, address, sizeof(key.address));
+	if (table->family != s->packet.family)
+		return;
+	for (int i = 0; i < 4; i++)
+		key.address[i] = (is_from ? s->packet.from[i] : s->packet.to[i]) & table->mask[i];
 	answer = bpf_map_lookup_elem(&match_addresses, &key);
 	if (answer && answer->order < s->best.order)
 		s->best = *answer;
+}
+
+INLINE void look_up_all(struct search *s)
+{
+	const struct match_tables *all = bpf_map_lookup_elem(&match_tables, &s->base);
+
+	if (!all)
+		return;
+	for (u32 i = 0; i < MATCH_TABLES_MAX; i++) {
+		if (i >= all->count)
+			break;
+		look_up(s, &all->tables[i]);
+	}
+}
+
+INLINE void name_datagram(const struct search *s, struct match_datagram *key)
+{
+	key->base = s->base;
+	key->family = s->packet.family;
+	key->protocol = s->packet.datagram_protocol;
+	key->number = s->packet.datagram;
+	__builtin_memcpy(key->from, s->packet.from, sizeof(key->from));
+	__builtin_memcpy(key->to, s->packet.to, sizeof(key->to));
+}
+
+/*
+ * Returns the class that was noted of a packet's datagram, or NULL.  The key is on the stack
+ * only here, and in note_datagram(): a program has 512 bytes of stack.
+ */
+INLINE const u32 *datagram_class(const struct search *s)
+{
+	struct match_datagram key;
+
+	name_datagram(s, &key);
+	return bpf_map_lookup_elem(&match_datagrams, &key);
+}
+
+INLINE void note_datagram(const struct search *s)
+{
+	struct match_datagram key;
+
+	name_datagram(s, &key);
+	bpf_map_update_elem(&match_datagrams, &key, &s->best.minor, 0);
 }
 
 /*
@@ -155,14 +250,23 @@ INLINE void look_up(struct search *s, u32 side, const u32 *address)
  */
 INLINE u32 match_class(struct search *s)
 {
+	const u32 *minor;
+
+	if (!s->rules && !s->addresses)
+		return 0;
+	if (s->packet.fragment == FRAGMENT_LATER) {
+		minor = datagram_class(s);
+		if (minor)
+			return *minor;
+	}
 	s->packet.fields |= MATCH_MARK | MATCH_INTERFACE | MATCH_CGROUP;
 	s->best.order = ~0u;
 	s->best.minor = 0;
-	if (s->addresses && s->packet.fields & MATCH_FROM) {
-		look_up(s, MATCH_FROM, s->packet.from);
-		look_up(s, MATCH_TO, s->packet.to);
-	}
+	if (s->addresses && s->packet.fields & MATCH_FROM)
+		look_up_all(s);
 	each_rule(s);
+	if (s->packet.fragment == FRAGMENT_FIRST)
+		note_datagram(s);
 	return s->best.minor;
 }
 

@@ -13,17 +13,26 @@ enum {
 	ETH_IPV6 = 0x86dd,
 	ETH_VLAN = 0x8100,
 	ETH_QINQ = 0x88a8,
+	ETH_PPPOE = 0x8864,
+	PPP_IPV4 = 0x0021,
+	PPP_IPV6 = 0x0057,
 	IP_HOP_BY_HOP = 0,
 	IP_TCP = 6,
 	IP_UDP = 17,
 	IP_ROUTING = 43,
 	IP_FRAGMENT = 44,
+	IP_AUTHENTICATION = 51,
 	IP_NO_NEXT = 59,
 	IP_OPTIONS = 60,
 	IP_SCTP = 132,
 };
 
 #define EXTENSIONS_MAX	6
+/* Tags of a frame that are looked at, with the one that is beside it. */
+#define TAGS_MAX	3
+/* PPPoE's header, and the protocol of PPP behind it. */
+#define PPPOE_BYTES	8
+#define PPPOE_SESSION	0x1100	/* version 1, type 1, code 0 */
 
 /* The fields of a rule that count, and the fields that a packet has. */
 enum match_field {
@@ -40,20 +49,33 @@ enum match_field {
 	MATCH_CGROUP = 1 << 10,
 };
 
-/* A packet's fields, in the host's order but for addresses. */
+/* What a packet is of its datagram. */
+enum fragment {
+	FRAGMENT_NONE,		/* all of it */
+	FRAGMENT_FIRST,		/* the first of several: it has the ports */
+	FRAGMENT_LATER,
+};
+
+/*
+ * A packet's fields, in the host's order but for addresses.  They are as short as they can be: the
+ * qdisc has it on its stack.
+ */
 struct packet {
 	u32 fields;
-	u32 family;		/* 4 or 6 */
-	u32 protocol;
 	u32 from[4];		/* IPv4: the first word */
 	u32 to[4];
-	u32 from_port;
-	u32 to_port;
-	u32 dscp;
-	u32 vlan;
+	u32 datagram;		/* number of the datagram, if it is in fragments */
 	u32 header_bytes;	/* all headers up to TCP's or UDP's; 0: not known */
 	u32 jumbo_bytes;	/* of the headers, what the device removes */
 	u32 len_bytes;
+	u16 from_port;
+	u16 to_port;
+	u16 vlan;
+	u8 family;		/* 4 or 6 */
+	u8 protocol;
+	u8 dscp;
+	u8 fragment;		/* enum fragment */
+	u8 datagram_protocol;	/* as each fragment of the datagram names it */
 };
 
 /*
@@ -88,6 +110,7 @@ INLINE void read_transport(const void *source, struct packet *p, u32 offset)
 INLINE void read_ipv4(const void *source, struct packet *p, u32 offset)
 {
 	u8 start[20];
+	u32 place;
 
 	if (read_bytes(source, offset, start, sizeof(start)))
 		return;
@@ -97,8 +120,14 @@ INLINE void read_ipv4(const void *source, struct packet *p, u32 offset)
 	p->dscp = start[1] >> 2;
 	__builtin_memcpy(p->from, start + 12, 4);
 	__builtin_memcpy(p->to, start + 16, 4);
-	/* Only the first fragment has ports. */
-	if (be16(start + 6) & 0x1fff)
+	/* The flag of more fragments, and where this one begins. */
+	place = be16(start + 6) & 0x3fff;
+	if (place) {
+		p->fragment = place & 0x1fff ? FRAGMENT_LATER : FRAGMENT_FIRST;
+		p->datagram = be16(start + 4);
+		p->datagram_protocol = p->protocol;
+	}
+	if (p->fragment == FRAGMENT_LATER)
 		return;
 	read_transport(source, p, offset + (start[0] & 0xf) * 4);
 }
@@ -118,9 +147,10 @@ INLINE void read_ipv6(const void *source, struct packet *p, u32 offset)
 	offset += sizeof(start);
 	for (int i = 0; i < EXTENSIONS_MAX; i++) {
 		u8 head[8];
+		u32 place;
 
 		if (next != IP_HOP_BY_HOP && next != IP_ROUTING && next != IP_OPTIONS &&
-		    next != IP_FRAGMENT)
+		    next != IP_FRAGMENT && next != IP_AUTHENTICATION)
 			break;
 		if (read_bytes(source, offset, head, sizeof(head)))
 			return;
@@ -129,9 +159,18 @@ INLINE void read_ipv6(const void *source, struct packet *p, u32 offset)
 		type = next;
 		p->protocol = next = head[0];
 		/* The second byte of a fragment's header is reserved, and its length is 8. */
-		offset += type == IP_FRAGMENT ? 8 : head[1] * 8 + 8;
-		/* Only the first fragment has ports. */
-		if (type == IP_FRAGMENT && (be16(head + 2) & 0xfff8))
+		if (type == IP_FRAGMENT)
+			offset += 8;
+		else
+			offset += type == IP_AUTHENTICATION ? head[1] * 4 + 8 : head[1] * 8 + 8;
+		/* A whole datagram may have the header, too. */
+		place = type == IP_FRAGMENT ? be16(head + 2) & 0xfff9 : 0;
+		if (place) {
+			p->fragment = place & 0xfff8 ? FRAGMENT_LATER : FRAGMENT_FIRST;
+			p->datagram = be16(head + 4) << 16 | be16(head + 6);
+			p->datagram_protocol = next;
+		}
+		if (p->fragment == FRAGMENT_LATER)
 			return;
 	}
 	p->protocol = next;
@@ -145,11 +184,12 @@ INLINE void read_ipv6(const void *source, struct packet *p, u32 offset)
  */
 INLINE void read_packet(const void *source, struct packet *p, u32 proto, u32 link_bytes)
 {
+	int tags_max = p->fields & MATCH_VLAN ? TAGS_MAX - 1 : TAGS_MAX;
 	u32 offset = link_bytes;
-	u8 tag[VLAN_BYTES];
+	u8 tag[VLAN_BYTES], pppoe[PPPOE_BYTES];
 
-	for (int i = 0; i < 2; i++) {
-		if (proto != ETH_VLAN && proto != ETH_QINQ)
+	for (int i = 0; i < TAGS_MAX; i++) {
+		if (i == tags_max || (proto != ETH_VLAN && proto != ETH_QINQ))
 			break;
 		if (read_bytes(source, offset, tag, sizeof(tag)))
 			return;
@@ -159,6 +199,14 @@ INLINE void read_packet(const void *source, struct packet *p, u32 proto, u32 lin
 		}
 		proto = be16(tag + 2);
 		offset += VLAN_BYTES;
+	}
+	if (proto == ETH_PPPOE) {
+		if (read_bytes(source, offset, pppoe, sizeof(pppoe)) ||
+		    be16(pppoe) != PPPOE_SESSION)
+			return;
+		proto = be16(pppoe + 6);
+		proto = proto == PPP_IPV4 ? ETH_IPV4 : proto == PPP_IPV6 ? ETH_IPV6 : 0;
+		offset += PPPOE_BYTES;
 	}
 	if (proto == ETH_IPV4)
 		read_ipv4(source, p, offset);

@@ -18,7 +18,7 @@
 #include "arena.h"
 #include "core.h"
 
-#define PORT_VERSION		4u
+#define PORT_VERSION		5u
 #define PORT_NO_SLOT		(~0u)
 /* In place of the number of an image that is wanted: the one in use stays. */
 #define PORT_STAYS		2u
@@ -110,7 +110,7 @@ struct port_table {
 	/* The ids of the maps beside the arena. */
 	u32 rules_map;
 	u32 addresses_map;
-	u32 unused;
+	u32 tables_map;
 };
 
 #define SAME_OFFSET(type, member, offset) \
@@ -128,6 +128,7 @@ SAME_OFFSET(port_table, slots, 20);
 SAME_OFFSET(port_table, text_bytes, 32);
 SAME_OFFSET(port_table, rules_map, 36);
 SAME_OFFSET(port_table, addresses_map, 40);
+SAME_OFFSET(port_table, tables_map, 44);
 SAME_OFFSET(port, parent, 12);
 SAME_OFFSET(port, in_use, 16);
 SAME_OFFSET(port, current, 20);

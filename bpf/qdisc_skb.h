@@ -9,9 +9,8 @@
 #include "match.h"
 
 #define UDP_HEADER		8
-/* Of Ethernet's type in a frame; and the tags that are looked for. */
+/* Of Ethernet's type in a frame. */
 #define ETH_TYPE_OFFSET		12
-#define TAGS_MAX		2
 /* linux/skbuff.h */
 #define SKB_GSO_TCPV4		(1u << 0)
 #define SKB_GSO_TCPV6		(1u << 4)
@@ -148,7 +147,7 @@ INLINE u32 tags_of(struct sk_buff *skb)
 	u8 type[2];
 
 	bpf_dynptr_from_skb(skb, 0, &bytes);
-	for (u32 tag = 0; tag < TAGS_MAX; tag++) {
+	for (u32 tag = 0; tag < 2; tag++) {
 		if (read_bytes(&bytes, ETH_TYPE_OFFSET + tag * VLAN_BYTES, type, sizeof(type)))
 			break;
 		proto = be16(type);

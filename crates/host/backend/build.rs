@@ -3,7 +3,7 @@
 
 fn main() {
     bpf_build::compile("edt", "backend edt");
-    bpf_build::compile("sender", "matches by cgroup");
+    bpf_build::compile("classify", "one classifier for all backends");
     bpf_build::compile_with_arena("qdisc", "backend bpf");
     bpf_build::compile_with_arena("tests/port", "the test of backend bpf");
 }

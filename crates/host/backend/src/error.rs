@@ -3,11 +3,6 @@
 
 use std::error::Error as StdError;
 
-/// A device of a rule is not there.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("interface {0}: no such device; the rule needs it to be there")]
-pub struct NoInterface(pub String);
-
 /// Why a device is not paced as it was wanted, or cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -37,9 +32,6 @@ pub enum Error {
     /// What is kept beside the programs cannot be read.
     #[error("what is kept beside its programs: {0}")]
     Text(String),
-    /// A device of a rule is not there.
-    #[error(transparent)]
-    NoInterface(#[from] NoInterface),
     /// The list of devices cannot be read.
     #[error("devices: {0}")]
     Links(#[source] std::io::Error),

@@ -3,16 +3,17 @@
 //! times that `fq` keeps. [`port`] and [`ports`] return what stands on devices, whatever it is made
 //! of, [`check`] says what is refused of what shall stand there, and [`Maker`] makes the changes of a plan where they are not the module's.
 
+pub mod classify;
 pub mod edt;
 mod error;
 mod maker;
+mod match_maps;
 mod match_words;
 pub mod qdisc;
 mod seen;
-mod sender;
 mod tables;
 
-pub use error::{Error, NoInterface};
+pub use error::Error;
 pub use maker::Maker;
 pub use match_words::{RuleWords, cgroup_words, rule_words};
 pub use tables::{check, port, ports};

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use host_config::{Facts, Made, Port, Psp};
-use tcpsp::{Change, Handle, Match, QdiscKind, Tc};
+use host_config::{Facts, FilterState, Made, Port, Psp};
+use tcpsp::{Change, Handle, QdiscKind, Tc};
 
+use crate::classify;
 use crate::edt;
 use crate::error::Error;
 use crate::qdisc::Session;
-use crate::sender;
 
 /// Between two looks at a class that has packets.
 const LOOK: Duration = Duration::from_millis(5);
@@ -96,11 +96,15 @@ impl<'a> Maker<'a> {
             Change::AddQdisc { .. } | Change::ReplaceQdisc { .. } => return Ok(false),
             Change::DeleteQdisc { .. } => match had.map(|psp| psp.made) {
                 Some(Made::Edt | Made::EdtMq) => edt::remove(tc, self.facts)?,
-                _ => return Ok(false),
+                _ => {
+                    self.changed.remove(&handle);
+                    self.written.remove(&handle);
+                    return Ok(false);
+                }
             },
             _ => match had {
                 None => return Ok(false),
-                Some(psp) if psp.made == Made::Module => return self.filter(tc, change),
+                Some(psp) if psp.made == Made::Module => return self.module(tc, port, psp, change),
                 Some(psp) => {
                     self.changed.insert(handle);
                     if let Change::DeleteClass { id } = change {
@@ -113,26 +117,30 @@ impl<'a> Maker<'a> {
         Ok(true)
     }
 
-    /// Makes a change of the module's filters that needs a program.
-    fn filter(&self, tc: &mut Tc, change: &Change) -> Result<bool, Error> {
-        let (at, matching, class, replace) = match change {
-            Change::AddFilter {
-                at,
-                matching,
-                class,
-            } => (at, matching, class, false),
-            Change::ReplaceFilter {
-                at,
-                matching,
-                class,
-            } => (at, matching, class, true),
-            _ => return Ok(false),
-        };
-        let Match::Sender(sender) = matching else {
+    /// Makes a change of the module's psp, if a program classifies for it: filters of ours are
+    /// written before the next change of anything else. Returns whether it is made.
+    fn module(
+        &mut self,
+        tc: &mut Tc,
+        port: &Port,
+        psp: &Psp,
+        change: &Change,
+    ) -> Result<bool, Error> {
+        if !port.can_classify {
             return Ok(false);
+        }
+        let is_of_ours = match change {
+            Change::AddFilter { .. } | Change::ReplaceFilter { .. } => true,
+            Change::DeleteFilter { at, .. } => psp
+                .filter_at((at.priority, at.handle))
+                .is_some_and(FilterState::is_ours),
+            _ => false,
         };
-        sender::put(tc, self.facts.index, *at, sender, *class, replace)?;
-        Ok(true)
+        if !is_of_ours && self.changed.contains(&psp.handle) {
+            self.write(tc, psp)?;
+        }
+        self.changed.insert(psp.handle);
+        Ok(is_of_ours)
     }
 
     /// Puts in force what has been made. The device is as `port` says then.
@@ -154,6 +162,7 @@ impl<'a> Maker<'a> {
         }
         match psp.made {
             Made::Bpf => self.session.change(tc, self.facts, psp)?,
+            Made::Module => classify::put(tc, self.facts, psp)?,
             _ => edt::change(tc, self.facts, psp)?,
         }
         self.written.insert(psp.handle, psp.clone());

@@ -4,17 +4,21 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use linux_io::links::links;
+use host_config::{TABLES_MAX, Table, tables};
 use tcpsp::{Family, Flower, Match, Ports, Prefix};
-
-use crate::error::{Error, NoInterface};
 
 /// `struct match_rule`.
 pub type RuleWords = [u32; WORDS];
 /// Its words.
 const WORDS: usize = 30;
-/// `struct match_address`: base, side, family, address. The base is 0 until it is written.
-pub(crate) type AddressWords = [u32; 7];
+/// `struct match_address`: base, side, family, bits, address. The base is 0 until it is written.
+pub(crate) type AddressWords = [u32; 8];
+/// `struct match_table`: side, family, bits, mask.
+type TableWords = [u32; 7];
+/// `struct match_tables`: their number, then each.
+pub(crate) type TablesWords = [u32; 1 + TABLES_MAX * 7];
+/// Datagrams in fragments whose class is known at a time. One takes some 100 bytes.
+pub(crate) const DATAGRAMS: u32 = 4096;
 /// `struct match_answer`: order, minor number.
 pub(crate) type AnswerWords = [u32; 2];
 
@@ -55,56 +59,31 @@ mod at {
 }
 
 /// Returns the words of a match, the `order`-th of the file, of the class with this minor number;
-/// `None` of [`Match::Cgroup`], which is no rule. `resolve` returns the index of a device.
-///
-/// # Errors
-/// A device that is not there.
-pub fn rule_words(
-    order: u32,
-    minor: u16,
-    matching: &Match,
-    resolve: &dyn Fn(&str) -> Option<u32>,
-) -> Result<Option<RuleWords>, NoInterface> {
+/// `None` of [`Match::Cgroup`], which is no rule.
+#[must_use]
+pub fn rule_words(order: u32, minor: u16, matching: &Match) -> Option<RuleWords> {
     let mut words = [0; WORDS];
     words[at::ORDER] = order;
     words[at::MINOR] = minor.into();
     match matching {
-        Match::Flower(flower) => put_flower(&mut words, flower, resolve)?,
+        Match::Flower(flower) => put_flower(&mut words, flower),
         Match::Mark(mark) => {
             words[at::FIELDS] = field::MARK;
             words[at::MARK] = *mark;
         }
         Match::Sender(sender) => {
-            return Ok(Some(cgroup_words(order, minor, sender.id, sender.level())));
+            return Some(cgroup_words(order, minor, sender.id, sender.level()));
         }
-        Match::Cgroup => return Ok(None),
+        Match::Cgroup => return None,
     }
-    Ok(Some(words))
+    Some(words)
 }
 
 /// Returns the words of matches in the file's order, each with the minor number of its class.
-///
-/// # Errors
-/// A device that is not there, or that there is no list of devices.
-pub(crate) fn words_of(rules: &[(&Match, u16)]) -> Result<Vec<RuleWords>, Error> {
-    let names_a_device = |(matching, _): &(&Match, u16)| match matching {
-        Match::Flower(flower) => flower.interface.is_some(),
-        _ => false,
-    };
-    let links = if rules.iter().any(names_a_device) {
-        links().map_err(Error::Links)?
-    } else {
-        Vec::new()
-    };
-    let index = |name: &str| {
-        let link = links.iter().find(|link| link.name == name);
-        link.map(|link| link.index)
-    };
-    let mut words = Vec::new();
-    for (order, (matching, class)) in (0..).zip(rules) {
-        words.extend(rule_words(order, *class, matching, &index)?);
-    }
-    Ok(words)
+pub(crate) fn words_of(rules: &[(&Match, u16)]) -> Vec<RuleWords> {
+    let rules = (0..).zip(rules);
+    let words = rules.filter_map(|(order, (matching, class))| rule_words(order, *class, matching));
+    words.collect()
 }
 
 /// Returns the words of a match of senders in a cgroup of the unified hierarchy, or below it.
@@ -121,11 +100,7 @@ pub fn cgroup_words(order: u32, minor: u16, id: u64, level: u32) -> RuleWords {
     words
 }
 
-fn put_flower(
-    words: &mut RuleWords,
-    flower: &Flower,
-    resolve: &dyn Fn(&str) -> Option<u32>,
-) -> Result<(), NoInterface> {
+fn put_flower(words: &mut RuleWords, flower: &Flower) {
     let mut put = |bit: u32, at: usize, value: Option<u32>| {
         if let Some(value) = value {
             words[at::FIELDS] |= bit;
@@ -145,10 +120,13 @@ fn put_flower(
     put(field::TO_PORT, at::TO_PORTS, to_ports);
     put(field::DSCP, at::DSCP, flower.dscp.map(u32::from));
     put(field::VLAN, at::VLAN, flower.vlan.map(u32::from));
-    if let Some(name) = &flower.interface {
-        let index = resolve(name).ok_or_else(|| NoInterface(name.clone()))?;
-        put(field::INTERFACE, at::INTERFACE, Some(index));
-    }
+    let interface = flower.interface.as_ref();
+    // Index 0 is that of no device, but a packet of this host has it.
+    let index = interface.map(|interface| match interface.index {
+        0 => u32::MAX,
+        index => index,
+    });
+    put(field::INTERFACE, at::INTERFACE, index);
     for (bit, at, at_mask, prefix) in [
         (field::FROM, at::FROM, at::FROM_MASK, &flower.source),
         (field::TO, at::TO, at::TO_MASK, &flower.destination),
@@ -161,7 +139,6 @@ fn put_flower(
             words[at_mask..at_mask + 4].copy_from_slice(&mask);
         }
     }
-    Ok(())
 }
 
 /// The words of bytes in memory as the network, or a process, has them.
@@ -181,36 +158,56 @@ fn prefix_words(prefix: &Prefix) -> (u32, [u32; 4], [u32; 4]) {
         IpAddr::V4(address) => (4, address.octets().to_vec()),
         IpAddr::V6(address) => (6, address.octets().to_vec()),
     };
-    let bits = usize::from(prefix.bits);
-    let mask = (0..bytes.len()).map(|at| {
-        let here = bits.saturating_sub(8 * at).min(8);
+    let mask = mask_of(prefix.bits, bytes.len());
+    (family, address_words(&bytes), address_words(&mask))
+}
+
+/// The bytes of a mask of so many bits.
+fn mask_of(bits: u8, bytes: usize) -> Vec<u8> {
+    let mask = (0..bytes).map(|at| {
+        let here = usize::from(bits).saturating_sub(8 * at).min(8);
         u8::try_from((0xff00u32 >> here) & 0xff).unwrap_or(0)
     });
-    let mask: Vec<u8> = mask.collect();
-    (family, address_words(&bytes), address_words(&mask))
+    mask.collect()
 }
 
 fn ports_word(ports: &Ports) -> u32 {
     (u32::from(ports.first) << 16) | u32::from(ports.last)
 }
 
-/// Returns the entry of the table of addresses for a rule that looks at nothing but one whole
-/// address; `None`: the rule belongs to the list.
-pub(crate) fn address_entry(rule: &RuleWords) -> Option<(AddressWords, AnswerWords)> {
+/// Returns the table that a rule may be in, which looks at nothing but one prefix, and its entry
+/// there; `None`: the rule belongs to the list.
+fn table_entry(rule: &RuleWords) -> Option<(Table, AddressWords, AnswerWords)> {
     let side = rule[at::FIELDS] ^ field::FAMILY;
-    let (address, mask) = match side {
-        field::FROM => (at::FROM, at::FROM_MASK),
-        field::TO => (at::TO, at::TO_MASK),
+    let (is_source, address, mask) = match side {
+        field::FROM => (true, at::FROM, at::FROM_MASK),
+        field::TO => (false, at::TO, at::TO_MASK),
         _ => return None,
     };
-    let words = if rule[at::FAMILY] == 4 { 1 } else { 4 };
-    let is_whole = rule[mask..]
-        .iter()
-        .take(words)
-        .all(|mask| *mask == u32::MAX);
-    let mut key = [0, side, rule[at::FAMILY], 0, 0, 0, 0];
-    key[3..].copy_from_slice(&rule[address..address + 4]);
-    is_whole.then_some((key, [rule[at::ORDER], rule[at::MINOR]]))
+    let bits: u32 = rule[mask..mask + 4].iter().map(|m| m.count_ones()).sum();
+    let family = rule[at::FAMILY];
+    let table = Table {
+        is_source,
+        is_ipv4: family == 4,
+        bits: u8::try_from(bits).ok()?,
+    };
+    let mut key = [0, side, family, bits, 0, 0, 0, 0];
+    key[4..].copy_from_slice(&rule[address..address + 4]);
+    Some((table, key, [rule[at::ORDER], rule[at::MINOR]]))
+}
+
+fn table_words(table: Table) -> TableWords {
+    let bytes = if table.is_ipv4 { 4 } else { 16 };
+    let mut words = [0; 7];
+    words[0] = if table.is_source {
+        field::FROM
+    } else {
+        field::TO
+    };
+    words[1] = if table.is_ipv4 { 4 } else { 6 };
+    words[2] = table.bits.into();
+    words[3..].copy_from_slice(&address_words::<4>(&mask_of(table.bits, bytes)));
+    words
 }
 
 /// What a set of rules is in the maps.
@@ -218,22 +215,51 @@ pub(crate) fn address_entry(rule: &RuleWords) -> Option<(AddressWords, AnswerWor
 pub(crate) struct MatchTables {
     /// The list, in the file's order.
     pub rules: Vec<RuleWords>,
-    /// The table of addresses.
+    /// The tables of prefixes that there are.
+    tables: Vec<TableWords>,
+    /// Their prefixes.
     pub addresses: BTreeMap<AddressWords, AnswerWords>,
 }
 
 impl MatchTables {
-    /// Divides rules in the file's order into list and table. Of two rules with one address the
+    /// Divides rules in the file's order into list and tables. Of two rules with one prefix the
     /// first decides.
-    pub fn new(rules: impl IntoIterator<Item = RuleWords>) -> Self {
-        let mut tables = Self::default();
+    pub fn new(rules: &[RuleWords]) -> Self {
+        let entries = rules.iter().filter_map(table_entry);
+        let chosen = tables(entries.map(|(table, ..)| table));
+        let mut all = Self {
+            tables: chosen.iter().copied().map(table_words).collect(),
+            ..Self::default()
+        };
         for rule in rules {
-            match address_entry(&rule) {
-                Some((key, answer)) => drop(tables.addresses.entry(key).or_insert(answer)),
-                None => tables.rules.push(rule),
+            match table_entry(rule) {
+                Some((table, key, answer)) if chosen.contains(&table) => {
+                    all.addresses.entry(key).or_insert(answer);
+                }
+                _ => all.rules.push(*rule),
             }
         }
-        tables
+        all
+    }
+
+    /// Returns the words of the tables.
+    pub fn tables_words(&self) -> TablesWords {
+        let mut words = [0; 1 + TABLES_MAX * 7];
+        words[0] = u32::try_from(self.tables.len()).unwrap_or(0);
+        let places = words[1..].chunks_exact_mut(7);
+        for (place, table) in places.zip(&self.tables) {
+            place.copy_from_slice(table);
+        }
+        words
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.addresses.is_empty()
+    }
+
+    /// Returns how many datagrams in fragments there is to be room for.
+    pub fn datagrams(&self) -> u32 {
+        if self.is_empty() { 1 } else { DATAGRAMS }
     }
 }
 
@@ -244,9 +270,7 @@ mod tests {
     use super::*;
 
     fn words(order: u32, minor: u16, flower: Flower) -> RuleWords {
-        let resolve = |name: &str| (name == "there").then_some(9);
-        let words = rule_words(order, minor, &Match::Flower(flower), &resolve);
-        words.unwrap().unwrap()
+        rule_words(order, minor, &Match::Flower(flower)).unwrap()
     }
 
     fn to(text: &str) -> Flower {
@@ -264,7 +288,10 @@ mod tests {
             Flower {
                 protocol: Some(tcpsp::Protocol::Udp),
                 destination_ports: Ports::parse("5000-5009"),
-                interface: Some("there".to_owned()),
+                interface: Some(Interface {
+                    name: "there".to_owned(),
+                    index: 9,
+                }),
                 ..to("192.0.2.0/23")
             },
         );
@@ -275,16 +302,15 @@ mod tests {
         assert_eq!(words[22], (5000 << 16) | 5009);
         assert_eq!(words[25], 9);
         assert_eq!(size_of::<RuleWords>(), 120);
-        assert_eq!(address_entry(&words), None);
+        assert_eq!(table_entry(&words), None);
     }
 
     #[test]
     fn other_rules_are_no_flowers() {
-        let nobody = |_: &str| None;
-        let mark = rule_words(1, 2, &Match::Mark(3), &nobody).unwrap().unwrap();
+        let mark = rule_words(1, 2, &Match::Mark(3)).unwrap();
         assert_eq!(mark[..3], [1 << 9, 1, 2]);
         assert_eq!(mark[26], 3);
-        assert_eq!(rule_words(1, 2, &Match::Cgroup, &nobody), Ok(None));
+        assert_eq!(rule_words(1, 2, &Match::Cgroup), None);
         let cgroup = cgroup_words(1, 2, 0x1_0000_0002, 4);
         assert_eq!(cgroup[..3], [1 << 10, 1, 2]);
         assert_eq!(cgroup[27], 4);
@@ -292,48 +318,42 @@ mod tests {
             cgroup[28..],
             address_words::<2>(&0x1_0000_0002u64.to_ne_bytes())
         );
-        let matching = Match::Flower(Flower {
-            interface: Some("none".to_owned()),
+        let absent = Flower {
+            interface: Some(Interface {
+                name: "none".to_owned(),
+                index: 0,
+            }),
             ..Flower::default()
-        });
-        let error = rule_words(1, 2, &matching, &nobody).unwrap_err();
-        assert!(error.to_string().starts_with("interface none:"), "{error}");
+        };
+        let absent = words(1, 2, absent);
+        assert_eq!((absent[0], absent[25]), (1 << 8, u32::MAX));
     }
 
     #[test]
-    fn whole_addresses_alone_are_in_the_table() {
-        let from = Flower {
-            source: Prefix::parse("fd00::1"),
-            ..Flower::default()
-        };
+    fn several_prefixes_of_one_length_alone_are_a_table() {
         let both = Flower {
             source: Prefix::parse("192.0.2.1"),
             ..to("192.0.2.2")
         };
-        let tables = MatchTables::new([
-            words(0, 1, to("192.0.2.2")),
-            words(1, 2, from),
-            words(2, 3, to("192.0.2.0/31")),
-            words(3, 4, both),
-            words(4, 5, to("192.0.2.2")),
-            words(5, 6, Flower::default()),
+        let tables = MatchTables::new(&[
+            words(0, 1, to("192.0.2.0/30")),
+            words(1, 2, to("192.0.2.0/31")),
+            words(2, 3, both),
+            words(3, 4, to("192.0.2.4/30")),
+            words(4, 5, to("192.0.2.0/30")),
+            words(5, 6, to("192.0.2.8/30")),
+            words(6, 7, Flower::default()),
         ]);
         let orders: Vec<u32> = tables.rules.iter().map(|rule| rule[1]).collect();
-        assert_eq!(orders, [2, 3, 5]);
-        let v4 = u32::from_ne_bytes([192, 0, 2, 2]);
-        let v6 = [
-            u32::from_ne_bytes([0xfd, 0, 0, 0]),
-            0,
-            0,
-            u32::from_ne_bytes([0, 0, 0, 1]),
-        ];
-        assert_eq!(
-            tables.addresses,
-            [
-                ([0, 1 << 3, 4, v4, 0, 0, 0], [0, 1]),
-                ([0, 1 << 2, 6, v6[0], v6[1], v6[2], v6[3]], [1, 2]),
-            ]
-            .into()
-        );
+        assert_eq!(orders, [1, 2, 6]);
+        let mask = u32::from_ne_bytes([255, 255, 255, 252]);
+        let all = tables.tables_words();
+        assert_eq!(all[..9], [1, 1 << 3, 4, 30, mask, 0, 0, 0, 0]);
+        let entry = |last, order, minor| {
+            let address = u32::from_ne_bytes([192, 0, 2, last]);
+            ([0, 1 << 3, 4, 30, address, 0, 0, 0], [order, minor])
+        };
+        let entries = [entry(0, 0, 1), entry(4, 3, 4), entry(8, 5, 6)];
+        assert_eq!(tables.addresses, entries.into());
     }
 }

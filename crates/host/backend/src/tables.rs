@@ -5,8 +5,9 @@
 use host_config::{Facts, Made, Port, Root, Slot, minor};
 use linux_io::links::{Link, links};
 use tcpsp::ports::Port as PortStats;
-use tcpsp::{Filter, Handle, Qdisc, Tc};
+use tcpsp::{Filter, Handle, Match, Qdisc, Tc};
 
+use crate::classify;
 use crate::edt;
 use crate::error::Error;
 use crate::qdisc;
@@ -49,6 +50,10 @@ pub fn port(tc: &mut Tc, facts: &Facts, link: &Link) -> Result<Port, Error> {
         }
     }
     let mut port = Port::new(facts, &qdiscs, &classes, &filters);
+    for psp in port.psps_mut() {
+        classify::read(psp, &filters)?;
+    }
+    find_interfaces(&mut port)?;
     for qdisc in qdiscs.iter().filter(|qdisc| qdisc.device == facts.index) {
         let Some(made) = made_of(qdisc) else {
             continue;
@@ -69,6 +74,29 @@ pub fn port(tc: &mut Tc, facts: &Facts, link: &Link) -> Result<Port, Error> {
         }
     }
     Ok(port)
+}
+
+/// Adds the indices of interfaces to filters of the kernel's kinds: its tables have their names.
+fn find_interfaces(port: &mut Port) -> Result<(), Error> {
+    let mut here: Option<Vec<Link>> = None;
+    let filters = port.psps_mut().flat_map(|psp| &mut psp.filters);
+    for filter in filters {
+        let Some(Match::Flower(flower)) = &mut filter.matching else {
+            continue;
+        };
+        let Some(interface) = &mut flower.interface else {
+            continue;
+        };
+        if interface.index == 0 {
+            let links = match &here {
+                Some(links) => links,
+                None => here.insert(links().map_err(Error::Links)?),
+            };
+            let found = links.iter().find(|link| link.name == interface.name);
+            interface.index = found.map_or(0, |link| link.index);
+        }
+    }
+    Ok(())
 }
 
 /// Checks what shall stand on a device, without a kernel.

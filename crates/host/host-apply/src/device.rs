@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use host_config::{Backend, Plan, Target, changes, plan as plan_of, text};
-use tcpsp::Tc;
+use anyhow::{Result, bail};
+use host_config::{Backend, Made, Plan, Target, TargetRoot, changes, plan as plan_of, text};
+use tcpsp::{Match, Tc};
 
-use crate::cgroups;
 use crate::make::{check, make};
+use crate::match_objects;
 use crate::observe::Observed;
 
 /// What is said where a program stamps packets and no fq keeps them.
@@ -24,6 +24,52 @@ pub struct DeviceWork {
     has_stray: bool,
 }
 
+/// Finds whether one program can classify for the module's psp. Returns a note if it cannot.
+///
+/// # Errors
+/// A match that only a program can look for.
+pub fn classifier(observed: &mut Observed, target: &Target) -> Result<Option<String>> {
+    let port = &mut observed.port;
+    let wanted = target.rules();
+    if target.made != Made::Module || wanted.is_empty() {
+        return Ok(None);
+    }
+    let is_running = port.psps().iter().any(|psp| psp.is_classified);
+    let usable = if is_running {
+        Ok(())
+    } else {
+        backend::classify::check_usable()
+    };
+    port.can_classify = usable.is_ok();
+    let Err(why) = usable else { return Ok(None) };
+    let has_sender = wanted
+        .iter()
+        .any(|rule| matches!(rule.matching, Match::Sender(_)));
+    if has_sender {
+        bail!(
+            "{}: a match names a cgroup, and no program can look for it: {why}",
+            port.name
+        );
+    }
+    Ok(Some(format!(
+        "matches are filters of the kernel's own kinds, which see no ports of packets in fragments, \
+         and nothing behind VLAN tags that a match does not name or behind PPPoE: {why}"
+    )))
+}
+
+/// Refuses departure times where something else is asked before, which may let packets pass.
+fn first_asked(tc: &mut Tc, observed: &Observed) -> Result<()> {
+    match &backend::edt::asked_before(tc, &observed.facts)?[..] {
+        [] => Ok(()),
+        all => bail!(
+            "{}: {}, expected none before ours: packets that it takes or lets pass get no departure \
+             time; backends \"module\" and \"bpf\" see all that leaves",
+            observed.port.name,
+            all.join(", ")
+        ),
+    }
+}
+
 impl DeviceWork {
     /// Plans. `notes` are what a person should know beside. Nothing changes.
     ///
@@ -36,8 +82,12 @@ impl DeviceWork {
         mut notes: Vec<String>,
         take_over: bool,
     ) -> Result<Self> {
-        notes.extend(cgroups::resolve(&mut target)?);
+        notes.extend(match_objects::resolve(&mut target)?);
         observed.port.made = target.made;
+        notes.extend(classifier(&mut observed, &target)?);
+        if target.made.backend() == Backend::Edt && target.root != TargetRoot::Default {
+            first_asked(tc, &observed)?;
+        }
         let psps = observed.port.psps();
         let mut made = psps.iter().map(|psp| psp.made.backend());
         let has_stray = target.made.backend() != Backend::Edt

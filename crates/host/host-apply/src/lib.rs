@@ -7,12 +7,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod cgroups;
 mod choice;
 mod commands;
 mod confirm;
 mod device;
 mod make;
+mod match_objects;
 mod observe;
 mod queue_limits;
 mod run_dir;
@@ -22,7 +22,7 @@ use anyhow::Result;
 pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 pub use choice::choose;
 pub use commands::{Io, class_names, differences};
-pub use device::DeviceWork;
+pub use device::{DeviceWork, classifier};
 pub use make::{check, make};
 pub use observe::{Observed, observe};
 pub use run_dir::{Lock, folder, path, write};

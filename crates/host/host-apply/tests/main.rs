@@ -14,5 +14,6 @@ mod commands;
 mod edt_bpf_lab;
 mod edt_latency_lab;
 mod guest;
+mod reach_lab;
 mod record;
 mod subscribers_lab;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each backend cannot do, by key and value of the host's file.
 
-use tcpsp::{ClassOptions, Match, Mode, QdiscOptions, SplitGso, TypeOptions};
+use tcpsp::{ClassOptions, Mode, QdiscOptions, SplitGso, TypeOptions};
 use units::display;
 
 use crate::backend::{Backend, Queues};
 use crate::bursts::burst_note;
 use crate::error::Refusal;
 use crate::file::{Class, Device, MOST_RULES};
-use crate::match_lists::lists;
+use crate::match_lists::{listed, lists};
 
-/// Most matches of a device without the module: those of one whole address are in a table.
+/// Most matches of a device without the module that are in tables, by prefixes of one length.
 const ADDRESSES_MAX: usize = 65_536;
 /// The lowest rate of departure times: their clock holds a burst of 256 KiB at it.
 const EDT_RATE_BPS_MIN: u64 = 1000;
@@ -22,18 +22,14 @@ const EDT_DEADLINE_NS_MAX: u64 = 9_000_000_000;
 /// # Errors
 /// The first such thing, by key and value. O(classes + rules).
 pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Result<(), Refusal> {
-    let list = device
-        .rules
-        .iter()
-        .filter(|rule| !is_address(&rule.matching));
-    let (all, listed) = (device.rules.len(), list.count());
+    let matches = device.rules.iter().map(|rule| &rule.matching);
+    let (in_list, in_tables) = listed(matches.clone());
     let (most, count) = if backend == Backend::Module {
-        let matches = device.rules.iter().map(|rule| &rule.matching);
         (MOST_RULES, lists(matches).len())
-    } else if listed > MOST_RULES {
-        (MOST_RULES, listed)
+    } else if in_list > MOST_RULES {
+        (MOST_RULES, in_list)
     } else {
-        (ADDRESSES_MAX, all)
+        (ADDRESSES_MAX, in_tables)
     };
     if count > most {
         return Err(Refusal(format!(
@@ -92,23 +88,6 @@ pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
         notes.extend(burst_note(&device.name, paced));
     }
     notes
-}
-
-/// Returns whether a match looks at one whole address and nothing else: without the module such
-/// are a table, and need no room in the list.
-#[must_use]
-pub fn is_address(matching: &Match) -> bool {
-    let Match::Flower(flower) = matching else {
-        return false;
-    };
-    let mut rest = flower.clone();
-    let prefix = match (rest.source.take(), rest.destination.take()) {
-        (Some(prefix), None) | (None, Some(prefix)) => prefix,
-        _ => return false,
-    };
-    rest.family = None;
-    let bits = if prefix.address.is_ipv4() { 32 } else { 128 };
-    prefix.bits == bits && rest == tcpsp::Flower::default()
 }
 
 /// Who refuses.

@@ -154,6 +154,7 @@ impl Port {
                 max_frame_bytes: self.max_frame_bytes.into(),
                 classes: Default::default(),
                 filters: Vec::new(),
+                is_classified: false,
             })),
         };
         let is_default = |slot: &Slot| matches!(slot, Slot::Default { .. });

@@ -35,11 +35,12 @@ mod target;
 mod text;
 
 pub use backend::{Backend, Made, Queues};
-pub use capability::{backend_notes, check_backend, is_address};
+pub use capability::{backend_notes, check_backend};
 pub use collisions::{LaunchReport, launches};
 pub use error::Refusal;
 pub use file::{Class, Device, Host, MOST_RULES, Rule};
 pub use launch_times::Launches;
+pub use match_lists::{TABLES_MAX, Table, listed, tables};
 pub use names::ClassNames;
 pub use plan::{Plan, plan};
 pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};

@@ -7,7 +7,7 @@
 //! A match comes into the first list that takes it, unless it would be asked before another that
 //! stands before it in the file and that a packet may match, too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use tcpsp::{Flower, Match, Prefix};
@@ -22,11 +22,48 @@ pub(crate) enum Shape<'a> {
 }
 
 /// A table of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Table {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Table {
+    /// Whether they are the source's.
     pub is_source: bool,
+    /// IPv4, or IPv6.
     pub is_ipv4: bool,
+    /// How many bits count.
     pub bits: u8,
+}
+
+/// Most tables of a set of matches without the module's filters: `MATCH_TABLES_MAX` of bpf/match.h.
+pub const TABLES_MAX: usize = 16;
+/// A list of fewer matches is searched faster than a table.
+const TABLE_LEAST: usize = 4;
+
+/// Returns which of these tables, one for each match that may be in one, a program has: those of
+/// most matches. O(n log n).
+#[must_use]
+pub fn tables(matches: impl Iterator<Item = Table>) -> BTreeSet<Table> {
+    let mut counts: BTreeMap<Table, usize> = BTreeMap::new();
+    for table in matches {
+        *counts.entry(table).or_default() += 1;
+    }
+    let counts = counts.into_iter().map(|(table, count)| (count, table));
+    let mut counts: Vec<_> = counts.filter(|(count, _)| *count >= TABLE_LEAST).collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let most = counts.into_iter().take(TABLES_MAX);
+    most.map(|(_, table)| table).collect()
+}
+
+/// Returns how many matches a program has in its list, and how many in tables.
+#[must_use]
+pub fn listed<'a>(matches: impl Iterator<Item = &'a Match> + Clone) -> (usize, usize) {
+    let table_of = |matching| match Shape::of(matching) {
+        Shape::Table(table) => Some(table),
+        Shape::One(_) => None,
+    };
+    let tables = tables(matches.clone().filter_map(table_of));
+    let all = matches.clone().count();
+    let in_tables = matches.filter_map(table_of);
+    let in_tables = in_tables.filter(|table| tables.contains(table)).count();
+    (all - in_tables, in_tables)
 }
 
 /// Returns the addresses of a match that looks at nothing else, and whether they are the source's.

@@ -2,7 +2,7 @@
 //! A `match` of a class: which frames it claims, as filters of the kernel. All that a match says
 //! must hold. What no filter can look at is refused, with what can be done instead.
 
-use tcpsp::{Family, Flower, Match, Ports, Prefix, Protocol, Sender};
+use tcpsp::{Family, Flower, Interface, Match, Ports, Prefix, Protocol, Sender};
 use toml_reader::{Error, Key, Section, key};
 
 const PREFIX: &str = "a network such as \"192.0.2.0/24\" or \"2001:db8::/32\", or an address";
@@ -87,7 +87,9 @@ pub(crate) fn read(section: Section<'_>) -> Result<Vec<Match>, Error> {
         source_ports: ports("from_port")?,
         destination_ports: ports("to_port")?,
         dscp: dscp.and_then(|dscp| u8::try_from(dscp).ok()),
-        interface: section.parsed("interface", device_name)?,
+        interface: section
+            .parsed("interface", device_name)?
+            .map(|name| Interface { name, index: 0 }),
     };
     if any == Flower::default() {
         return Err(section.lacks("to", "it, or another key of a match"));

@@ -250,6 +250,7 @@ impl Planner<'_> {
             max_frame_bytes: self.port.max_frame_bytes.into(),
             classes: BTreeMap::new(),
             filters: Vec::new(),
+            is_classified: false,
             options,
         }
     }
@@ -338,6 +339,15 @@ impl Planner<'_> {
                 changes.push(configure(stage));
             }
         }
+        if self.has_old_filters(have) {
+            self.notes.push(
+                "one program classifies from now on, in the place of the kernel's filters"
+                    .to_owned(),
+            );
+            if changes.is_empty() {
+                changes.push(configure(now));
+            }
+        }
         self.changes.extend(changes);
         Ok(())
     }
@@ -349,6 +359,14 @@ impl Planner<'_> {
         have.made == Made::Bpf
             && (have.line_bps != line_bps
                 || have.max_frame_bytes != u64::from(self.port.max_frame_bytes))
+    }
+
+    /// Returns whether filters of the kernel's kinds are asked where a program can be.
+    fn has_old_filters(&self, have: &Psp) -> bool {
+        have.made == Made::Module
+            && self.port.can_classify
+            && !have.is_classified
+            && have.filters.iter().any(FilterState::is_ours)
     }
 
     /// Returns the classes that go.

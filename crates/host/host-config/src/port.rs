@@ -23,6 +23,8 @@ pub struct Port {
     pub max_frame_bytes: u32,
     /// What a psp is made of that is put there.
     pub made: Made,
+    /// Whether one program can classify the packets of the module's psp.
+    pub can_classify: bool,
     /// What stands at its root.
     pub root: Root,
 }
@@ -87,6 +89,9 @@ pub struct Psp {
     pub classes: BTreeMap<u16, ClassState>,
     /// Its filters, by priority and number.
     pub filters: Vec<FilterState>,
+    /// Whether one program stands for the filters of ours: the module's psp has that, where BPF is
+    /// there.
+    pub is_classified: bool,
 }
 
 /// A class.
@@ -118,6 +123,19 @@ pub struct FilterState {
 }
 
 impl FilterState {
+    /// Returns a filter as the kernel's table has it.
+    #[must_use]
+    pub fn new(filter: &Filter) -> Self {
+        Self {
+            priority: filter.priority,
+            handle: filter.handle,
+            kind: filter.kind.clone(),
+            protocol: filter.protocol,
+            class: filter.class.map(Handle::minor),
+            matching: filter.matching(),
+        }
+    }
+
     /// Returns its place among others.
     #[must_use]
     pub fn place(&self) -> (u16, u32) {
@@ -188,6 +206,7 @@ impl Port {
             speed_bps: facts.speed_bps,
             max_frame_bytes: facts.max_frame_bytes,
             made: Made::Module,
+            can_classify: false,
             root,
         }
     }
@@ -199,6 +218,18 @@ impl Port {
             Root::One(slot) => slot.psp().into_iter().collect(),
             Root::Mq(slots) => slots.iter().filter_map(Slot::psp).collect(),
         }
+    }
+
+    /// Returns the qdiscs of ours, to change them.
+    pub fn psps_mut(&mut self) -> impl Iterator<Item = &mut Psp> {
+        let slots = match &mut self.root {
+            Root::One(slot) => std::slice::from_mut(slot),
+            Root::Mq(slots) => slots.as_mut_slice(),
+        };
+        slots.iter_mut().filter_map(|slot| match slot {
+            Slot::Psp(psp) => Some(psp),
+            _ => None,
+        })
     }
 
     /// Returns the qdisc of ours with this id.
@@ -244,6 +275,7 @@ impl Psp {
             max_frame_bytes: 0,
             classes: BTreeMap::new(),
             filters: Vec::new(),
+            is_classified: false,
         }
     }
 
@@ -276,14 +308,7 @@ impl Psp {
         let mut filters: Vec<_> = filters
             .iter()
             .filter(|filter| filter.parent == qdisc.handle)
-            .map(|filter| FilterState {
-                priority: filter.priority,
-                handle: filter.handle,
-                kind: filter.kind.clone(),
-                protocol: filter.protocol,
-                class: filter.class.map(Handle::minor),
-                matching: filter.matching(),
-            })
+            .map(FilterState::new)
             .collect();
         filters.sort_by_key(FilterState::place);
         Self {
@@ -296,6 +321,7 @@ impl Psp {
             max_frame_bytes: stats.map_or(0, |stats| stats.max_frame_bytes),
             classes: classes.collect(),
             filters,
+            is_classified: false,
             options,
         }
     }

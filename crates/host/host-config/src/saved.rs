@@ -225,7 +225,7 @@ impl SavedPsp {
             filters: filters
                 .map(|filter| {
                     let class = Handle::new(psp.handle.major(), filter.class.unwrap_or(0));
-                    let options = filter.matching.iter().flat_map(|m| m.write(class));
+                    let options = filter.matching.iter().flat_map(|m| m.keep(class));
                     SavedFilter {
                         priority: filter.priority,
                         handle: filter.handle,
@@ -340,6 +340,7 @@ impl Psp {
             max_frame_bytes: kept.max_frame_bytes,
             classes: classes.collect(),
             filters,
+            is_classified: false,
             options: target.options,
         })
     }

@@ -89,6 +89,16 @@ impl Target {
         }
     }
 
+    /// Returns the filters that are wanted of a psp: each transmit queue has the same.
+    #[must_use]
+    pub fn rules(&self) -> &[TargetRule] {
+        match &self.root {
+            TargetRoot::Default => &[],
+            TargetRoot::Psp(psp) => &psp.rules,
+            TargetRoot::Mq(psps) => psps.first().map_or(&[], |psp| &psp.rules),
+        }
+    }
+
     /// Returns that nothing of ours is wanted.
     #[must_use]
     pub fn nothing() -> Self {

@@ -181,7 +181,14 @@ fn flower_phrase(flower: &Flower) -> String {
     say("to port ", flower.destination_ports.map(|p| p.to_string()));
     say("dscp ", flower.dscp.map(|d| d.to_string()));
     say("vlan ", flower.vlan.map(|v| v.to_string()));
-    say("in through ", flower.interface.clone());
+    say(
+        "in through ",
+        flower.interface.as_ref().map(|i| i.name.clone()),
+    );
+    if parts.is_empty() {
+        // The kernel forgets the name of a device that has gone.
+        return "of a device that is gone".to_owned();
+    }
     parts.join(" ")
 }
 

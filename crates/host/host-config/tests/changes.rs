@@ -36,6 +36,7 @@ fn port(root: Slot) -> Port {
         speed_bps: Some(1_000_000_000),
         max_frame_bytes: 1514,
         made: Made::Module,
+        can_classify: false,
         root: Root::One(root),
     }
 }

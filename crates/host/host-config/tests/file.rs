@@ -84,7 +84,8 @@ fn a_good_one() {
     let Match::Flower(flower) = &eth1.rules[0].matching else {
         panic!("{eth1:?}");
     };
-    assert_eq!(flower.interface.as_deref(), Some("docker0"));
+    let interface = flower.interface.as_ref().map(|i| i.name.as_str());
+    assert_eq!(interface, Some("docker0"));
     assert_eq!(flower.family, None);
 }
 
@@ -288,6 +289,7 @@ fn a_device_of_another_kind_has_no_overhead() {
         speed_bps: None,
         max_frame_bytes: 1500,
         made: host_config::Made::Module,
+        can_classify: false,
         root: host_config::Root::One(host_config::Slot::Default {
             kind: "none".to_owned(),
             waiting: 0,

@@ -196,6 +196,7 @@ fn device() -> Port {
         speed_bps: Some(100_000_000),
         max_frame_bytes: 1514,
         made: Made::Module,
+        can_classify: false,
         root: Root::One(Slot::Default {
             kind: "fq_codel".to_owned(),
             waiting: 0,

@@ -95,9 +95,11 @@ pub fn write(attributes: &[Attribute]) -> Vec<u8> {
 
 /// Attributes that values are looked up in.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attributes<'a>(pub &'a [Attribute]);
+pub struct Attributes<'a>(pub &'a [Attribute]);
 
 impl<'a> Attributes<'a> {
+    /// Returns the bytes of one.
+    #[must_use]
     pub fn bytes(self, kind: u16) -> Option<&'a [u8]> {
         let attribute = self.0.iter().find(|attribute| attribute.kind == kind)?;
         Some(&attribute.value)
@@ -114,10 +116,14 @@ impl<'a> Attributes<'a> {
         }
     }
 
+    /// Returns a number of four bytes.
+    #[must_use]
     pub fn u32(self, kind: u16) -> Option<u32> {
         self.number(kind)?.try_into().ok()
     }
 
+    /// Returns a text, without the zero at its end.
+    #[must_use]
     pub fn string(self, kind: u16) -> Option<String> {
         let bytes = self.bytes(kind)?;
         let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);

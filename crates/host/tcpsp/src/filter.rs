@@ -206,6 +206,15 @@ impl Protocol {
     }
 }
 
+/// A device that frames came in through.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its index: one that comes later by the same name has another. 0: not known.
+    pub index: u32,
+}
+
 /// What a frame must have. All that is said must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Flower {
@@ -226,7 +235,7 @@ pub struct Flower {
     /// Differentiated services code point, 0 to 63.
     pub dscp: Option<u8>,
     /// Came in through this device: frames that this host forwards.
-    pub interface: Option<String>,
+    pub interface: Option<Interface>,
 }
 
 /// What the filters that are written here look at.
@@ -262,6 +271,8 @@ mod flower {
     /// First and last of source, then of destination.
     pub const PORTS: [u16; 4] = [87, 88, 89, 90];
 }
+/// The index of an interface, in what is [kept](Match::keep). The kernel has no attribute of it.
+const INTERFACE_INDEX: u16 = 0x3f01;
 /// The bits of DSCP in the field that it shares with ECN.
 const DSCP_MASK: u8 = 0xfc;
 
@@ -306,6 +317,20 @@ impl Match {
         }
     }
 
+    /// Returns the filter's options with all that is kept of it outside the kernel's tables.
+    #[must_use]
+    pub fn keep(&self, class: Handle) -> Vec<Attribute> {
+        let mut options = self.write(class);
+        if let Self::Flower(Flower {
+            interface: Some(interface),
+            ..
+        }) = self
+        {
+            options.push(Attribute::u32(INTERFACE_INDEX, interface.index));
+        }
+        options
+    }
+
     /// Reads what the kernel dumps of a filter; `None` if it looks at anything else.
     fn read(filter: &Filter) -> Option<Self> {
         let attributes = attribute::read(&filter.options);
@@ -333,7 +358,7 @@ impl Flower {
         all.extend(
             self.interface
                 .iter()
-                .map(|name| Attribute::string(flower::INTERFACE, name)),
+                .map(|interface| Attribute::string(flower::INTERFACE, &interface.name)),
         );
         let ethertype = |kind, number: u16| Attribute::new(kind, number.to_be_bytes());
         let family = self.family.map(|family| match family {
@@ -391,12 +416,16 @@ impl Flower {
         let big = |kind| Some(u16::from_be_bytes(found.bytes(kind)?.try_into().ok()?));
         let byte = |kind| found.number(kind).and_then(|n| u8::try_from(n).ok());
         let mut read = Self {
-            interface: found.string(flower::INTERFACE),
+            interface: found.string(flower::INTERFACE).map(|name| Interface {
+                name,
+                index: found.u32(INTERFACE_INDEX).unwrap_or(0),
+            }),
             ..Self::default()
         };
         let mut known = vec![
             flower::CLASS,
             flower::INTERFACE,
+            INTERFACE_INDEX,
             flower::ETH_TYPE,
             flower::FLAGS,
             flower::IN_HW_COUNT,

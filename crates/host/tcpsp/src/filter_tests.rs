@@ -70,7 +70,7 @@ fn flowers() -> impl Strategy<Value = Flower> {
             source_ports: body.2,
             destination_ports: body.3,
             dscp: head.2,
-            interface: head.3,
+            interface: head.3.map(|name| Interface { name, index: 0 }),
         })
     })
 }
@@ -95,7 +95,10 @@ fn others_are_read_too() {
             ..Flower::default()
         }),
         Match::Flower(Flower {
-            interface: Some("veth0".to_owned()),
+            interface: Some(Interface {
+                name: "veth0".to_owned(),
+                index: 0,
+            }),
             ..Flower::default()
         }),
     ] {

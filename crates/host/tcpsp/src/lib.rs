@@ -24,7 +24,7 @@ mod uapi;
 
 pub use change::{Change, FilterId, QdiscKind};
 pub use choices::{ClassType, Gap, LaunchClock, Layer, Mode, Order, SplitGso, Why};
-pub use filter::{Family, Filter, Flower, Match, Ports, Prefix, Protocol};
+pub use filter::{Family, Filter, Flower, Interface, Match, Ports, Prefix, Protocol};
 pub use handle::Handle;
 pub use linux_io::rtnetlink::Error;
 pub use mark::Mark;

@@ -266,6 +266,7 @@ fn untouched(speed_bps: Option<u64>) -> Port {
         speed_bps,
         max_frame_bytes: 1514,
         made: host_config::Made::Module,
+        can_classify: false,
         root: Root::One(Slot::Default {
             kind: "fq_codel".to_owned(),
             waiting: 0,

@@ -52,7 +52,7 @@ fn plain(parent: Handle, handle: Handle, kind: &'static str) -> PlainQdisc {
 /// Puts a psp at a device's root. What stands there goes with its packets, but for fqs of ours.
 ///
 /// # Errors
-/// The kernel's; that a rule names a device that is not there.
+/// The kernel's.
 pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
     let mut running = Running::read(tc, facts.index)?;
     let next = Next::new(facts, &running, psp)?;
@@ -110,7 +110,7 @@ pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
 /// Changes the psp that there is.
 ///
 /// # Errors
-/// The kernel's; that a rule names a device that is not there.
+/// The kernel's.
 pub(crate) fn change(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
     let mut running = Running::read(tc, facts.index)?;
     if !running.is_attached {
@@ -131,7 +131,7 @@ impl Next {
     /// Makes it ready. Nothing changes.
     fn new(facts: &Facts, running: &Running, psp: &Psp) -> Result<Self, Error> {
         let config = Config::new(psp, facts);
-        let tables = Tables::new(&config, &running.tables.minors)?;
+        let tables = Tables::new(&config, &running.tables.minors);
         let fits = running.maps.as_ref().is_some_and(|maps| maps.hold(&tables));
         let loaded = if fits {
             None

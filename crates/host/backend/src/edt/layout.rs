@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Config, PacedClass};
-use crate::error::Error;
 use crate::match_words::{MatchTables, words_of};
 
 /// Version of the maps' formats.
@@ -48,6 +47,8 @@ pub(crate) struct Room {
     pub rules: u32,
     pub addresses: u32,
     pub text_blocks: u32,
+    /// Datagrams in fragments, of both halves.
+    pub datagrams: u32,
 }
 
 /// Bytes of a block of text.
@@ -58,6 +59,7 @@ const ROOM_MIN: Room = Room {
     rules: 64,
     addresses: 64,
     text_blocks: 4,
+    datagrams: 1,
 };
 
 fn count(length: usize) -> u32 {
@@ -74,6 +76,7 @@ impl Room {
             rules: count(tables.matches.rules.len()),
             addresses: count(tables.matches.addresses.len()),
             text_blocks: count(tables.text.len().div_ceil(BLOCK)),
+            datagrams: tables.matches.datagrams(),
         }
     }
 
@@ -86,6 +89,7 @@ impl Room {
             rules: double(least.rules, ROOM_MIN.rules),
             addresses: double(least.addresses, ROOM_MIN.addresses),
             text_blocks: double(least.text_blocks, ROOM_MIN.text_blocks),
+            datagrams: least.datagrams,
         }
     }
 
@@ -96,13 +100,14 @@ impl Room {
             && need.rules <= self.rules
             && need.addresses <= self.addresses
             && need.text_blocks <= self.text_blocks
+            && need.datagrams <= self.datagrams
     }
 }
 
 impl Tables {
     /// Returns the tables of what is wanted. Classes keep the slots that they have, and with them
     /// their clocks.
-    pub fn new(config: &Config, slots: &BTreeMap<u16, u32>) -> Result<Self, Error> {
+    pub fn new(config: &Config, slots: &BTreeMap<u16, u32>) -> Self {
         let mut minors: BTreeMap<u16, u32> = config
             .normal
             .iter()
@@ -123,9 +128,8 @@ impl Tables {
         let slot_of = |minor: u16| minors.get(&minor).copied().unwrap_or(NO_SLOT);
         let rules = config.rules.iter();
         let rules: Vec<_> = rules.map(|rule| (&rule.matching, rule.class)).collect();
-        let rules = words_of(&rules)?;
-        let matches = MatchTables::new(rules);
-        Ok(Self {
+        let matches = MatchTables::new(&words_of(&rules));
+        Self {
             config: [
                 VERSION,
                 count(matches.rules.len()),
@@ -143,7 +147,7 @@ impl Tables {
             classes,
             minors,
             text: config.text.clone(),
-        })
+        }
     }
 }
 
@@ -188,11 +192,11 @@ mod tests {
     #[test]
     fn a_class_that_stays_keeps_its_slot() {
         let first = config(&[(0x8001, 8_000), (0x8003, 9_000)], &[]);
-        let first = Tables::new(&first, &BTreeMap::new()).unwrap();
+        let first = Tables::new(&first, &BTreeMap::new());
         assert_eq!(first.minors, [(0x8001, 0), (0x8003, 1)].into());
         let mut second = config(&[(0x8002, 7_000), (0x8003, 6_000)], &[0x8005]);
         second.default_minor = 0x8005;
-        let second = Tables::new(&second, &first.minors).unwrap();
+        let second = Tables::new(&second, &first.minors);
         assert_eq!(
             second.minors,
             [(0x8002, 2), (0x8003, 1), (0x8005, NORMAL_SLOT)].into()

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use aya::programs::{SchedClassifier, TcAttachType};
 use host_config::{Facts, Made, Psp, minor};
 use linux_io::links::Link;
 use tcpsp::{ClassStats, Counters, Handle, Mode, QdiscStats, Tc};
@@ -17,6 +18,23 @@ use crate::seen::{ClassSeen, Seen};
 /// The kernel's.
 pub fn is_there(tc: &mut Tc, facts: &Facts) -> Result<bool, Error> {
     Ok(Running::read(tc, facts.index)?.is_attached)
+}
+
+/// Returns what is asked of each packet that leaves a device before our program, or in its place,
+/// and may end the search: a filter of others, or a program at tcx.
+///
+/// # Errors
+/// The kernel's.
+pub fn asked_before(tc: &mut Tc, facts: &Facts) -> Result<Vec<String>, Error> {
+    let mut before = Running::read(tc, facts.index)?.before;
+    // Kernels before 6.6 have no tcx.
+    let tcx = SchedClassifier::query_tcx(&facts.name, TcAttachType::Egress);
+    let programs = tcx.map_or_else(|_| Vec::new(), |(_, programs)| programs);
+    before.extend(programs.iter().map(|program| {
+        let name = program.name_as_str().unwrap_or_default();
+        format!("program {name} (id {}) at tcx egress", program.id())
+    }));
+    Ok(before)
 }
 
 /// Looks at a device whose packets fqs of ours keep. Without a program nothing has been put in

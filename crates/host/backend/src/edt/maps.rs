@@ -14,7 +14,7 @@ use super::layout::{
     VERSION,
 };
 use crate::error::{Error, refused};
-use crate::match_words::{AddressWords, AnswerWords, RuleWords};
+use crate::match_words::{AddressWords, AnswerWords, RuleWords, TablesWords};
 
 /// Reads a value with its lock held (BPF_F_LOCK).
 const LOCKED: u64 = 4;
@@ -31,6 +31,7 @@ pub(crate) struct Maps {
     states: Array<MapData, StateWords>,
     minors: HashMap<MapData, u32, u32>,
     addresses: HashMap<MapData, AddressWords, AnswerWords>,
+    tables: HashMap<MapData, u32, TablesWords>,
     text: Array<MapData, [u8; BLOCK]>,
     room: Room,
 }
@@ -57,7 +58,7 @@ impl Maps {
     /// Takes the maps of a program that was loaded now.
     pub fn of_new(ebpf: &mut Ebpf) -> Result<Self, Error> {
         Self::new(|name| match ebpf.take_map(name) {
-            Some(Map::Array(data) | Map::HashMap(data)) => Ok(data),
+            Some(Map::Array(data) | Map::HashMap(data) | Map::LruHashMap(data)) => Ok(data),
             _ => Err(missing(name)),
         })
     }
@@ -87,11 +88,13 @@ impl Maps {
         let (rules, of_rules) = entries("match_rules")?;
         let (addresses, of_addresses) = entries("match_addresses")?;
         let (text, of_text) = entries("edt_text")?;
+        let (_, datagrams) = entries("match_datagrams")?;
         let room = Room {
             slots,
             rules: of_rules / HALVES,
             addresses: of_addresses / HALVES,
             text_blocks: of_text / HALVES,
+            datagrams,
         };
         Ok(Self {
             room,
@@ -102,6 +105,7 @@ impl Maps {
             states: array("edt_states", states)?,
             minors: hash("edt_minors", find("edt_minors")?)?,
             addresses: hash("match_addresses", addresses)?,
+            tables: hash("match_tables", find("match_tables")?)?,
             text: array("edt_text", text)?,
         })
     }
@@ -204,6 +208,9 @@ impl Maps {
                 .insert((half << 16) | u32::from(*minor), slot, 0);
             insert.map_err(map_error("edt_minors"))?;
         }
+        let words = tables.matches.tables_words();
+        let insert = self.tables.insert(base, words, 0);
+        insert.map_err(map_error("match_tables"))?;
         for (number, rule) in (0..).zip(&tables.matches.rules) {
             let set = self.rules.set(base + number, rule, 0);
             set.map_err(map_error("match_rules"))?;

@@ -17,7 +17,7 @@ mod waiting;
 
 pub use device::remove;
 pub(crate) use device::{change, put};
-pub use look::is_there;
 pub(crate) use look::look;
+pub use look::{asked_before, is_there};
 pub use program::programs;
 pub(crate) use running::FQ;

@@ -38,9 +38,11 @@ impl Loaded {
             ("match_rules", room.rules),
             ("match_addresses", room.addresses),
             ("edt_text", room.text_blocks),
+            ("match_tables", 1),
         ] {
             loader.set_max_entries(map, HALVES.saturating_mul(of_half));
         }
+        loader.set_max_entries("match_datagrams", room.datagrams);
         let load = loader.load(OBJECT);
         let mut ebpf = load.map_err(|error| refused("program", &error))?;
         let classifier = classifier(&mut ebpf)?;

@@ -19,8 +19,8 @@ pub(crate) const CLSACT: &str = "clsact";
 pub(crate) const CLSACT_HANDLE: Handle = Handle::new(0xffff, 0);
 const CLSACT_INGRESS: Handle = Handle::new(0xffff, 0xfff2);
 pub(crate) const EGRESS: Handle = Handle::new(0xffff, 0xfff3);
-/// Priority of our filter among those at the device's egress.
-const PRIORITY: u16 = 0x7073;
+/// Priority of our filter among those at the device's egress: the first.
+const PRIORITY: u16 = 1;
 /// The program's id in what the kernel dumps of a filter (TCA_BPF_ID).
 const BPF_ID: u16 = 11;
 
@@ -43,6 +43,8 @@ pub(crate) struct Running {
     pub has_clsact: bool,
     /// Filters of others at clsact.
     pub other_filters: usize,
+    /// Those that are asked at egress before ours, or in its place: what they are.
+    pub before: Vec<String>,
     /// Whether our filter is there.
     pub is_attached: bool,
     /// Its maps, if it is of this version.
@@ -80,7 +82,7 @@ impl Running {
         let root = root.filter(|root| root.handle != Handle::NONE);
         let has_fq = of_device.iter().any(|qdisc| is_ours(qdisc));
         let has_clsact = of_device.iter().any(|qdisc| qdisc.kind == CLSACT);
-        let mut other_filters = 0;
+        let (mut other_filters, mut before) = (0, Vec::new());
         let mut ours: Option<Filter> = None;
         if has_clsact {
             for list in [EGRESS, CLSACT_INGRESS] {
@@ -89,9 +91,15 @@ impl Running {
                         && filter.kind == BPF
                         && (filter.priority, filter.handle) == (FILTER.priority, FILTER.handle);
                     if is_ours {
-                        ours = Some(filter)
-                    } else {
-                        other_filters += 1
+                        ours = Some(filter);
+                        continue;
+                    }
+                    other_filters += 1;
+                    if list == EGRESS && filter.priority <= FILTER.priority {
+                        let (kind, priority) = (&filter.kind, filter.priority);
+                        before.push(format!(
+                            "filter {kind} of priority {priority} at clsact egress"
+                        ));
                     }
                 }
             }
@@ -107,6 +115,7 @@ impl Running {
             has_fq,
             has_clsact,
             other_filters,
+            before,
             is_attached: ours.is_some(),
             maps,
             tables,

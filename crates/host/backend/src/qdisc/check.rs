@@ -15,7 +15,7 @@ use crate::error::Error;
 /// What the core refuses, a budget that the line does not carry, or a device of a filter that is
 /// not there.
 pub(crate) fn check(psp: &Psp, facts: &Facts) -> Result<(), Error> {
-    let wanted = settings(psp, facts, &[], 0)?;
+    let wanted = settings(psp, facts, &[], 0);
     if let Budget::Bytes(bytes) = psp.options.budget {
         let line_rate_bps = wanted.config.line_rate_bps;
         let most = Period::percent(line_rate_bps, psp.options.period_ns, 100).budget_bytes;

@@ -6,7 +6,7 @@ use pace::placed;
 /// Where the arena begins, for BPF and for processes. Below 4 GiB a pointer is the same for both.
 pub(crate) const START: u64 = 0x4000_0000;
 /// The layout's version.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// No slot.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// In place of the number of an image that is wanted: the one in use stays.
@@ -48,6 +48,7 @@ pub(crate) mod at {
     pub(crate) const TABLE_TEXT_BYTES: u64 = 32;
     pub(crate) const TABLE_RULES_MAP: u64 = 36;
     pub(crate) const TABLE_ADDRESSES_MAP: u64 = 40;
+    pub(crate) const TABLE_TABLES_MAP: u64 = 44;
 
     pub(crate) const PORT_NETNS: u64 = 0;
     pub(crate) const PORT_IFINDEX: u64 = 8;

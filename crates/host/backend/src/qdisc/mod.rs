@@ -15,7 +15,6 @@ mod counters;
 mod error;
 mod layout;
 mod look;
-mod matches;
 mod memory;
 mod ports;
 mod program;
@@ -32,10 +31,10 @@ pub use program::{KIND, is_built, programs};
 pub(crate) use session::Session;
 
 use layout::Layout;
-use matches::Matches;
 use pace::Config;
 use ports::{Image, Ports};
 
+use crate::match_maps::Matches;
 use crate::match_words::{MatchTables, RuleWords};
 
 /// What is wanted of a port.
@@ -152,7 +151,7 @@ impl Qdisc {
             });
         }
         ports::check(&wanted.config, &wanted.classes)?;
-        let tables = MatchTables::new(wanted.rules.iter().copied());
+        let tables = MatchTables::new(&wanted.rules);
         let rules = fits("matches", tables.rules.len(), rules)?;
         let addresses = fits("matches of one address", tables.addresses.len(), addresses)?;
         fits("bytes of text", wanted.text.len(), text_bytes)?;
@@ -167,7 +166,8 @@ impl Qdisc {
         let image_number = ports.layout.image_number(port, free.number);
         // Also where there are no rules, so that each image has keys of its own for addresses.
         let rules_base = image_number * self.room().rules.max(1);
-        self.matches.write(rules_base, &tables)?;
+        let written = self.matches.write(rules_base, &tables);
+        written.map_err(|error| error::refused("matches", &error))?;
         let image = Image {
             config: &wanted.config,
             classes: &wanted.classes,

@@ -67,6 +67,7 @@ pub(crate) struct Free {
 pub(crate) struct MapIds {
     pub rules: u32,
     pub addresses: u32,
+    pub tables: u32,
 }
 
 /// The ports of a device, in the arena.
@@ -104,6 +105,7 @@ impl Ports {
         memory.set_u32(table + at::TABLE_TEXT_BYTES, layout.room.text_bytes);
         memory.set_u32(table + at::TABLE_RULES_MAP, maps.rules);
         memory.set_u32(table + at::TABLE_ADDRESSES_MAP, maps.addresses);
+        memory.set_u32(table + at::TABLE_TABLES_MAP, maps.tables);
         memory.publish();
         memory.set_u32(table + at::TABLE_VERSION, VERSION);
     }

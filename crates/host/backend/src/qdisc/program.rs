@@ -13,9 +13,10 @@ use libbpf_rs::{OpenObject, Result as BpfResult};
 
 use super::error::{Error, refused};
 use super::layout::{Layout, PAGE, PORT_START_BYTES, Room, START, TABLE_BYTES, VERSION, at};
-use super::matches::{ADDRESSES, Matches, RULES};
 use super::memory::{Memory, check_free};
 use super::ports::{MapIds, Place, Ports};
+use crate::match_maps::{ADDRESSES, DATAGRAMS, Matches, RULES, TABLES};
+use crate::match_words;
 
 /// The object that build.rs compiled; empty if clang was missing.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/qdisc.bpf.o"));
@@ -62,6 +63,7 @@ pub(crate) fn load(places: &[Place], layout: Layout) -> Result<(Ports, Matches),
     let matches = Matches {
         rules: handle(&object, RULES)?,
         addresses: handle(&object, ADDRESSES)?,
+        tables: handle(&object, TABLES)?,
     };
     let id = |map: &MapHandle| {
         let info = MapInfo::new(map.as_fd());
@@ -71,6 +73,7 @@ pub(crate) fn load(places: &[Place], layout: Layout) -> Result<(Ports, Matches),
     let maps = MapIds {
         rules: id(&matches.rules)?,
         addresses: id(&matches.addresses)?,
+        tables: id(&matches.tables)?,
     };
     let memory = Memory::of_loaded(object, bytes);
     let ports = Ports { memory, layout };
@@ -108,6 +111,8 @@ fn prepare(open: &mut OpenObject, layout: Layout) -> Result<(), Error> {
             Some(LISTS) => map.set_max_entries(of_ports(room.slots)),
             Some(RULES) => map.set_max_entries(of_ports(room.rules.saturating_mul(2))),
             Some(ADDRESSES) => map.set_max_entries(of_ports(room.addresses.saturating_mul(2))),
+            Some(TABLES) => map.set_max_entries(of_ports(2)),
+            Some(DATAGRAMS) => map.set_max_entries(match_words::DATAGRAMS),
             Some(ARENA) => map
                 .set_map_extra(START)
                 .and_then(|()| map.set_max_entries(pages)),
@@ -201,7 +206,12 @@ fn open(memory: Memory) -> Result<(Ports, Matches), Error> {
             text_bytes: table(at::TABLE_TEXT_BYTES),
         },
     };
-    let matches = Matches::open(table(at::TABLE_RULES_MAP), table(at::TABLE_ADDRESSES_MAP))?;
+    let matches = Matches::open(
+        table(at::TABLE_RULES_MAP),
+        table(at::TABLE_ADDRESSES_MAP),
+        table(at::TABLE_TABLES_MAP),
+    );
+    let matches = matches.map_err(|error| refused("matches", &error))?;
     if !memory.holds(START, layout.pages() * PAGE) {
         return Err(Error::Refused {
             part: ARENA.to_owned(),

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use host_config::{Facts, Psp, minor};
+use host_config::{Facts, Psp, listed, minor};
 use nix::time::{ClockId, clock_gettime};
 use tcpsp::{Handle, PlainQdisc, Tc};
 
@@ -85,16 +85,11 @@ fn room(psp: &Psp) -> Room {
     } else {
         SLOTS_MIN
     };
-    let addresses = psp
-        .filters
-        .iter()
-        .filter_map(|filter| filter.matching.as_ref());
-    let addresses = addresses
-        .filter(|matching| host_config::is_address(matching))
-        .count();
+    let filters = psp.filters.iter();
+    let (rules, addresses) = listed(filters.filter_map(|filter| filter.matching.as_ref()));
     Room {
         slots: double(psp.classes.len(), slots),
-        rules: double(psp.filters.len() - addresses, RULES_MIN),
+        rules: double(rules, RULES_MIN),
         addresses: double(addresses, ADDRESSES_MIN),
         text_bytes: double(psp.text().len(), 64 * 1024),
     }
@@ -137,7 +132,7 @@ impl Session {
         };
         let text = psp.text().into_bytes();
         let port = open.port_of(place).unwrap_or(0);
-        let wanted = settings(psp, facts, &text, tai_ahead_ns())?;
+        let wanted = settings(psp, facts, &text, tai_ahead_ns());
         open.configure(port, &wanted, now_ns())?;
         if self.registered.is_none() {
             self.registered = Some(open.register()?);
@@ -162,7 +157,7 @@ impl Session {
             Ok(Some(open)) => {
                 let text = psp.text().into_bytes();
                 let port = open.port_of(place).unwrap_or(0);
-                let wanted = settings(psp, facts, &text, tai_ahead_ns())?;
+                let wanted = settings(psp, facts, &text, tai_ahead_ns());
                 match open.configure(port, &wanted, now_ns()) {
                     Err(QdiscError::Full { .. }) => {}
                     result => return Ok(result?),

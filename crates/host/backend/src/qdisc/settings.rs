@@ -7,7 +7,6 @@ use tcpsp::{Budget, ClassOptions, Handle, QdiscOptions, TypeOptions};
 use units::ethernet::{FRAME_MIN_BYTES, HEADER_BYTES};
 
 use super::{PortClass, PortConfig};
-use crate::error::Error;
 use crate::match_words::words_of;
 
 /// The line rate of a device that names none: the core's highest.
@@ -19,15 +18,12 @@ const BURST_BYTES_MAX: u32 = 65_536 + 65_536 / 8;
 
 /// Returns what a qdisc shall do for a psp, where CLOCK_TAI is so far ahead of the monotonic clock.
 /// O(classes + filters).
-///
-/// # Errors
-/// That a filter names a device that is not there.
 pub(crate) fn settings<'a>(
     psp: &Psp,
     facts: &Facts,
     text: &'a [u8],
     tai_ahead_ns: u64,
-) -> Result<PortConfig<'a>, Error> {
+) -> PortConfig<'a> {
     let (link_bytes, min_bytes) = if facts.is_ethernet {
         (HEADER_BYTES, FRAME_MIN_BYTES)
     } else {
@@ -64,8 +60,8 @@ pub(crate) fn settings<'a>(
         config: class_config(&class.options, line_rate_bps),
     });
     let (rules, net_cls) = psp.rules();
-    let rules = words_of(&rules)?;
-    Ok(PortConfig {
+    let rules = words_of(&rules);
+    PortConfig {
         config,
         classes: classes.collect(),
         default: Some(options.default_minor).filter(|minor| *minor != 0),
@@ -73,7 +69,7 @@ pub(crate) fn settings<'a>(
         net_cls,
         link_bytes,
         text,
-    })
+    }
 }
 
 /// Returns the line rate that a psp goes by: below mq a queue's even part of the device's.

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cgroups that matches name, in the kernel's hierarchy of version 2. A cgroup has a number for
-//! as long as it exists: a unit that starts again has another, so who starts it applies the file
-//! first (docs/use/host-file.md).
+//! What matches name: cgroups, in the kernel's hierarchy of version 2, and interfaces. Each has a
+//! number for as long as it exists: a unit that starts again, or a bridge that is made anew, has
+//! another (docs/use/host-file.md).
 
 use std::collections::VecDeque;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
-use host_config::{Target, TargetPsp, TargetRoot};
-use tcpsp::{Match, Sender};
+use anyhow::{Result, anyhow, bail};
+use host_config::{Target, TargetRoot};
+use linux_io::links::{Link, links};
+use tcpsp::{Flower, Match, Sender};
 
 /// Where the hierarchy is, alone or beside those of version 1.
 const ROOTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
@@ -19,7 +20,8 @@ const IS_ROOT: &str = "cgroup.controllers";
 /// Cgroups above each other that are searched.
 const LEVELS_MAX: usize = 16;
 
-/// Fills in the numbers of cgroups. Matches of cgroups that are not there go, and a note says so.
+/// Fills in the numbers of cgroups and the indices of interfaces. Matches of those that are not there
+/// go, and a note says so.
 ///
 /// # Errors
 /// That the host has no such hierarchy, or a name is that of several cgroups.
@@ -30,44 +32,79 @@ pub(crate) fn resolve(target: &mut Target) -> Result<Vec<String>> {
         TargetRoot::Psp(psp) => std::slice::from_mut(psp),
         TargetRoot::Mq(psps) => psps.as_mut_slice(),
     };
-    let is_sender = |psp: &TargetPsp| {
-        let mut rules = psp.rules.iter();
-        rules.any(|rule| matches!(rule.matching, Match::Sender(_)))
-    };
-    if !psps.iter().any(is_sender) {
-        return Ok(Vec::new());
-    }
-    let root = ROOTS.iter().map(Path::new);
-    let Some(root) = root.into_iter().find(|root| root.join(IS_ROOT).exists()) else {
-        bail!("a match names a cgroup; this host has no cgroups of version 2 in /sys/fs/cgroup");
-    };
+    let mut objects = Objects::default();
     let mut notes = Vec::new();
     for psp in psps {
         let mut rules = Vec::new();
         for mut rule in std::mem::take(&mut psp.rules) {
+            let Some(absent) = objects.find(&mut rule.matching)? else {
+                rules.push(rule);
+                continue;
+            };
             let class = names.get(&rule.class).cloned();
             let class = class.unwrap_or_else(|| format!("{:x}", rule.class));
-            if let Match::Sender(sender) = &mut rule.matching {
-                let path = sender.path.clone();
-                match find(root, &path)? {
-                    Some(found) => *sender = found,
-                    None => {
-                        let note = format!(
-                            "class {class}: there is no cgroup {path}; the match begins with an \
-                             `apply` that finds it"
-                        );
-                        if !notes.contains(&note) {
-                            notes.push(note);
-                        }
-                        continue;
-                    }
-                }
+            let note = format!(
+                "class {class}: there is no {absent}; the match comes into force with the next \
+                 `apply` that finds it, and `apply --follow` waits for it"
+            );
+            if !notes.contains(&note) {
+                notes.push(note);
             }
-            rules.push(rule);
         }
         psp.rules = rules;
     }
     Ok(notes)
+}
+
+/// What matches name, as it was read when the first match asked for it.
+#[derive(Default)]
+struct Objects {
+    root: Option<PathBuf>,
+    links: Option<Vec<Link>>,
+}
+
+impl Objects {
+    /// Fills in the number of what a match names; returns what is not there.
+    fn find(&mut self, matching: &mut Match) -> Result<Option<String>> {
+        match matching {
+            Match::Sender(sender) => {
+                let path = sender.path.clone();
+                let root = match &self.root {
+                    Some(root) => root,
+                    None => self.root.insert(root()?),
+                };
+                match find(root, &path)? {
+                    Some(found) => *sender = found,
+                    None => return Ok(Some(format!("cgroup {path}"))),
+                }
+            }
+            Match::Flower(Flower {
+                interface: Some(interface),
+                ..
+            }) => {
+                let links = match &self.links {
+                    Some(links) => links,
+                    None => self.links.insert(links()?),
+                };
+                match links.iter().find(|link| link.name == interface.name) {
+                    Some(link) => interface.index = link.index,
+                    None => return Ok(Some(format!("interface {}", interface.name))),
+                }
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+}
+
+/// Returns where the hierarchy of cgroups is.
+fn root() -> Result<PathBuf> {
+    let mut roots = ROOTS.iter().map(Path::new);
+    let root = roots.find(|root| root.join(IS_ROOT).exists());
+    let root = root.ok_or_else(|| {
+        anyhow!("a match names a cgroup; this host has no cgroups of version 2 in /sys/fs/cgroup")
+    })?;
+    Ok(root.to_owned())
 }
 
 /// Returns the cgroup at a path, or below the root with a name that `*/NAME` or `*/*PART*` tells.

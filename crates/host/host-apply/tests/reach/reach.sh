@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Each kind of packet reaches its class of 10 Mbit/s, by what the far end of the cable received:
+# behind VLAN tags, in fragments, in through an interface that is made anew. What cannot be paced is
+# refused, or said.
+#
+#   psp-send --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#
+# usage: reach.sh BACKEND...
+
+. "$(dirname "$0")/lib.sh"
+
+# apply FILE, plan FILE, remove: runs the test program as a command; notes are in /tmp/notes.
+psp() {
+	REACH="$*" $PROGRAM >/tmp/psp.out 2>&1 || { cat /tmp/psp.out; return 1; }
+	sed -n 's/^.*: note: //p' /tmp/psp.out >/tmp/notes
+	sed -n 's/^\(test reach_lab::in_guest ... \)\{0,1\}PSP //p' /tmp/psp.out
+}
+
+# file BACKEND LINES...: writes the host's file, with a class of 10 Mbit/s for each line.
+file() {
+	printf '[[device]]\nname = "c1a"\nbackend = "%s"\ndefault = "rest"\n' "$1"
+	shift
+	number=0
+	for match; do
+		number=$((number + 1))
+		printf '[[device.class]]\nname = "c%s"\nrate = "10mbit"\ndeadline = "100ms"\nmatch = [%s]\n' \
+			$number "$match"
+	done
+	printf '[[device.class]]\nname = "rest"\ntype = "normal"\n'
+} >/tmp/host.toml
+
+received() { cat /sys/class/net/c1b/statistics/rx_bytes; }
+
+# mbit WORDS...: sends 100 Mbit/s for 200 ms, and prints how many Mbit/s the far end received.
+mbit() {
+	before=$(received)
+	now=$(sed -n 's/^now_ns //p' $WIRE/idle)
+	psp-send --stop-ns $((now + 200000000)) --flow "$1,rate=100000000" >/dev/null
+	rest=$(sed -n 's/^now_ns //p' $WIRE/idle)
+	bytes=$(($(received) - before))
+	sleep 1
+	echo $((bytes * 8000 / (rest - now)))
+}
+
+# paced CASE WORDS...: the far end receives at most 13 Mbit/s: a class of 10, and its first burst.
+paced() {
+	case_of=$1
+	rate=$(mbit "$2")
+	echo "reach: $backend: $case_of: $rate Mbit/s"
+	check "$backend: $case_of: paced" at_least "$rate" 13
+	check "$backend: $case_of: something is received" at_least 3 "$rate"
+}
+
+# vlan NAME BELOW ID PROTOCOL ADDRESS: makes a VLAN and a neighbour in it.
+vlan() {
+	ip link add link "$2" name "$1" type vlan id "$3" protocol "$4"
+	ip link set "$1" up
+	ip addr add "$5.1/24" dev "$1"
+	ip neigh add "$5.2" lladdr 02:00:00:00:00:02 dev "$1"
+}
+
+cable c1 1000000000 sink=1
+ip addr add 10.8.0.1/24 dev c1a
+ip neigh add 10.8.0.2 lladdr 02:00:00:00:00:02 dev c1a
+vlan v100 c1a 100 802.1Q 10.9.0
+vlan s208 c1a 208 802.1ad 10.10.1
+vlan v4 s208 4 802.1Q 10.10.0
+
+for backend; do
+	file "$backend" '{ to = "10.8.0.2" }' '{ to = "10.9.0.2" }' '{ to = "10.10.0.2" }' \
+		'{ to = "10.10.1.2" }'
+	check "$backend: trunk: applied" psp apply /tmp/host.toml
+	check "$backend: trunk: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
+	paced "no tag" to=10.8.0.2:5001,payload=1000
+	paced "802.1Q" to=10.9.0.2:5002,payload=1000
+	paced "802.1ad and 802.1Q" to=10.10.0.2:5003,payload=1000
+	paced "802.1ad" to=10.10.1.2:5004,payload=1000
+
+	file "$backend" '{ to_port = 5001, protocol = "udp" }' '{ vlan = 100 }'
+	check "$backend: ports: applied" psp apply /tmp/host.toml
+	paced "fragments by port" to=10.8.0.2:5001,payload=8000
+	paced "a port behind tags" to=10.10.0.2:5001,payload=1000
+	paced "a VLAN by its number" to=10.9.0.2:5005,payload=1000
+	rate=$(mbit to=10.8.0.2:5009,payload=8000)
+	check "$backend: fragments of another port are not paced" at_least 60 "$rate"
+	psp remove c1a >/dev/null
+
+	# An interface comes after the file is applied, goes, and comes with another index.
+	file "$backend" '{ interface = "br0" }' '{ to_port = 5005, protocol = "udp" }'
+	check "$backend: applied without the interface" psp apply /tmp/host.toml
+	check "$backend: which a note names" grep -q 'no interface br0' /tmp/notes
+	paced "the rest of the file without an interface" to=10.8.0.2:5005,payload=1000
+	ip link add br0 type dummy
+	check "$backend: the match comes" same 1 "$(psp apply /tmp/host.toml | grep -c 'match in through br0')"
+	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
+	ip link del br0
+	ip link add br1 type dummy
+	ip link add br0 type dummy
+	check "$backend: an interface made anew is seen" at_least 1 "$(psp plan /tmp/host.toml | grep -c 'match in through br0')"
+	check "$backend: and applied" psp apply /tmp/host.toml
+	check "$backend: once" same "" "$(psp apply /tmp/host.toml)"
+	ip link del br0
+	ip link del br1
+	psp remove c1a >/dev/null
+done
+
+# Departure times are the first that is asked, or nothing changes.
+case " $* " in
+*" edt "*)
+	backend=edt
+	file edt '{ to = "10.8.0.2" }'
+	tc qdisc add dev c1a clsact
+	tc filter add dev c1a egress prio 5 protocol all matchall action ok
+	check "edt: a filter behind it: applied" psp apply /tmp/host.toml
+	paced "a filter of others that ends the search" to=10.8.0.2:5001,payload=1000
+	psp remove c1a >/dev/null
+	check "edt: the filter stays" same 1 "$(tc filter show dev c1a egress | grep -c 'matchall chain')"
+	tc filter del dev c1a egress
+	tc filter add dev c1a egress prio 1 protocol all matchall action ok
+	refuse "edt: a filter before it" 'filter matchall of priority 1 at clsact egress, expected none' \
+		psp apply /tmp/host.toml
+	check "edt: nothing has changed" same 0 "$(tc qdisc show dev c1a | grep -c ' fq ')"
+	;;
+esac
+
+finish
