@@ -268,6 +268,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
     use super::*;
+    use tcpsp::Interface;
 
     fn words(order: u32, minor: u16, flower: Flower) -> RuleWords {
         rule_words(order, minor, &Match::Flower(flower)).unwrap()

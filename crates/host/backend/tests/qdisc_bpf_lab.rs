@@ -148,8 +148,8 @@ fn rules(cgroup: &str) -> Vec<RuleWords> {
         ..Flower::default()
     };
     let words = |order, minor, flower| {
-        let words = rule_words(order, minor, &Match::Flower(flower), &|_| None);
-        words.unwrap().unwrap()
+        let words = rule_words(order, minor, &Match::Flower(flower));
+        words.unwrap()
     };
     vec![
         cgroup_words(0, FIRST_MINOR, number(id), number(level)),
@@ -193,8 +193,8 @@ fn vlan_rules(vlan: u16) -> Vec<RuleWords> {
     let rules = (0..).zip([both, tagged, address]);
     let words = rules.map(|(order, flower)| {
         let minor = FIRST_MINOR + order as u16;
-        let words = rule_words(order, minor, &Match::Flower(flower), &|_| None);
-        words.unwrap().unwrap()
+        let words = rule_words(order, minor, &Match::Flower(flower));
+        words.unwrap()
     });
     words.collect()
 }

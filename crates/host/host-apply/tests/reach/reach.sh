@@ -5,7 +5,7 @@
 # behind VLAN tags, in fragments, in through an interface that is made anew. What cannot be paced is
 # refused, or said.
 #
-#   psp-send --> c1a ==== 1 Gbit/s ==== c1b (sink)
+#   psp-send --> c1a ==== 1 Gbit/s ==== c1b
 #
 # usage: reach.sh BACKEND...
 
@@ -31,23 +31,26 @@ file() {
 	printf '[[device.class]]\nname = "rest"\ntype = "normal"\n'
 } >/tmp/host.toml
 
-received() { cat /sys/class/net/c1b/statistics/rx_bytes; }
+# The far end counts frames, and no bytes.
+received() { cat /sys/class/net/c1b/statistics/rx_packets; }
 
-# mbit WORDS...: sends 100 Mbit/s for 200 ms, and prints how many Mbit/s the far end received.
+# mbit PAYLOAD TO: sends 100 Mbit/s for 200 ms, and prints how many Mbit/s the far end received. A
+# datagram of 8000 bytes is six frames of 1369 bytes on average.
 mbit() {
+	case $1 in 1000) bytes=1042 ;; 8000) bytes=1369 ;; esac
 	before=$(received)
 	now=$(sed -n 's/^now_ns //p' $WIRE/idle)
-	psp-send --stop-ns $((now + 200000000)) --flow "$1,rate=100000000" >/dev/null
+	psp-send --stop-ns $((now + 200000000)) --flow "to=$2,payload=$1,rate=100000000" >/dev/null
 	rest=$(sed -n 's/^now_ns //p' $WIRE/idle)
-	bytes=$(($(received) - before))
+	frames=$(($(received) - before))
 	sleep 1
-	echo $((bytes * 8000 / (rest - now)))
+	echo $((frames * bytes * 8000 / (rest - now)))
 }
 
-# paced CASE WORDS...: the far end receives at most 13 Mbit/s: a class of 10, and its first burst.
+# paced CASE PAYLOAD TO: the far end receives at most 13 Mbit/s: a class of 10, and its first burst.
 paced() {
 	case_of=$1
-	rate=$(mbit "$2")
+	rate=$(mbit "$2" "$3")
 	echo "reach: $backend: $case_of: $rate Mbit/s"
 	check "$backend: $case_of: paced" at_least "$rate" 13
 	check "$backend: $case_of: something is received" at_least 3 "$rate"
@@ -61,7 +64,7 @@ vlan() {
 	ip neigh add "$5.2" lladdr 02:00:00:00:00:02 dev "$1"
 }
 
-cable c1 1000000000 sink=1
+cable c1 1000000000
 ip addr add 10.8.0.1/24 dev c1a
 ip neigh add 10.8.0.2 lladdr 02:00:00:00:00:02 dev c1a
 vlan v100 c1a 100 802.1Q 10.9.0
@@ -73,17 +76,17 @@ for backend; do
 		'{ to = "10.10.1.2" }'
 	check "$backend: trunk: applied" psp apply /tmp/host.toml
 	check "$backend: trunk: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
-	paced "no tag" to=10.8.0.2:5001,payload=1000
-	paced "802.1Q" to=10.9.0.2:5002,payload=1000
-	paced "802.1ad and 802.1Q" to=10.10.0.2:5003,payload=1000
-	paced "802.1ad" to=10.10.1.2:5004,payload=1000
+	paced "no tag" 1000 10.8.0.2:5001
+	paced "802.1Q" 1000 10.9.0.2:5002
+	paced "802.1ad and 802.1Q" 1000 10.10.0.2:5003
+	paced "802.1ad" 1000 10.10.1.2:5004
 
 	file "$backend" '{ to_port = 5001, protocol = "udp" }' '{ vlan = 100 }'
 	check "$backend: ports: applied" psp apply /tmp/host.toml
-	paced "fragments by port" to=10.8.0.2:5001,payload=8000
-	paced "a port behind tags" to=10.10.0.2:5001,payload=1000
-	paced "a VLAN by its number" to=10.9.0.2:5005,payload=1000
-	rate=$(mbit to=10.8.0.2:5009,payload=8000)
+	paced "fragments by port" 8000 10.8.0.2:5001
+	paced "a port behind tags" 1000 10.10.0.2:5001
+	paced "a VLAN by its number" 1000 10.9.0.2:5005
+	rate=$(mbit 8000 10.8.0.2:5009)
 	check "$backend: fragments of another port are not paced" at_least 60 "$rate"
 	psp remove c1a >/dev/null
 
@@ -91,7 +94,7 @@ for backend; do
 	file "$backend" '{ interface = "br0" }' '{ to_port = 5005, protocol = "udp" }'
 	check "$backend: applied without the interface" psp apply /tmp/host.toml
 	check "$backend: which a note names" grep -q 'no interface br0' /tmp/notes
-	paced "the rest of the file without an interface" to=10.8.0.2:5005,payload=1000
+	paced "the rest of the file without an interface" 1000 10.8.0.2:5005
 	ip link add br0 type dummy
 	check "$backend: the match comes" same 1 "$(psp apply /tmp/host.toml | grep -c 'match in through br0')"
 	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
@@ -114,9 +117,9 @@ case " $* " in
 	tc qdisc add dev c1a clsact
 	tc filter add dev c1a egress prio 5 protocol all matchall action ok
 	check "edt: a filter behind it: applied" psp apply /tmp/host.toml
-	paced "a filter of others that ends the search" to=10.8.0.2:5001,payload=1000
+	paced "a filter of others that ends the search" 1000 10.8.0.2:5001
 	psp remove c1a >/dev/null
-	check "edt: the filter stays" same 1 "$(tc filter show dev c1a egress | grep -c 'matchall chain')"
+	check "edt: the filter stays" same 1 "$(tc filter show dev c1a egress | grep -c 'matchall chain 0 handle')"
 	tc filter del dev c1a egress
 	tc filter add dev c1a egress prio 1 protocol all matchall action ok
 	refuse "edt: a filter before it" 'filter matchall of priority 1 at clsact egress, expected none' \
