@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::guest::{self, Outputs};
 
-const MODULES: &[&str] = &["sch_psp", "dummy", "cls_flower"];
+const MODULES: &[&str] = &["sch_psp", "dummy", "cls_flower", "cls_bpf"];
 
 /// 10,000 bytes of payload: six datagrams of 1472 and one of 1168, each with 66 bytes around it.
 const WIRE_BYTES: u64 = 10_000 + 7 * 66;

@@ -10,7 +10,7 @@ use crate::common::{Folder, guest};
 use scenario::Kernel;
 use vmlab::{Cache, Quiet};
 
-const MODULES: &[&str] = &["sch_psp", "dummy", "veth", "cls_flower"];
+const MODULES: &[&str] = &["sch_psp", "dummy", "veth", "cls_flower", "cls_bpf"];
 
 /// What the guest needs of AppArmor's package.
 const TAKEN: &[&str] = &[

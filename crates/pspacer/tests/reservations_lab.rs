@@ -17,7 +17,7 @@ use vmlab::{Cache, Quiet};
 use crate::common::guest::{self, Outputs};
 use crate::common::root;
 
-const MODULES: &[&str] = &["sch_psp", "wire", "veth", "cls_flower"];
+const MODULES: &[&str] = &["sch_psp", "wire", "veth", "cls_flower", "cls_bpf"];
 const MS_NS: u64 = 1_000_000;
 /// Reserved bytes of each period of 10 ms, on the wire, for each stream.
 const RESERVED_BYTES: u64 = 3_076;

@@ -136,10 +136,15 @@ impl<'a> Maker<'a> {
                 .is_some_and(FilterState::is_ours),
             _ => false,
         };
-        if !is_of_ours && self.changed.contains(&psp.handle) {
+        let has_old = || !psp.is_classified && psp.filters.iter().any(FilterState::is_ours);
+        if is_of_ours {
+            self.changed.insert(psp.handle);
+        } else if self.changed.remove(&psp.handle) {
             self.write(tc, psp)?;
+        } else if !self.written.contains_key(&psp.handle) && has_old() {
+            // The kernel's own filters go with the next change, or at the end.
+            self.changed.insert(psp.handle);
         }
-        self.changed.insert(psp.handle);
         Ok(is_of_ours)
     }
 

@@ -30,7 +30,7 @@ use crate::record::{Frame, numbered_frames as frames};
 /// The modules that a backend needs, and the cable.
 fn modules(backend: Backend) -> &'static [&'static str] {
     match backend {
-        Backend::Module => &["sch_psp", "wire", "cls_flower", "cls_fw"],
+        Backend::Module => &["sch_psp", "wire", "cls_flower", "cls_fw", "cls_bpf"],
         Backend::Bpf => &["wire"],
         Backend::Edt => &["wire", "sch_fq", "sch_ingress", "cls_bpf"],
     }

@@ -116,7 +116,7 @@ fn check(kernel: Kernel) {
         .map(|(i, port)| format!("to={}:{port},payload=1000,rate=max", address(*i)))
         .collect();
     run_in_guest(
-        (kernel, &["sch_psp", "wire", "cls_flower"]),
+        (kernel, &["sch_psp", "wire", "cls_flower", "cls_bpf"]),
         &files,
         &format!(
             "PSPACER_SUBSCRIBERS={} sh /subscribers/traffic.sh {}",
