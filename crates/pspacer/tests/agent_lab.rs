@@ -7,6 +7,10 @@ use serde_json::Value;
 
 use crate::common::guest::{self, Outputs};
 
+/// 10.0.0.2, 2001:db8::2 and port 5004, as `save` writes them.
+const IPV4: &str = "0a000002";
+const IPV6: &str = "20010db8000000000000000000000002";
+const PORT: &str = "138c";
 const MODULES: &[&str] = &["sch_psp", "dummy", "cls_flower", "cls_bpf"];
 
 /// 10,000 bytes of payload: six datagrams of 1472 and one of 1168, each with 66 bytes around it.
@@ -39,12 +43,12 @@ fn reservations_are_put_into_force(kernel: Kernel) {
     granted("granted");
     let reserve = format!("reserve {WIRE_BYTES}");
     for (name, address) in [
-        ("camera", "10.0.0.2"),
-        ("r1", "10.0.0.2"),
-        ("camera again", "10.0.0.2"),
-        ("away", "10.0.0.2"),
-        ("camera at last", "2001:db8::2"),
-        ("stays", "2001:db8::2"),
+        ("camera", IPV4),
+        ("r1", IPV4),
+        ("camera again", IPV4),
+        ("away", IPV4),
+        ("camera at last", IPV6),
+        ("stays", IPV6),
     ] {
         let port = &of(name).0;
         for words in [
@@ -52,7 +56,7 @@ fn reservations_are_put_into_force(kernel: Kernel) {
             "mode nrt",
             &reserve,
             address,
-            "dst_port 5004",
+            PORT,
             "layer wire",
         ] {
             assert!(port.contains(words), "{kernel}: {name}: {words}:\n{port}");

@@ -31,15 +31,14 @@ pub struct DeviceWork {
 pub fn classifier(observed: &mut Observed, target: &Target) -> Result<Option<String>> {
     let port = &mut observed.port;
     let wanted = target.rules();
+    if port.psps().iter().any(|psp| psp.is_classified) {
+        port.can_classify = true;
+        return Ok(None);
+    }
     if target.made != Made::Module || wanted.is_empty() {
         return Ok(None);
     }
-    let is_running = port.psps().iter().any(|psp| psp.is_classified);
-    let usable = if is_running {
-        Ok(())
-    } else {
-        backend::classify::check_usable()
-    };
+    let usable = backend::classify::check_usable();
     port.can_classify = usable.is_ok();
     let Err(why) = usable else { return Ok(None) };
     let has_sender = wanted

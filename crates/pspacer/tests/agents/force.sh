@@ -52,7 +52,8 @@ has_none() { ! has_rt "$1"; }
 port() {
 	tc qdisc show dev "$1"
 	tc class show dev "$1"
-	tc filter show dev "$1"
+	# One program classifies: what its filters are is in what is saved.
+	pspacer save "$1"
 }
 logged() { grep -q "$2" "$1"; }
 
@@ -98,7 +99,7 @@ tc filter del dev d1 parent 7073:
 tc class show dev d1 | grep 'mode rt'
 agent camera studio d1
 camera=$agent
-until_so eval 'tc filter show dev d1 | grep -q flower'
+until_so eval 'pspacer save d1 | grep -q flower'
 say "camera again" port d1
 
 # The agent is away while a reservation ends.

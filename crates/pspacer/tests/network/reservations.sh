@@ -276,7 +276,7 @@ classes() {
 	for port in talker:c1a r1:c2a r2:c3a r3:c4a r3:c5a; do
 		echo "$port"
 		tc -n ${port%:*} class show dev ${port#*:}
-		tc -n ${port%:*} filter show dev ${port#*:}
+		ip netns exec ${port%:*} /network/ld.so --library-path /network /network/pspacer save ${port#*:}
 	done
 }
 # The first manager is killed while the streams are sent.

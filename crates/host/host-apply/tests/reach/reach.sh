@@ -88,6 +88,9 @@ for backend; do
 	paced "a VLAN by its number" 1000 10.9.0.2:5005
 	rate=$(mbit 8000 10.8.0.2:5009)
 	check "$backend: fragments of another port are not paced" at_least 60 "$rate"
+	file "$backend"
+	check "$backend: all matches go" same 3 "$(psp apply /tmp/host.toml | grep -c 'delete  match')"
+	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
 	psp remove c1a >/dev/null
 
 	# An interface comes after the file is applied, goes, and comes with another index.
