@@ -24,7 +24,7 @@ enum {
 };
 
 /* The numbers that the loader knows, too: crates/host/backend/src/edt/layout.rs. */
-#define EDT_VERSION	3
+#define EDT_VERSION	4
 #define HALVES		2
 
 /* The class of no class. */

@@ -13,6 +13,7 @@ mod changes_lab;
 mod commands;
 mod edt_bpf_lab;
 mod edt_latency_lab;
+mod edt_rates_lab;
 mod guest;
 mod record;
 mod subscribers_lab;

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::match_words::{MatchTables, words_of};
 
 /// Version of the maps' formats.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// The slot of no class, and that of a class without a rate. All others are classes'.
 const NO_SLOT: u32 = u32::MAX;
 pub(crate) const NORMAL_SLOT: u32 = u32::MAX - 1;
@@ -20,13 +20,19 @@ pub(crate) type ConfigWords = [u32; 11];
 pub(crate) const BASE: usize = 2;
 /// Index of the length of the text.
 pub(crate) const TEXT: usize = 10;
-/// `struct edt_class`: rate in bit/s, horizon and mark in ns, minor number.
-pub(crate) type ClassWords = [u64; 4];
+/// `struct edt_class`: rate in bit/s, horizon and mark in ns, minor number, fresh.
+pub(crate) type ClassWords = [u64; 5];
+/// Index of the rate.
+pub(crate) const RATE: usize = 0;
 /// Index of the minor number.
 pub(crate) const MINOR: usize = 3;
-/// `struct edt_state`: lock; the clock's ns, fraction and rate; frames, bytes, dropped frames,
-/// dropped bytes, later frames, marked frames.
-pub(crate) type StateWords = [u64; 10];
+/// Index of the number that changes when what waits is thrown away for a rate.
+const FRESH: usize = 4;
+/// `struct edt_state`: lock; the clock's ns, fraction, rate and fresh; frames, bytes, dropped
+/// frames, dropped bytes, later frames, marked frames.
+pub(crate) type StateWords = [u64; 11];
+/// Index of the clock's ns.
+pub(crate) const NEXT: usize = 1;
 
 /// What is written into a half of the maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,6 +151,26 @@ impl Tables {
             text: config.text.clone(),
         })
     }
+
+    /// Goes on from what is in force: a class that `is_slow` says of (slot, words in force, rate to
+    /// come) lets what waits be thrown away. Returns whether there is one. O(classes).
+    pub fn follow(
+        &mut self,
+        had: &Self,
+        mut is_slow: impl FnMut(u32, &ClassWords, u64) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let mut is_any = false;
+        for (slot, class) in &mut self.classes {
+            let before = had.classes.get(slot);
+            let Some(before) = before.filter(|before| before[MINOR] == class[MINOR]) else {
+                continue;
+            };
+            let is_slow = class[RATE] > before[RATE] && is_slow(*slot, before, class[RATE])?;
+            class[FRESH] = before[FRESH].wrapping_add(is_slow.into());
+            is_any |= is_slow;
+        }
+        Ok(is_any)
+    }
 }
 
 fn class_words(minor: u16, class: &PacedClass) -> ClassWords {
@@ -153,6 +179,7 @@ fn class_words(minor: u16, class: &PacedClass) -> ClassWords {
         class.horizon_ns,
         class.mark_ns,
         minor.into(),
+        0,
     ]
 }
 
@@ -197,7 +224,7 @@ mod tests {
             second.minors,
             [(0x8002, 2), (0x8003, 1), (0x8005, NORMAL_SLOT)].into()
         );
-        assert_eq!(second.classes[&1], [6_000, 5, 4, 0x8003]);
+        assert_eq!(second.classes[&1], [6_000, 5, 4, 0x8003, 0]);
         assert_eq!(second.config[4], NORMAL_SLOT);
         assert_eq!(first.config[4], NO_SLOT);
     }

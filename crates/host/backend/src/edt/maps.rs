@@ -10,7 +10,7 @@ use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, MapInfo};
 
 use super::layout::{
-    BASE, BLOCK, ClassWords, ConfigWords, MINOR, NORMAL_SLOT, Room, StateWords, TEXT, Tables,
+    BASE, BLOCK, ClassWords, ConfigWords, MINOR, NEXT, NORMAL_SLOT, Room, StateWords, TEXT, Tables,
     VERSION,
 };
 use crate::error::{Error, refused};
@@ -192,7 +192,7 @@ impl Maps {
         for (slot, class) in &tables.classes {
             let minor_had = had.classes.get(slot).map(|class| class[MINOR]);
             if minor_had != Some(class[MINOR]) {
-                let state = self.states.set(*slot, [0; 10], 0);
+                let state = self.states.set(*slot, StateWords::default(), 0);
                 state.map_err(map_error("edt_states"))?;
             }
             let set = self.classes.set(half * self.room.slots + slot, class, 0);
@@ -230,6 +230,11 @@ impl Maps {
         set.map_err(map_error("edt_active"))?;
         sleep(GRACE);
         Ok(())
+    }
+
+    /// Returns until when a class's packets wait, by its slot, on CLOCK_MONOTONIC.
+    pub fn until_ns(&self, slot: u32) -> Result<u64, Error> {
+        Ok(self.state(slot)?[NEXT])
     }
 
     /// Returns the state of a class by its slot.

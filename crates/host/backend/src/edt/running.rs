@@ -131,6 +131,7 @@ impl Running {
                 _,
                 _,
                 _,
+                _,
                 frames,
                 bytes,
                 dropped_frames,
