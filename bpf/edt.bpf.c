@@ -63,9 +63,9 @@ struct edt_state {
 	u32 unused;
 	struct edt_time time;
 	u64 frames;
-	u64 bytes;		/* as the layer counts */
+	u64 bytes;		/* with the headers of each frame, without FCS */
+	u64 wire_bytes;
 	u64 dropped_frames;
-	u64 dropped_bytes;
 	u64 later_frames;	/* sent at a time that their own socket has stamped */
 	u64 marked_frames;	/* CE-marked; counted without the lock */
 };
@@ -99,7 +99,7 @@ struct {
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct edt_state);
 	MAP_NUMBER(max_entries, 1);
-} edt_states SEC(".maps");
+} edt_states SEC(".maps");	/* the last one counts packets of no class */
 
 /* Slots of classes by half << 16 | minor number. */
 struct {
@@ -197,6 +197,13 @@ INLINE u32 counted_bytes(const struct edt_config *config, const struct burst *b)
 	}
 }
 
+INLINE void count(struct edt_state *state, const struct burst *b)
+{
+	state->frames += b->frames;
+	state->bytes += b->len_bytes;
+	state->wire_bytes += b->wire_bytes;
+}
+
 SEC("classifier")
 int set_departure(struct __sk_buff *skb)
 {
@@ -226,12 +233,13 @@ int set_departure(struct __sk_buff *skb)
 	}
 	read_packet(skb, &search.packet, __builtin_bswap16(skb->protocol), config->link_bytes);
 	slot = classify(skb, &search, half, config);
-	if (slot >= slots_max)
-		return TC_ACT_UNSPEC;
-	key = half * slots_max + slot;
+	if (slot > slots_max)
+		slot = slots_max;
+	/* No class has no row; any stands for it, and is not looked at. */
+	key = slot < slots_max ? half * slots_max + slot : 0;
 	class = bpf_map_lookup_elem(&edt_classes, &key);
 	state = bpf_map_lookup_elem(&edt_states, &slot);
-	if (!class || !state || !class->minor || !class->rate_bps)
+	if (!class || !state)
 		return TC_ACT_UNSPEC;
 
 	gso.size = skb->gso_size;
@@ -241,16 +249,20 @@ int set_departure(struct __sk_buff *skb)
 	gso.estimate_bytes = skb->wire_len;
 	measure(&burst, skb->len, skb->vlan_present ? VLAN_BYTES : 0, &gso, config->min_bytes,
 		config->overhead_bytes);
+	if (slot == slots_max || !class->rate_bps) {
+		bpf_spin_lock(&state->lock);
+		count(state, &burst);
+		bpf_spin_unlock(&state->lock);
+		return TC_ACT_UNSPEC;
+	}
 	bytes = counted_bytes(config, &burst);
 	now_ns = bpf_ktime_get_ns();
 	bpf_spin_lock(&state->lock);
 	departure = edt_depart(&state->time, class, now_ns, bytes);
 	if (departure == EDT_TOO_LATE) {
 		state->dropped_frames += burst.frames;
-		state->dropped_bytes += bytes;
 	} else {
-		state->frames += burst.frames;
-		state->bytes += bytes;
+		count(state, &burst);
 		if (skb->tstamp > departure)
 			state->later_frames += burst.frames;
 	}

@@ -67,6 +67,18 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
 #[must_use]
 pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
     let mut notes = Vec::new();
+    let mut classes = device.classes.iter();
+    if let Some(class) = classes.find(|class| class.minor == device.options.default_minor)
+        && let TypeOptions::Paced {
+            launch: Some(_), ..
+        } = class.options.by_type
+    {
+        notes.push(format!(
+            "`default` is class {}, which has `txtime`: packets that no match claims and that have \
+             no launch time (ARP, PTP, ssh) are dropped",
+            class.name
+        ));
+    }
     if backend == Backend::Edt {
         notes.push(
             "the device has no line here: classes do not borrow, and nothing holds packets back \

@@ -175,6 +175,10 @@ pub struct PspClass {
     pub id: Handle,
     /// Whether it is of type normal: without a rate.
     pub is_normal: bool,
+    /// Whether its rates are those of its sockets: of type dynamic.
+    pub is_dynamic: bool,
+    /// Whether its frames have to have launch times: `txtime`.
+    pub has_launch_times: bool,
 }
 
 /// What a second of traffic showed.

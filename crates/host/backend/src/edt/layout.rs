@@ -9,9 +9,8 @@ use crate::match_words::{MatchTables, words_of};
 
 /// Version of the maps' formats.
 pub(crate) const VERSION: u32 = 4;
-/// The slot of no class, and that of a class without a rate. All others are classes'.
+/// The slot of no class. All others are classes'.
 const NO_SLOT: u32 = u32::MAX;
-pub(crate) const NORMAL_SLOT: u32 = u32::MAX - 1;
 
 /// `struct edt_config`: version, rules, their base, addresses, default slot, net_cls, layer,
 /// overhead, shortest frame, link header, bytes of the text.
@@ -28,8 +27,8 @@ pub(crate) const RATE: usize = 0;
 pub(crate) const MINOR: usize = 3;
 /// Index of the number that changes when what waits is thrown away for a rate.
 const FRESH: usize = 4;
-/// `struct edt_state`: lock; the clock's ns, fraction, rate and fresh; frames, bytes, dropped
-/// frames, dropped bytes, later frames, marked frames.
+/// `struct edt_state`: lock; the clock's ns, fraction, rate and fresh; frames, bytes, wire bytes,
+/// dropped frames, later frames, marked frames.
 pub(crate) type StateWords = [u64; 11];
 /// Index of the clock's ns.
 pub(crate) const NEXT: usize = 1;
@@ -109,22 +108,23 @@ impl Tables {
     /// Returns the tables of what is wanted. Classes keep the slots that they have, and with them
     /// their clocks.
     pub fn new(config: &Config, slots: &BTreeMap<u16, u32>) -> Result<Self, Error> {
-        let mut minors: BTreeMap<u16, u32> = config
-            .normal
-            .iter()
-            .map(|minor| (*minor, NORMAL_SLOT))
-            .collect();
-        let kept = |minor: &u16| slots.get(minor).copied().filter(|slot| *slot < NORMAL_SLOT);
+        let mut minors = BTreeMap::new();
+        let kept = |minor: u16| slots.get(&minor).copied();
         let in_force: BTreeSet<u32> = slots.values().copied().collect();
         // A slot that is in force is no other class's: its packets come until the change is made.
-        let mut unused = (0..NORMAL_SLOT).filter(|slot| !in_force.contains(slot));
+        let mut unused = (0..NO_SLOT).filter(|slot| !in_force.contains(slot));
         let mut classes = BTreeMap::new();
-        for (minor, class) in &config.paced {
+        let paced = config.paced.iter();
+        let paced = paced.map(|(minor, class)| (*minor, class_words(*minor, class)));
+        // A class without a rate is counted.
+        let normal = config.normal.iter();
+        let normal = normal.map(|minor| (*minor, [0, 0, 0, u64::from(*minor), 0]));
+        for (minor, words) in paced.chain(normal) {
             let Some(slot) = kept(minor).or_else(|| unused.next()) else {
                 break;
             };
-            minors.insert(*minor, slot);
-            classes.insert(slot, class_words(*minor, class));
+            minors.insert(minor, slot);
+            classes.insert(slot, words);
         }
         let slot_of = |minor: u16| minors.get(&minor).copied().unwrap_or(NO_SLOT);
         let rules = config.rules.iter();
@@ -222,10 +222,11 @@ mod tests {
         let second = Tables::new(&second, &first.minors).unwrap();
         assert_eq!(
             second.minors,
-            [(0x8002, 2), (0x8003, 1), (0x8005, NORMAL_SLOT)].into()
+            [(0x8002, 2), (0x8003, 1), (0x8005, 3)].into()
         );
         assert_eq!(second.classes[&1], [6_000, 5, 4, 0x8003, 0]);
-        assert_eq!(second.config[4], NORMAL_SLOT);
+        assert_eq!(second.classes[&3], [0, 0, 0, 0x8005, 0]);
+        assert_eq!(second.config[4], 3);
         assert_eq!(first.config[4], NO_SLOT);
     }
 }

@@ -31,7 +31,7 @@ impl Loaded {
         let room = Room::new(tables);
         let mut loader = EbpfLoader::new();
         loader.set_global("slots_max", &room.slots, true);
-        loader.set_max_entries("edt_states", room.slots);
+        loader.set_max_entries("edt_states", room.slots.saturating_add(1));
         for (map, of_half) in [
             ("edt_classes", room.slots),
             ("edt_minors", room.slots),

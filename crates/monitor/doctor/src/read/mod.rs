@@ -152,6 +152,8 @@ fn class(class: &tcpsp::ports::PortClass) -> PspClass {
     PspClass {
         id: class.id,
         is_normal: matches!(class.psp.options.by_type, TypeOptions::Normal { .. }),
+        is_dynamic: is_dynamic(&class.psp.options.by_type),
+        has_launch_times: launches(&class.psp.options.by_type),
     }
 }
 

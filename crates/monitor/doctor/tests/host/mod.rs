@@ -25,6 +25,8 @@ pub fn fine() -> Facts {
             .map(|(minor, is_normal)| PspClass {
                 id: Handle::new(1, minor),
                 is_normal,
+                is_dynamic: false,
+                has_launch_times: false,
             })
             .to_vec(),
         rates_bps: 5_000_000_000,

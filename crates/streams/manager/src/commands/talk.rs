@@ -120,7 +120,7 @@ pub struct ReserveArgs {
     #[arg(long, value_name = "HOST,...", help_heading = STREAM, required = true, value_delimiter = ',')]
     pub to: Vec<String>,
     /// UDP payload in each period of the stream, bytes, in datagrams that fill the MTU
-    #[arg(long, value_name = "N", help_heading = STREAM)]
+    #[arg(long, value_name = "N", help_heading = STREAM, value_parser = payload_bytes)]
     pub bytes: u32,
     /// Period of the stream
     #[arg(long, value_name = "TIME", help_heading = STREAM, value_parser = interval, default_value = "10ms")]
@@ -213,6 +213,13 @@ fn interval(text: &str) -> Result<Interval, String> {
 }
 
 /// Parses a length of time in seconds, minutes or hours, ns.
+/// Parses bytes in a period: a plain number, or a size.
+fn payload_bytes(text: &str) -> Result<u32, String> {
+    let size = || units::parse::size_bytes(text)?.try_into().ok();
+    let bytes = text.parse().ok().or_else(size);
+    bytes.ok_or_else(|| format!("expected a number of bytes, or {}", units::parse::SIZE))
+}
+
 fn lease(text: &str) -> Result<u64, String> {
     quota::lease_ns(text).ok_or_else(|| format!("expected {}", quota::LEASE))
 }
