@@ -61,9 +61,8 @@ pub fn listen(text: &str) -> Result<Listen, String> {
     };
     let addresses = addresses.filter(|addresses| !addresses.is_empty());
     let text = text.to_owned();
-    let addresses = addresses.ok_or(
-        "expected ADDRESS:PORT or :PORT, such as 127.0.0.1:9977, localhost:9977 or :9977",
-    )?;
+    let addresses = addresses
+        .ok_or("expected ADDRESS:PORT or :PORT, such as 127.0.0.1:9977, localhost:9977 or :9977")?;
     Ok(Listen { text, addresses })
 }
 

@@ -536,3 +536,18 @@ pub fn release(args: &ReleaseArgs) -> Result<Outcome> {
         Err(error) => failed(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_a_number_or_a_size() {
+        assert_eq!(payload_bytes("1200"), Ok(1200));
+        assert_eq!(payload_bytes("10kb"), Ok(10_240));
+        for wrong in ["10k", "-1", "5gb", ""] {
+            let why = payload_bytes(wrong).map_err(|why| why.contains("a size such as"));
+            assert_eq!(why, Err(true), "{wrong}");
+        }
+    }
+}
