@@ -33,6 +33,15 @@ enum {
 /* Major number of the ids of classes: minor.rs of crates/host/host-config. */
 #define EDT_MAJOR	0x7073u
 
+/*
+ * A time this far ahead, more than a year, is none of CLOCK_MONOTONIC, which begins
+ * with the host, but of CLOCK_TAI or CLOCK_REALTIME, which began in 1970.
+ */
+#define OTHER_CLOCK_NS	(1ull << 55)
+
+/* The clock of bpf_skb_set_tstamp(): CLOCK_MONOTONIC. */
+#define SKB_MONOTONIC	1
+
 /* fq sends what has this priority (modulo 16) at once, whatever its time. */
 #define PRIORITY_BITS	0xfu
 #define PRIORITY_CONTROL 7u
@@ -69,6 +78,9 @@ struct edt_state {
 	u64 later_frames;	/* sent at a time that their own socket has stamped */
 	u64 marked_frames;	/* CE-marked; counted without the lock */
 };
+
+/* How far CLOCK_TAI is ahead of CLOCK_REALTIME.  The loader sets it. */
+const volatile u64 tai_ahead_ns;
 
 /* Classes that there is room for.  The loader sets it, and the sizes of maps by it. */
 const volatile u32 slots_max;
@@ -197,6 +209,40 @@ INLINE u32 counted_bytes(const struct edt_config *config, const struct burst *b)
 	}
 }
 
+/*
+ * Returns when the socket wants a packet to leave, on CLOCK_MONOTONIC, and whether its
+ * time is another clock's: SO_TXTIME.  Of two clocks a time is the one's that it is
+ * nearer to: they are 37 s from each other, or the same.
+ */
+INLINE bool wanted_ns(u64 tstamp, u64 now_ns, u64 *wanted)
+{
+	u64 tai_ns, ahead, behind;
+
+	*wanted = tstamp;
+	if (tstamp < now_ns + OTHER_CLOCK_NS)
+		return false;
+	tai_ns = bpf_ktime_get_tai_ns();
+	/* CLOCK_REALTIME is behind CLOCK_TAI. */
+	if (tstamp < tai_ns && tai_ns - tstamp > tai_ahead_ns / 2)
+		tstamp += tai_ahead_ns;
+	ahead = tstamp > tai_ns ? tstamp - tai_ns : 0;
+	behind = tstamp < tai_ns ? tai_ns - tstamp : 0;
+	*wanted = behind < now_ns ? now_ns + ahead - behind : 0;
+	return true;
+}
+
+/*
+ * Gives a packet its time.  fq of older kernels takes that of another clock for one of
+ * its own, and drops it; newer ones know the clock of each.
+ */
+INLINE void stamp(struct __sk_buff *skb, u64 ns, bool is_other)
+{
+	if (is_other)
+		bpf_skb_set_tstamp(skb, ns, SKB_MONOTONIC);
+	else
+		skb->tstamp = ns;
+}
+
 INLINE void count(struct edt_state *state, const struct burst *b)
 {
 	state->frames += b->frames;
@@ -215,8 +261,9 @@ int set_departure(struct __sk_buff *skb)
 	struct search search;
 	struct burst burst;
 	struct gso gso;
-	u64 now_ns, departure;
+	u64 now_ns, departure, wanted;
 	u32 bytes, slot, half;
+	bool is_other;
 
 	__asm__ __volatile__("" : : "r"(&edt_text));
 	if (!active)
@@ -249,21 +296,24 @@ int set_departure(struct __sk_buff *skb)
 	gso.estimate_bytes = skb->wire_len;
 	measure(&burst, skb->len, skb->vlan_present ? VLAN_BYTES : 0, &gso, config->min_bytes,
 		config->overhead_bytes);
+	now_ns = bpf_ktime_get_ns();
+	is_other = wanted_ns(skb->tstamp, now_ns, &wanted);
 	if (slot == slots_max || !class->rate_bps) {
 		bpf_spin_lock(&state->lock);
 		count(state, &burst);
 		bpf_spin_unlock(&state->lock);
+		if (is_other)
+			stamp(skb, wanted, true);
 		return TC_ACT_UNSPEC;
 	}
 	bytes = counted_bytes(config, &burst);
-	now_ns = bpf_ktime_get_ns();
 	bpf_spin_lock(&state->lock);
 	departure = edt_depart(&state->time, class, now_ns, bytes);
 	if (departure == EDT_TOO_LATE) {
 		state->dropped_frames += burst.frames;
 	} else {
 		count(state, &burst);
-		if (skb->tstamp > departure)
+		if (wanted > departure)
 			state->later_frames += burst.frames;
 	}
 	bpf_spin_unlock(&state->lock);
@@ -272,8 +322,8 @@ int set_departure(struct __sk_buff *skb)
 	/* The kernel marks ECN-capable packets alone. */
 	if (departure - now_ns > class->mark_ns && bpf_skb_ecn_set_ce(skb))
 		__sync_fetch_and_add(&state->marked_frames, burst.frames);
-	if (skb->tstamp <= departure)
-		skb->tstamp = departure;
+	if (is_other || wanted <= departure)
+		stamp(skb, wanted > departure ? wanted : departure, is_other);
 	if ((skb->priority & PRIORITY_BITS) == PRIORITY_CONTROL)
 		skb->priority = 0;
 	return TC_ACT_UNSPEC;

@@ -43,6 +43,7 @@ fn in_guest() {
             drain: 10_000_000_000,
         })),
         ["show", device] => show(device),
+        ["sums", device] => sums(device),
         ["programs"] => {
             let programs = backend::edt::programs().unwrap() + backend::qdisc::programs();
             format!("{programs}\n")
@@ -82,6 +83,33 @@ fn show(device: &str) -> String {
         format!("{name} {}\n", class.psp.stats.sent_frames)
     });
     lines.collect()
+}
+
+/// Returns frames and bytes of a device: of its classes and of what has none together, then of its
+/// qdiscs.
+fn sums(device: &str) -> String {
+    let mut tc = Tc::open().unwrap();
+    let ports = backend::ports(&mut tc).unwrap_or_else(|error| panic!("{error}"));
+    let mut of_classes = (0, 0);
+    let mut of_qdiscs = (0, 0);
+    for port in ports.iter().filter(|port| port.device == device) {
+        for class in &port.classes {
+            let (counters, stats) = (&class.counters, &class.psp.stats);
+            assert_eq!(counters.sent_packets, stats.sent_frames, "{class:?}");
+            // Each frame is longer than the shortest: its bytes on the wire are 24 more.
+            let wire_bytes = counters.sent_bytes + 24 * stats.sent_frames;
+            assert_eq!(stats.sent_wire_bytes, wire_bytes, "{class:?}");
+            of_classes.0 += counters.sent_packets;
+            of_classes.1 += counters.sent_bytes;
+        }
+        of_qdiscs.0 += port.counters.sent_packets;
+        of_qdiscs.1 += port.counters.sent_bytes;
+        assert_eq!(port.psp.stats.sent_frames, of_qdiscs.0, "{port:?}");
+    }
+    format!(
+        "{} {}\n{} {}\n",
+        of_classes.0, of_classes.1, of_qdiscs.0, of_qdiscs.1
+    )
 }
 
 fn check(kernel: Kernel, modules: &[&str], backends: &str) {

@@ -147,6 +147,8 @@ pub struct Qdisc {
     pub parent: Handle,
     /// Of etf: whether the NIC launches its frames.
     pub is_offloaded: Option<bool>,
+    /// Of fq: packets that it dropped because their times were beyond its horizon.
+    pub horizon_drops: Option<u64>,
 }
 
 /// A psp qdisc.

@@ -397,6 +397,17 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "tc qdisc change dev eth0 handle 1: psp default 2",
     ),
     (
+        |f| {
+            let mut fq = qdisc("fq", Handle::new(0x7073, 0), Handle::ROOT);
+            fq.horizon_drops = Some(9);
+            device(f).qdiscs.push(fq);
+        },
+        "beyond-horizon",
+        Severity::Warning,
+        "fq 7073: dropped 9 packets",
+        "tc -s qdisc show dev eth0",
+    ),
+    (
         |f| psp(f).stats.unclassified_frames = 4,
         "unclassified",
         Severity::Warning,

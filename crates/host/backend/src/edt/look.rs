@@ -37,6 +37,7 @@ pub(crate) fn look(tc: &mut Tc, link: &Link, made: Made) -> Result<Seen, Error> 
     let mut stats = QdiscStats {
         mode: Mode::Timer.number(),
         max_frame_bytes: psp.max_frame_bytes,
+        drop_horizon: running.horizon_drops,
         ..QdiscStats::default()
     };
     let mut classes = BTreeMap::new();

@@ -37,6 +37,8 @@ pub(crate) struct Running {
     pub root: Option<(String, Handle)>,
     /// Whether an fq of ours is at the root, or at a transmit queue.
     pub has_fq: bool,
+    /// Packets that fqs of ours dropped: their sockets' times were beyond the horizon.
+    pub horizon_drops: u64,
     /// Whether the device has clsact.
     pub has_clsact: bool,
     /// Filters of others at clsact.
@@ -105,7 +107,9 @@ impl Running {
         let of_device: Vec<_> = qdiscs.iter().filter(|q| q.device == index).collect();
         let root = of_device.iter().find(|qdisc| qdisc.parent == Handle::ROOT);
         let root = root.filter(|root| root.handle != Handle::NONE);
-        let has_fq = of_device.iter().any(|qdisc| is_ours(qdisc));
+        let ours = of_device.iter().filter(|qdisc| is_ours(qdisc));
+        let has_fq = ours.clone().next().is_some();
+        let horizon_drops = ours.filter_map(|qdisc| qdisc.horizon_drops).sum();
         let has_clsact = of_device.iter().any(|qdisc| qdisc.kind == CLSACT);
         let mut other_filters = 0;
         let mut ours: Option<Filter> = None;
@@ -132,6 +136,7 @@ impl Running {
             index,
             root: root.map(|root| (root.kind.clone(), root.handle)),
             has_fq,
+            horizon_drops,
             has_clsact,
             other_filters,
             is_attached: ours.is_some(),

@@ -48,8 +48,11 @@ shape() {
 	case $1 in
 	psp*)
 		tc qdisc add dev c1a root handle 1: psp default 1 mode timer
-		tc class add dev c1a parent 1: classid 1:1 psp rate "$2mbit"
-		[ "$1" = psp ] || tc qdisc add dev c1a parent 1:1 fq_codel
+		# psp, psp:DEADLINE or psp-codel
+		deadline=$(echo "$1" | sed -n 's/^psp:/deadline /p')
+		# shellcheck disable=SC2086
+		tc class add dev c1a parent 1: classid 1:1 psp rate "$2mbit" $deadline
+		[ "$1" != psp-codel ] || tc qdisc add dev c1a parent 1:1 fq_codel
 		;;
 	*)
 		echo '[[device]]

@@ -74,6 +74,7 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
             is_offloaded: (qdisc.kind == "etf")
                 .then(|| etf_is_offloaded(&qdisc.options))
                 .flatten(),
+            horizon_drops: qdisc.horizon_drops,
         });
         let ports = ports.iter().filter(|port| port.index == link.index);
         let mut device = Device {

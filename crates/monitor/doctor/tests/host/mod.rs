@@ -91,6 +91,7 @@ pub fn qdisc(kind: &str, handle: Handle, parent: Handle) -> Qdisc {
         handle,
         parent,
         is_offloaded: None,
+        horizon_drops: None,
     }
 }
 
