@@ -7,6 +7,12 @@
 #ifndef EDT_CLOCK_H
 #define EDT_CLOCK_H
 
+#ifdef __bpf__
+/* Linux 6.1 lets no function be called while a lock is held. */
+static inline __attribute__((always_inline)) unsigned long long
+pace_mul_div_by_parts(unsigned long long a, unsigned long long b, unsigned long long c);
+#endif
+
 #include <pace/pace_sched.h>
 
 #pragma clang diagnostic push

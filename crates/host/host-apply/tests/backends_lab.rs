@@ -15,7 +15,7 @@ use host_config::{ClassNames, Host};
 use libbpf_rs::query::ProgInfoIter;
 use scenario::Kernel;
 use tcpsp::Tc;
-use testkit::guest::test_program;
+use testkit::guest::{compile, test_program};
 
 use crate::commands::{apply, remove, run};
 use crate::guest::run_in_guest;
@@ -113,19 +113,32 @@ fn sums(device: &str) -> String {
 }
 
 fn check(kernel: Kernel, modules: &[&str], backends: &str) {
+    run_script(kernel, modules, "backends.sh", backends);
+}
+
+fn run_script(kernel: Kernel, modules: &[&str], script: &str, backends: &str) {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut files, command) = test_program(folder.path(), "backends_lab::in_guest");
+    let listener = folder.path().join("listener");
+    compile(&here.join("tests/backends/listener.c"), &listener);
+    files.push((listener, "/backends/listener".to_owned()));
     for (from, to) in [
-        ("tests/backends/backends.sh", "/backends/backends.sh"),
-        ("../../../kernel/tests/lib.sh", "/backends/lib.sh"),
+        (
+            format!("tests/backends/{script}"),
+            format!("/backends/{script}"),
+        ),
+        (
+            "../../../kernel/tests/lib.sh".to_owned(),
+            "/backends/lib.sh".to_owned(),
+        ),
     ] {
-        files.push((here.join(from), to.to_owned()));
+        files.push((here.join(from), to));
     }
     run_in_guest(
         (kernel, modules),
         &files,
-        &format!("PROGRAM='{command}' sh /backends/backends.sh {backends}"),
+        &format!("PROGRAM='{command}' sh /backends/{script} {backends}"),
         Duration::from_secs(600),
         folder.path(),
     );
@@ -154,4 +167,14 @@ fn one_file_by_each_backend_on_6_12() {
 #[test]
 fn one_file_by_each_backend_on_7() {
     check(Kernel::V7, MODULES, "module bpf edt bpf module");
+}
+
+#[test]
+fn whose_packets_are_whose_by_cgroup_on_6_12() {
+    run_script(Kernel::V6_12, MODULES, "cgroups.sh", "module edt");
+}
+
+#[test]
+fn whose_packets_are_whose_by_cgroup_on_7() {
+    run_script(Kernel::V7, MODULES, "cgroups.sh", "module bpf edt");
 }

@@ -12,6 +12,7 @@ mod backends_lab;
 mod changes_lab;
 mod commands;
 mod edt_bpf_lab;
+mod edt_bursts_lab;
 mod edt_latency_lab;
 mod edt_rates_lab;
 mod guest;
