@@ -9,13 +9,14 @@ use crate::bursts::burst_note;
 use crate::error::Refusal;
 use crate::file::{Class, Device, MOST_RULES};
 use crate::match_lists::lists;
+use crate::waiting;
 
 /// Most matches of a device without the module: those of one whole address are in a table.
 const ADDRESSES_MAX: usize = 65_536;
 /// The lowest rate of departure times: their clock holds a burst of 256 KiB at it.
 const EDT_RATE_BPS_MIN: u64 = 1000;
 /// The longest wait for a departure time: fq drops packets of 10 s and more.
-const EDT_DEADLINE_NS_MAX: u64 = 9_000_000_000;
+const EDT_DEADLINE_NS_MAX: u64 = waiting::WAIT_NS_MAX;
 
 /// Refuses what a device's table wants and the backend cannot do.
 ///
