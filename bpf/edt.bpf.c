@@ -23,11 +23,20 @@ enum {
 };
 
 /* The numbers that the loader knows, too: crates/host/backend/src/edt/layout.rs. */
-#define EDT_VERSION	3
+#define EDT_VERSION	4
 #define HALVES		2
 
 /* The class of no class. */
 #define NO_SLOT		(~0u)
+
+/*
+ * A time this far ahead, more than a year, is none of CLOCK_MONOTONIC, which begins
+ * with the host, but of CLOCK_TAI or CLOCK_REALTIME, which began in 1970.
+ */
+#define OTHER_CLOCK_NS	(1ull << 55)
+
+/* The clock of bpf_skb_set_tstamp(): CLOCK_MONOTONIC. */
+#define SKB_MONOTONIC	1
 
 /* fq sends what has this priority (modulo 16) at once, whatever its time. */
 #define PRIORITY_BITS	0xfu
@@ -59,12 +68,15 @@ struct edt_state {
 	u32 unused;
 	struct edt_time time;
 	u64 frames;
-	u64 bytes;		/* as the layer counts */
+	u64 bytes;		/* with the headers of each frame, without FCS */
+	u64 wire_bytes;
 	u64 dropped_frames;
-	u64 dropped_bytes;
 	u64 later_frames;	/* sent at a time that their own socket has stamped */
 	u64 marked_frames;	/* CE-marked; counted without the lock */
 };
+
+/* How far CLOCK_TAI is ahead of CLOCK_REALTIME.  The loader sets it. */
+const volatile u64 tai_ahead_ns;
 
 /* Classes that there is room for.  The loader sets it, and the sizes of maps by it. */
 const volatile u32 slots_max;
@@ -95,7 +107,7 @@ struct {
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct edt_state);
 	MAP_NUMBER(max_entries, 1);
-} edt_states SEC(".maps");
+} edt_states SEC(".maps");	/* the last one counts packets of no class */
 
 /* Slots of classes by half << 16 | minor number. */
 struct {
@@ -170,6 +182,47 @@ INLINE u32 counted_bytes(const struct edt_config *config, const struct burst *b)
 	}
 }
 
+/*
+ * Returns when the socket wants a packet to leave, on CLOCK_MONOTONIC, and whether its
+ * time is another clock's: SO_TXTIME.  Of two clocks a time is the one's that it is
+ * nearer to: they are 37 s from each other, or the same.
+ */
+INLINE bool wanted_ns(u64 tstamp, u64 now_ns, u64 *wanted)
+{
+	u64 tai_ns, ahead, behind;
+
+	*wanted = tstamp;
+	if (tstamp < now_ns + OTHER_CLOCK_NS)
+		return false;
+	tai_ns = bpf_ktime_get_tai_ns();
+	/* CLOCK_REALTIME is behind CLOCK_TAI. */
+	if (tstamp < tai_ns && tai_ns - tstamp > tai_ahead_ns / 2)
+		tstamp += tai_ahead_ns;
+	ahead = tstamp > tai_ns ? tstamp - tai_ns : 0;
+	behind = tstamp < tai_ns ? tai_ns - tstamp : 0;
+	*wanted = behind < now_ns ? now_ns + ahead - behind : 0;
+	return true;
+}
+
+/*
+ * Gives a packet its time.  fq of older kernels takes that of another clock for one of
+ * its own, and drops it; newer ones know the clock of each.
+ */
+INLINE void stamp(struct __sk_buff *skb, u64 ns, bool is_other)
+{
+	if (is_other)
+		bpf_skb_set_tstamp(skb, ns, SKB_MONOTONIC);
+	else
+		skb->tstamp = ns;
+}
+
+INLINE void count(struct edt_state *state, const struct burst *b)
+{
+	state->frames += b->frames;
+	state->bytes += b->len_bytes;
+	state->wire_bytes += b->wire_bytes;
+}
+
 SEC("classifier")
 int set_departure(struct __sk_buff *skb)
 {
@@ -181,8 +234,9 @@ int set_departure(struct __sk_buff *skb)
 	struct search search;
 	struct burst burst;
 	struct gso gso;
-	u64 now_ns, departure;
+	u64 now_ns, departure, wanted;
 	u32 bytes, slot, half;
+	bool is_other;
 
 	__asm__ __volatile__("" : : "r"(&edt_text));
 	if (!active)
@@ -194,12 +248,13 @@ int set_departure(struct __sk_buff *skb)
 	__builtin_memset(&search, 0, sizeof(search));
 	begin_search(&search, skb, config->link_bytes);
 	slot = classify(skb, &search, half, config);
-	if (slot >= slots_max)
-		return TC_ACT_UNSPEC;
-	key = half * slots_max + slot;
+	if (slot > slots_max)
+		slot = slots_max;
+	/* No class has no row; any stands for it, and is not looked at. */
+	key = slot < slots_max ? half * slots_max + slot : 0;
 	class = bpf_map_lookup_elem(&edt_classes, &key);
 	state = bpf_map_lookup_elem(&edt_states, &slot);
-	if (!class || !state || !class->minor || !class->rate_bps)
+	if (!class || !state)
 		return TC_ACT_UNSPEC;
 
 	gso.size = skb->gso_size;
@@ -209,17 +264,24 @@ int set_departure(struct __sk_buff *skb)
 	gso.estimate_bytes = skb->wire_len;
 	measure(&burst, skb->len, skb->vlan_present ? VLAN_BYTES : 0, &gso, config->min_bytes,
 		config->overhead_bytes);
-	bytes = counted_bytes(config, &burst);
 	now_ns = bpf_ktime_get_ns();
+	is_other = wanted_ns(skb->tstamp, now_ns, &wanted);
+	if (slot == slots_max || !class->rate_bps) {
+		bpf_spin_lock(&state->lock);
+		count(state, &burst);
+		bpf_spin_unlock(&state->lock);
+		if (is_other)
+			stamp(skb, wanted, true);
+		return TC_ACT_UNSPEC;
+	}
+	bytes = counted_bytes(config, &burst);
 	bpf_spin_lock(&state->lock);
 	departure = edt_depart(&state->time, class, now_ns, bytes);
 	if (departure == EDT_TOO_LATE) {
 		state->dropped_frames += burst.frames;
-		state->dropped_bytes += bytes;
 	} else {
-		state->frames += burst.frames;
-		state->bytes += bytes;
-		if (skb->tstamp > departure)
+		count(state, &burst);
+		if (wanted > departure)
 			state->later_frames += burst.frames;
 	}
 	bpf_spin_unlock(&state->lock);
@@ -228,8 +290,8 @@ int set_departure(struct __sk_buff *skb)
 	/* The kernel marks ECN-capable packets alone. */
 	if (departure - now_ns > class->mark_ns && bpf_skb_ecn_set_ce(skb))
 		__sync_fetch_and_add(&state->marked_frames, burst.frames);
-	if (skb->tstamp <= departure)
-		skb->tstamp = departure;
+	if (is_other || wanted <= departure)
+		stamp(skb, wanted > departure ? wanted : departure, is_other);
 	if ((skb->priority & PRIORITY_BITS) == PRIORITY_CONTROL)
 		skb->priority = 0;
 	return TC_ACT_UNSPEC;

@@ -67,6 +67,8 @@ static void *(*bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)1
 static void (*bpf_ringbuf_submit)(void *record, u64 flags) = (void *)132;
 static struct tcp_sock *(*bpf_skc_to_tcp_sock)(void *sk) = (void *)137;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static long (*bpf_skb_set_tstamp)(void *skb, u64 tstamp, u32 tstamp_type) = (void *)192;
+static u64 (*bpf_ktime_get_tai_ns)(void) = (void *)208;
 static long (*bpf_dynptr_read)(void *to, u32 len, const void *from, u32 offset,
 			      u64 flags) = (void *)201;
 static long (*bpf_loop)(u32 count, void *call, void *context, u64 flags) = (void *)181;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer exporter`: statistics of psp for Prometheus (docs/use/monitoring.md).
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,9 +22,10 @@ use crate::{output, values};
 #[derive(Debug, Args)]
 pub struct ExporterArgs {
     /// Answer GET /metrics here. Whoever reaches the address reads all statistics
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9977",
-        conflicts_with_all = ["textfile", "once"], help_heading = OUTPUT)]
-    pub listen: SocketAddr,
+    #[arg(long, value_name = "[ADDRESS]:PORT", default_value = "127.0.0.1:9977",
+        conflicts_with_all = ["textfile", "once"], value_parser = values::listen,
+        help_heading = OUTPUT)]
+    pub listen: values::Listen,
     /// Replace this file instead, for the textfile collector of node_exporter: psp.prom
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub textfile: Option<PathBuf>,
@@ -92,7 +93,7 @@ pub fn main(args: &ExporterArgs) -> Result<()> {
         scraper = scraper.with_stalls(count_stalls(say).context("--stalls")?);
     }
     let Some(path) = &args.textfile else {
-        let listener = TcpListener::bind(args.listen)
+        let listener = TcpListener::bind(args.listen.addresses.as_slice())
             .with_context(|| format!("--listen {}: cannot listen", args.listen))?;
         let at = listener.local_addr()?;
         output::note(&format!("pspacer: http://{at}/metrics; Ctrl-C ends it"));

@@ -51,14 +51,7 @@ fn reservations_are_put_into_force(kernel: Kernel) {
         ("stays", IPV6),
     ] {
         let port = &of(name).0;
-        for words in [
-            "mode rt",
-            "mode nrt",
-            &reserve,
-            address,
-            PORT,
-            "layer wire",
-        ] {
+        for words in ["mode rt", "mode nrt", &reserve, address, PORT, "layer wire"] {
             assert!(port.contains(words), "{kernel}: {name}: {words}:\n{port}");
         }
     }

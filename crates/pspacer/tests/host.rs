@@ -32,7 +32,10 @@ fn a_plan_says_what_would_change_and_changes_nothing() {
         first.starts_with("lo: 3 changes\n  add     qdisc psp at root\n"),
         "{first}"
     );
-    assert!(first.contains("type paced, rate 100 Mbit/s\n"), "{first}");
+    assert!(
+        first.contains("type paced, deadline 50 ms, rate 100 Mbit/s\n"),
+        "{first}"
+    );
     assert!(
         first.contains("  add     match to 10.0.0.0/8 -> class video\n"),
         "{first}"

@@ -37,9 +37,15 @@ type Packet = (u64, u64, u64, u64);
 
 /// Returns when packets leave by the program; `None`: too late.
 fn departures(packets: &[Packet]) -> Vec<Option<u64>> {
+    let packets: Vec<_> = packets.iter().map(|packet| (*packet, 0)).collect();
+    departures_anew(&packets)
+}
+
+/// The same, with the number of times that what waited was thrown away before each packet.
+fn departures_anew(packets: &[(Packet, u64)]) -> Vec<Option<u64>> {
     let mut lines = String::new();
-    for (rate_bps, horizon_ns, now_ns, bytes) in packets {
-        writeln!(lines, "{rate_bps} {horizon_ns} {now_ns} {bytes}").unwrap();
+    for ((rate_bps, horizon_ns, now_ns, bytes), fresh) in packets {
+        writeln!(lines, "{rate_bps} {horizon_ns} {now_ns} {bytes} {fresh}").unwrap();
     }
     let mut run = Command::new(&*PROGRAM)
         .stdin(Stdio::piped())
@@ -158,8 +164,114 @@ fn what_would_wait_too_long_does_not_move_the_clock() {
     assert_eq!(departures(&packets), expected);
 }
 
+/// A clock that holds no remainder: an instant, and the bytes since at its rate.
+#[derive(Default)]
+struct Exact {
+    from_ns: u128,
+    bytes: u128,
+    rate_bps: u128,
+    fresh: u64,
+}
+
+const BYTE_NS: u128 = 8_000_000_000;
+
+impl Exact {
+    fn next_ns(&self) -> u128 {
+        self.from_ns + (self.bytes * BYTE_NS).div_ceil(self.rate_bps.max(1))
+    }
+
+    fn depart(&mut self, (packet, fresh): (Packet, u64)) -> Option<u64> {
+        let (rate_bps, horizon_ns, now_ns, bytes) = packet;
+        let [rate, horizon, now] = [rate_bps, horizon_ns, now_ns].map(u128::from);
+        if rate != self.rate_bps {
+            let lead = self.next_ns().saturating_sub(now);
+            let at_new = (lead * self.rate_bps).div_ceil(rate);
+            let lead = match (rate > self.rate_bps, fresh != self.fresh) {
+                (true, true) => at_new,
+                (true, false) => lead,
+                (false, _) => at_new.min(horizon).max(lead),
+            };
+            *self = Self {
+                from_ns: now + lead,
+                bytes: 0,
+                rate_bps: rate,
+                fresh,
+            };
+        }
+        if self.next_ns() < now {
+            (self.from_ns, self.bytes) = (now, 0);
+        }
+        let departure = self.next_ns();
+        if departure - now > horizon {
+            return None;
+        }
+        self.bytes += u128::from(bytes);
+        Some(departure.try_into().unwrap())
+    }
+}
+
+/// Rates of both ends of what classes have, and of the middle.
+fn any_rate() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        9_600u64..200_000,
+        1_000_000u64..100_000_000,
+        100_000_000u64..400_000_000_000,
+        Just(8_000),
+        Just(7_000_003),
+    ]
+}
+
+proptest! {
+    #![proptest_config(testkit::properties())]
+
+    #[test]
+    fn any_rates_under_load_are_exact(
+        spells in proptest::collection::vec(
+            (
+                any_rate(),
+                any::<bool>(),
+                prop_oneof![Just(50_000_000u64), Just(HORIZON_NS), 0u64..HORIZON_NS],
+                proptest::collection::vec((0u64..2_000_000, 60u32..70_000), 1..30),
+            ),
+            1..8,
+        ),
+    ) {
+        let (mut now, mut fresh, mut packets) = (0, 0, Vec::new());
+        let mut had_bps = 0;
+        for (rate_bps, is_anew, horizon_ns, arrivals) in spells {
+            // It is thrown away for another rate alone.
+            fresh += u64::from(is_anew && rate_bps != had_bps);
+            had_bps = rate_bps;
+            for (after, bytes) in arrivals {
+                now += after;
+                packets.push(((rate_bps, horizon_ns, now, u64::from(bytes)), fresh));
+            }
+        }
+        let mut exact = Exact::default();
+        let expected: Vec<_> = packets.iter().map(|packet| exact.depart(*packet)).collect();
+        let ours = departures_anew(&packets);
+        prop_assert_eq!(&ours, &expected);
+        // What leaves keeps its order, and its distance, where nothing is thrown away.
+        let left = packets.iter().zip(&ours);
+        let left: Vec<_> = left.filter_map(|(packet, at)| Some((packet, (*at)?))).collect();
+        for two in left.windows(2) {
+            let [(((rate_bps, _, _, bytes), fresh), at), ((next, next_fresh), next_at)] = two else {
+                unreachable!()
+            };
+            if fresh != next_fresh {
+                continue;
+            }
+            prop_assert!(at <= next_at);
+            if *rate_bps == next.0 {
+                let takes = u128::from(*bytes) * BYTE_NS / u128::from(*rate_bps);
+                prop_assert!(u128::from(next_at - at) >= takes.min(1 << 41));
+            }
+        }
+    }
+}
+
 #[test]
-fn another_rate_goes_on_where_the_old_one_was() {
+fn a_higher_rate_goes_on_where_the_old_one_was() {
     // At 3 Mbit/s 1000 bytes take 2,666,666.67 ns; from there 8 Mbit/s.
     let packets = [
         (3_000_000, HORIZON_NS, 0, 1_000),
@@ -168,4 +280,29 @@ fn another_rate_goes_on_where_the_old_one_was() {
     ];
     let expected = [Some(0), Some(2_666_667), Some(3_666_667)];
     assert_eq!(departures(&packets), expected);
+}
+
+#[test]
+fn a_higher_rate_counts_at_once_where_nothing_waits_any_more() {
+    // Seven frames at 9600 bit/s are 8.75 s; at 50 Mbit/s each takes 240 us.
+    let slow = (9_600, HORIZON_NS, 0, 1_500);
+    let mut packets = vec![(slow, 0); 8];
+    packets.push(((50_000_000, HORIZON_NS, 0, 1_500), 1));
+    let ours = departures_anew(&packets);
+    assert_eq!(ours[7], Some(8_750_000_000));
+    assert_eq!(ours[8], Some(8 * 240_000));
+}
+
+#[test]
+fn a_lower_rate_makes_up_for_what_waits_within_its_horizon() {
+    // Four frames wait for 4 ms; at a quarter of the rate they take 16 ms.
+    let quick = (12_000_000, HORIZON_NS, 0, 1_500);
+    for (horizon_ns, expected) in [(50_000_000, 16_000_000), (10_000_000, 10_000_000)] {
+        let mut packets = vec![quick; 4];
+        packets.push((3_000_000, horizon_ns, 0, 1_500));
+        packets.push((3_000_000, HORIZON_NS, 0, 1_500));
+        let ours = departures(&packets);
+        assert_eq!(ours[4], Some(expected));
+        assert_eq!(ours[5], Some(expected + 4_000_000));
+    }
 }

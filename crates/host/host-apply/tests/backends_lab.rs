@@ -15,7 +15,7 @@ use host_config::{ClassNames, Host};
 use libbpf_rs::query::ProgInfoIter;
 use scenario::Kernel;
 use tcpsp::Tc;
-use testkit::guest::test_program;
+use testkit::guest::{compile, test_program};
 
 use crate::commands::{apply, remove, run};
 use crate::guest::run_in_guest;
@@ -43,6 +43,7 @@ fn in_guest() {
             drain: 10_000_000_000,
         })),
         ["show", device] => show(device),
+        ["sums", device] => sums(device),
         ["programs"] => {
             let programs = backend::edt::programs().unwrap() + backend::qdisc::programs();
             format!("{programs}\n")
@@ -84,20 +85,60 @@ fn show(device: &str) -> String {
     lines.collect()
 }
 
+/// Returns frames and bytes of a device: of its classes and of what has none together, then of its
+/// qdiscs.
+fn sums(device: &str) -> String {
+    let mut tc = Tc::open().unwrap();
+    let ports = backend::ports(&mut tc).unwrap_or_else(|error| panic!("{error}"));
+    let mut of_classes = (0, 0);
+    let mut of_qdiscs = (0, 0);
+    for port in ports.iter().filter(|port| port.device == device) {
+        for class in &port.classes {
+            let (counters, stats) = (&class.counters, &class.psp.stats);
+            assert_eq!(counters.sent_packets, stats.sent_frames, "{class:?}");
+            // Each frame is longer than the shortest: its bytes on the wire are 24 more.
+            let wire_bytes = counters.sent_bytes + 24 * stats.sent_frames;
+            assert_eq!(stats.sent_wire_bytes, wire_bytes, "{class:?}");
+            of_classes.0 += counters.sent_packets;
+            of_classes.1 += counters.sent_bytes;
+        }
+        of_qdiscs.0 += port.counters.sent_packets;
+        of_qdiscs.1 += port.counters.sent_bytes;
+        assert_eq!(port.psp.stats.sent_frames, of_qdiscs.0, "{port:?}");
+    }
+    format!(
+        "{} {}\n{} {}\n",
+        of_classes.0, of_classes.1, of_qdiscs.0, of_qdiscs.1
+    )
+}
+
 fn check(kernel: Kernel, modules: &[&str], backends: &str) {
+    run_script(kernel, modules, "backends.sh", backends);
+}
+
+fn run_script(kernel: Kernel, modules: &[&str], script: &str, backends: &str) {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut files, command) = test_program(folder.path(), "backends_lab::in_guest");
+    let listener = folder.path().join("listener");
+    compile(&here.join("tests/backends/listener.c"), &listener);
+    files.push((listener, "/backends/listener".to_owned()));
     for (from, to) in [
-        ("tests/backends/backends.sh", "/backends/backends.sh"),
-        ("../../../kernel/tests/lib.sh", "/backends/lib.sh"),
+        (
+            format!("tests/backends/{script}"),
+            format!("/backends/{script}"),
+        ),
+        (
+            "../../../kernel/tests/lib.sh".to_owned(),
+            "/backends/lib.sh".to_owned(),
+        ),
     ] {
-        files.push((here.join(from), to.to_owned()));
+        files.push((here.join(from), to));
     }
     run_in_guest(
         (kernel, modules),
         &files,
-        &format!("PROGRAM='{command}' sh /backends/backends.sh {backends}"),
+        &format!("PROGRAM='{command}' sh /backends/{script} {backends}"),
         Duration::from_secs(600),
         folder.path(),
     );
@@ -126,4 +167,14 @@ fn one_file_by_each_backend_on_6_12() {
 #[test]
 fn one_file_by_each_backend_on_7() {
     check(Kernel::V7, MODULES, "module bpf edt bpf module");
+}
+
+#[test]
+fn whose_packets_are_whose_by_cgroup_on_6_12() {
+    run_script(Kernel::V6_12, MODULES, "cgroups.sh", "module edt");
+}
+
+#[test]
+fn whose_packets_are_whose_by_cgroup_on_7() {
+    run_script(Kernel::V7, MODULES, "cgroups.sh", "module bpf edt");
 }

@@ -191,15 +191,18 @@ impl File {
             writeln!(text, "byte_queue_limit_min = \"{limit}\"").unwrap();
         }
         let udp = |port: u16| format!("{{ to_port = {port}, protocol = \"udp\" }}");
-        // Sockets' buffers hold more than departure times keep by default.
-        let waits = if self.backend == Backend::Edt {
-            "\ndeadline = \"2s\""
-        } else {
-            ""
+        // Sockets' buffers hold more than a class keeps by default. Launch times have none.
+        let waits = |lines: &str| {
+            let has_deadline = lines.contains("rate = ") && !lines.contains("txtime");
+            if has_deadline {
+                "\ndeadline = \"2s\""
+            } else {
+                ""
+            }
         };
         let mut class = |name: String, lines: &str, matches: &[String]| {
             let matches = matches.join(", ");
-            let waits = if lines.contains("rate = ") { waits } else { "" };
+            let waits = waits(lines);
             let named = format!(
                 "[[device.class]]\nname = \"{name}\"\n{lines}{waits}\nmatch = [{matches}]\n"
             );

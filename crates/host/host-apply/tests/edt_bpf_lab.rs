@@ -58,6 +58,12 @@ fn in_guest() {
     let said = match words[..] {
         ["apply", file] => apply(Path::new(file)),
         ["remove"] => remove("c1a"),
+        ["horizon"] => {
+            let mut tc = Tc::open().unwrap();
+            let ports = backend::ports(&mut tc).unwrap_or_else(|error| panic!("{error}"));
+            let drops = ports.iter().map(|port| port.psp.stats.drop_horizon);
+            format!("{}\n", drops.sum::<u64>())
+        }
         ["show"] => {
             let mut tc = Tc::open().unwrap();
             let ports = backend::ports(&mut tc).unwrap_or_else(|error| panic!("{error}"));
@@ -188,4 +194,39 @@ fn classes_leave_when_the_core_says_on_7() {
 #[test]
 fn classes_leave_when_the_core_says_by_a_qdisc_on_7() {
     check(Kernel::V7, "bpf");
+}
+
+/// Runs a script of edt in the guest.
+fn check_script(kernel: Kernel, name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
+    let script = format!("/edt/{name}");
+    files.push((here.join(format!("tests/edt/{name}")), script.clone()));
+    files.push((
+        here.join("../../../kernel/tests/lib.sh"),
+        "/edt/lib.sh".to_owned(),
+    ));
+    run_in_guest(
+        (kernel, MODULES),
+        &files,
+        &format!("EDT_PROGRAM='{command}' sh {script}"),
+        Duration::from_secs(600),
+        folder.path(),
+    );
+}
+
+#[test]
+fn launch_times_of_any_clock_are_kept_on_6_1() {
+    check_script(Kernel::V6_1, "launches.sh");
+}
+
+#[test]
+fn launch_times_of_any_clock_are_kept_on_6_12() {
+    check_script(Kernel::V6_12, "launches.sh");
+}
+
+#[test]
+fn launch_times_of_any_clock_are_kept_on_7() {
+    check_script(Kernel::V7, "launches.sh");
 }

@@ -242,6 +242,35 @@ fn check(kernel: Kernel) {
     assert!(cells[2].worst_ms < 51.0, "{kernel}: {cells:?}");
 }
 
+/// A class has the same default by every backend: one flow fills it at 1, 10 and 100 Mbit/s.
+fn check_backend(kernel: Kernel, backend: &str) {
+    let lines = [(1, 122.0, 4000), (10, 51.0, 2500), (100, 51.0, 1500)];
+    let asked = lines.map(|(mbit, _, warm_ms)| {
+        format!("{backend} {mbit} 20000 0 routed cubic 1 {warm_ms} 2000")
+    });
+    for (cell, (mbit, most_ms, _)) in measure(kernel, &asked).iter().zip(lines) {
+        let part = cell.sent_bps / (f64::from(mbit) * 1e6);
+        assert!((0.97..1.02).contains(&part), "{kernel}: {cell:?}");
+        assert!(cell.worst_ms < most_ms, "{kernel}: {cell:?}");
+        assert!(cell.p50_ms > 1.0, "{kernel}: {cell:?}");
+    }
+}
+
+#[test]
+fn waits_are_bounded_by_the_module_on_6_12() {
+    check_backend(Kernel::V6_12, "module");
+}
+
+#[test]
+fn waits_are_bounded_by_a_qdisc_of_bpf_on_7() {
+    check_backend(Kernel::V7, "bpf");
+}
+
+#[test]
+fn waits_are_bounded_by_departure_times_on_6_12() {
+    check_backend(Kernel::V6_12, "edt");
+}
+
 #[test]
 fn waits_are_bounded_on_6_1() {
     check(Kernel::V6_1);

@@ -27,8 +27,9 @@ pub(crate) fn burst_note<'a>(
     (lasts_ns > NOTED_NS).then(|| {
         format!(
             "a burst of GSO of up to 64 KB leaves at once: at {} of class {name} that is {}; \
-             `ethtool -K {device} tso off gso off` or a smaller gso_max_size (`ip link set \
-             {device} gso_max_size 8000`) makes bursts smaller",
+             a smaller gso_max_size (`ip link set {device} gso_max_size 8000`) makes bursts \
+             smaller, and `sysctl net.ipv4.tcp_tso_rtt_log=0` those of paced TCP over round trips \
+             below half a millisecond",
             display::rate(rate_bps as f64),
             display::time(lasts_ns as f64 / 1e9),
         )
@@ -48,7 +49,7 @@ mod tests {
             note.contains("at 9 Mbit/s of class slow that is 58.254 ms;"),
             "{note}"
         );
-        assert!(note.contains("`ethtool -K eth0 tso off gso off`"), "{note}");
+        assert!(note.contains("net.ipv4.tcp_tso_rtt_log=0"), "{note}");
         assert!(
             note.contains("`ip link set eth0 gso_max_size 8000`"),
             "{note}"

@@ -9,13 +9,14 @@ use crate::bursts::burst_note;
 use crate::error::Refusal;
 use crate::file::{Class, Device, MOST_RULES};
 use crate::match_lists::{listed, lists};
+use crate::waiting;
 
 /// Most matches of a device without the module that are in tables, by prefixes of one length.
 const ADDRESSES_MAX: usize = 65_536;
 /// The lowest rate of departure times: their clock holds a burst of 256 KiB at it.
 const EDT_RATE_BPS_MIN: u64 = 1000;
 /// The longest wait for a departure time: fq drops packets of 10 s and more.
-const EDT_DEADLINE_NS_MAX: u64 = 9_000_000_000;
+const EDT_DEADLINE_NS_MAX: u64 = waiting::WAIT_NS_MAX;
 
 /// Refuses what a device's table wants and the backend cannot do.
 ///
@@ -63,6 +64,18 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
 #[must_use]
 pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
     let mut notes = Vec::new();
+    let mut classes = device.classes.iter();
+    if let Some(class) = classes.find(|class| class.minor == device.options.default_minor)
+        && let TypeOptions::Paced {
+            launch: Some(_), ..
+        } = class.options.by_type
+    {
+        notes.push(format!(
+            "`default` is class {}, which has `txtime`: packets that no match claims and that have \
+             no launch time (ARP, PTP, ssh) are dropped",
+            class.name
+        ));
+    }
     if backend == Backend::Edt {
         notes.push(
             "the device has no line here: classes do not borrow, and nothing holds packets back \

@@ -13,6 +13,7 @@ use crate::launch_times::Launches;
 use crate::matching;
 use crate::minor;
 use crate::rates::{at_least, share, within_line};
+use crate::waiting;
 
 /// Most filters of a device that are a list: those of the kernel have room to be put between each
 /// other.
@@ -414,6 +415,7 @@ fn class(
         ClassType::Group => return Err(section.require("type")?.wrong()),
     };
     let deadline_ns = section.time("deadline", 0..=u64::MAX)?;
+    let deadline_ns = deadline_ns.or_else(|| waiting::deadline_ns(&by_type));
     Ok(Class {
         name,
         minor,

@@ -33,6 +33,7 @@ mod schema_tests;
 mod stages;
 mod target;
 mod text;
+mod waiting;
 
 pub use backend::{Backend, Made, Queues};
 pub use capability::{backend_notes, check_backend};
@@ -51,3 +52,4 @@ pub use saved::{Saved, SavedDevice};
 pub use target::{Target, TargetPsp, TargetRoot, TargetRule};
 pub use text::{changes, line, text};
 pub use toml_reader::{Error, Place, Problem};
+pub use waiting::{frames_ns, longest_wait_ns};

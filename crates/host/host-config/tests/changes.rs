@@ -107,7 +107,7 @@ fn a_new_device() {
     );
     assert!(
         said.contains(&format!(
-            "add     class video (7073:{:x}) type paced, rate 100 Mbit/s\n",
+            "add     class video (7073:{:x}) type paced, deadline 50 ms, rate 100 Mbit/s\n",
             ids[1]
         )),
         "{said}"

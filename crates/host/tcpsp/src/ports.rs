@@ -120,6 +120,7 @@ mod tests {
             kind: kind.to_owned(),
             options: Vec::new(),
             counters: Counters::default(),
+            horizon_drops: None,
             psp: (kind == "psp").then(|| PspQdisc {
                 options: QdiscOptions::default_of(true),
                 stats: QdiscStats::default(),

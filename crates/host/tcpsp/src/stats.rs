@@ -261,7 +261,7 @@ fn number32(bytes: &[u8], at: usize) -> u64 {
     number.map_or(0, u32::from_ne_bytes).into()
 }
 
-fn number64(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn number64(bytes: &[u8], at: usize) -> u64 {
     let number = bytes.get(at..at + 8).and_then(|b| b.try_into().ok());
     number.map_or(0, u64::from_ne_bytes)
 }

@@ -8,7 +8,7 @@ use crate::filter::{Filter, class_of};
 use crate::handle::Handle;
 use crate::message::{GET_CLASS, GET_FILTER, GET_QDISC, KIND, Message, OPTIONS, STATS2};
 use crate::options::{ClassOptions, QdiscOptions};
-use crate::stats::{ClassStats, Counters, QdiscStats, Stats};
+use crate::stats::{ClassStats, Counters, QdiscStats, Stats, number64};
 
 /// The kernel's name of psp.
 pub const PSP: &str = "psp";
@@ -28,6 +28,8 @@ pub struct Qdisc {
     pub options: Vec<u8>,
     /// What the kernel counts of any qdisc.
     pub counters: Counters,
+    /// Of fq: packets that it dropped because their times were beyond its horizon.
+    pub horizon_drops: Option<u64>,
     /// What psp says, if it is one.
     pub psp: Option<PspQdisc>,
 }
@@ -132,6 +134,9 @@ impl Tc {
     }
 }
 
+/// Where `struct tc_fq_qd_stats` of linux/pkt_sched.h has `horizon_drops`.
+const FQ_HORIZON_DROPS: usize = 88;
+
 /// What all messages have.
 struct Common {
     kind: String,
@@ -164,6 +169,7 @@ fn qdisc(message: &Message) -> Qdisc {
         options: QdiscOptions::read(options),
         stats: QdiscStats::read_typed(app).unwrap_or_default(),
     });
+    let is_fq = common.kind == "fq" && common.app.len() >= FQ_HORIZON_DROPS + 8;
     Qdisc {
         device: message.device,
         handle: message.handle,
@@ -171,6 +177,7 @@ fn qdisc(message: &Message) -> Qdisc {
         kind: common.kind,
         options: common.options,
         counters: common.counters,
+        horizon_drops: is_fq.then(|| number64(&common.app, FQ_HORIZON_DROPS)),
         psp,
     }
 }

@@ -147,6 +147,8 @@ pub struct Qdisc {
     pub parent: Handle,
     /// Of etf: whether the NIC launches its frames.
     pub is_offloaded: Option<bool>,
+    /// Of fq: packets that it dropped because their times were beyond its horizon.
+    pub horizon_drops: Option<u64>,
 }
 
 /// A psp qdisc.
@@ -175,6 +177,10 @@ pub struct PspClass {
     pub id: Handle,
     /// Whether it is of type normal: without a rate.
     pub is_normal: bool,
+    /// Whether its rates are those of its sockets: of type dynamic.
+    pub is_dynamic: bool,
+    /// Whether its frames have to have launch times: `txtime`.
+    pub has_launch_times: bool,
 }
 
 /// What a second of traffic showed.

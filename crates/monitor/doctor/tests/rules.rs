@@ -386,6 +386,28 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "tc -s class show dev eth0",
     ),
     (
+        |f| {
+            psp(f).drops.push(("drop_txtime_invalid", 7));
+            psp(f).options.default_minor = 1;
+            psp(f).classes[0].has_launch_times = true;
+        },
+        "drops",
+        Severity::Warning,
+        "drop_txtime_invalid 7.",
+        "tc qdisc change dev eth0 handle 1: psp default 2",
+    ),
+    (
+        |f| {
+            let mut fq = qdisc("fq", Handle::new(0x7073, 0), Handle::ROOT);
+            fq.horizon_drops = Some(9);
+            device(f).qdiscs.push(fq);
+        },
+        "beyond-horizon",
+        Severity::Warning,
+        "fq 7073: dropped 9 packets",
+        "tc -s qdisc show dev eth0",
+    ),
+    (
         |f| psp(f).stats.unclassified_frames = 4,
         "unclassified",
         Severity::Warning,
@@ -538,6 +560,18 @@ fn the_table_has_every_rule() {
     let rules: BTreeSet<_> = RULES.iter().map(|rule| rule.id).collect();
     assert_eq!(rules.len(), RULES.len(), "each id is of one rule");
     assert_eq!(tested, rules);
+}
+
+#[test]
+fn classes_that_take_the_rates_of_sockets_are_no_limit_to_them() {
+    let mut facts = fine();
+    facts.paced_sockets = Some(3);
+    for class in &mut psp(&mut facts).classes {
+        class.is_dynamic = !class.is_normal;
+    }
+    assert_eq!(findings(&facts), []);
+    psp(&mut facts).classes.clear();
+    assert_eq!(findings(&facts), []);
 }
 
 /// What keeps launch times does not keep rates.

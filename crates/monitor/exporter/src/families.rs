@@ -2,10 +2,12 @@
 //! Makes metrics out of the ports' statistics: one family for each row of the table, so that a
 //! statistic which psp gains is exported without a change here.
 
+use std::collections::BTreeSet;
+
 use host_config::ClassNames;
 use tcpsp::ports::{Port, PortClass};
 use tcpsp::stats::{Metric, Shown, Stat, Stats, Total, Unit, Value};
-use tcpsp::{Counters, Mode, Why};
+use tcpsp::{Counters, Handle, Mode, Why};
 
 /// Label of what is summed: see [`families`].
 const OTHER: &str = "other";
@@ -62,7 +64,8 @@ pub enum Number {
 /// Returns the metrics of ports. At most `most_classes` classes of all ports together have samples
 /// of their own, in the order of the ports; of each port the others are summed as class `other`,
 /// and `psp_exporter_classes_summed` says how many they are. A class that has one of the names has it
-/// as label `name`.
+/// as label `name`, one that is in a group has the group's id as label `group`. A group counts what its
+/// classes do: `other` counts neither a group beside them, nor the classes of a group that has samples.
 #[must_use]
 pub fn families(ports: &[Port], most_classes: usize, names: &ClassNames) -> Vec<Family> {
     let mut all = Families::default();
@@ -92,13 +95,20 @@ pub fn families(ports: &[Port], most_classes: usize, names: &ClassNames) -> Vec<
         );
         for class in own {
             let mut labels = with_class(&labels, class.id.to_string(), of_type(class));
+            if let Some(group) = group_of(class) {
+                labels.push(("group", group.to_string()));
+            }
             if let Some(name) = names.of(&port.device, class.id) {
                 labels.push(("name", name.to_owned()));
             }
             all.class(&labels, class);
         }
         if !summed.is_empty() {
-            all.summed(&with_class(&labels, OTHER.to_owned(), OTHER), summed);
+            let groups: BTreeSet<Handle> = port.classes.iter().filter_map(group_of).collect();
+            let counted = |class: &PortClass| own.iter().any(|own| Some(own.id) == group_of(class));
+            let leaves = summed.iter().filter(|class| !groups.contains(&class.id));
+            let leaves: Vec<&PortClass> = leaves.filter(|class| !counted(class)).collect();
+            all.summed(&with_class(&labels, OTHER.to_owned(), OTHER), &leaves);
         }
     }
     all.0
@@ -111,6 +121,12 @@ fn with_class(labels: &Labels, class: String, of_type: &str) -> Labels {
     labels.push(("class", class));
     labels.push(("type", of_type.to_owned()));
     labels
+}
+
+/// Returns the group that a class is in.
+fn group_of(class: &PortClass) -> Option<Handle> {
+    let group = class.psp.options.group?;
+    Some(Handle::new(class.id.major(), group))
 }
 
 fn of_type(class: &PortClass) -> &'static str {
@@ -230,7 +246,7 @@ impl Families {
     }
 
     /// Adds several classes as one. What has no sum, such as the slowest flow's rate, is left out.
-    fn summed(&mut self, labels: &Labels, classes: &[PortClass]) {
+    fn summed(&mut self, labels: &Labels, classes: &[&PortClass]) {
         let mut counters = Counters::default();
         for of in classes.iter().map(|class| &class.counters) {
             counters.sent_bytes += of.sent_bytes;

@@ -121,6 +121,46 @@ fn what_has_no_sum_is_not_summed() {
 }
 
 #[test]
+fn a_group_and_its_classes_are_counted_once() {
+    let normal = |minor, group| {
+        let mut class = class(
+            minor,
+            TypeOptions::Normal {
+                quantum_bytes: None,
+            },
+        );
+        class.psp.options.group = group;
+        class
+    };
+    // 1:5 is the group of 1:6 and 1:7, and counts what they do.
+    let mut classes = vec![
+        normal(1, None),
+        normal(5, None),
+        normal(6, Some(5)),
+        normal(7, Some(5)),
+    ];
+    let bytes = [100, 30, 10, 20];
+    for (class, bytes) in classes.iter_mut().zip(bytes) {
+        class.counters.sent_bytes = bytes;
+    }
+    let ports = [port("eth0", classes)];
+    let of = |text: &str, class: &str| {
+        let labels = format!("device=\"eth0\",qdisc=\"1:\",class=\"{class}\"");
+        let sample = format!("psp_class_sent_bytes_total{{{labels}");
+        value(text, &sample).parse::<u64>().unwrap()
+    };
+    // What the qdisc has sent is 130, whichever have samples of their own.
+    assert_eq!(of(&rendered(&ports, 0), "other"), 130);
+    assert_eq!(of(&rendered(&ports, 1), "other"), 30);
+    assert_eq!(of(&rendered(&ports, 2), "other"), 0);
+    assert_eq!(of(&rendered(&ports, 3), "other"), 0);
+    let all = rendered(&ports, 4);
+    let label = "class=\"1:6\",type=\"normal\",group=\"1:5\"";
+    assert!(all.contains(label), "{all}");
+    assert!(!all.contains("class=\"1:1\",type=\"normal\",group"));
+}
+
+#[test]
 fn classes_beyond_the_most_are_summed() {
     let paced = |minor| {
         let of = TypeOptions::Paced {

@@ -48,6 +48,8 @@ pub struct PortRow {
     pub gap_share: Option<f64>,
     /// Frames without a class so far.
     pub unclassified_frames: u64,
+    /// Frames of no class that were dropped so far: times beyond the horizon of the fq below.
+    pub beyond_horizon_frames: u64,
     /// All statistics.
     #[serde(rename = "statistics", serialize_with = "serialize_all")]
     pub stats: QdiscStats,
@@ -220,6 +222,11 @@ impl Model {
                     .filter(|(frames, gaps)| frames + gaps > 0)
                     .map(|(frames, gaps)| gaps as f64 / (frames + gaps) as f64),
                 unclassified_frames: stats.unclassified_frames,
+                beyond_horizon_frames: {
+                    let classes = port.classes.iter();
+                    let of_classes: u64 = classes.map(|class| class.psp.stats.drop_horizon).sum();
+                    stats.drop_horizon.saturating_sub(of_classes)
+                },
                 stats: stats.clone(),
             }
         };

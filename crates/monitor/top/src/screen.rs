@@ -151,8 +151,12 @@ fn port_line(port: &PortRow) -> String {
         0 => String::new(),
         frames => format!(", {frames} frames without a class"),
     };
+    let beyond = match port.beyond_horizon_frames {
+        0 => String::new(),
+        frames => format!(", {frames} frames dropped beyond fq's horizon"),
+    };
     format!(
-        "{} {}  mode {mode}{why}, {rate} of {} on the wire, gap frames {gaps}{unclassified}",
+        "{} {}  mode {mode}{why}, {rate} of {} on the wire, gap frames {gaps}{unclassified}{beyond}",
         port.device,
         port.qdisc,
         terse::rate(port.line_bps)

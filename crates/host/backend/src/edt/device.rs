@@ -3,14 +3,16 @@
 //! packets are paced as soon as they are stamped, and nothing is stamped that nobody paces.
 
 use host_config::{Facts, Made, Psp, minor};
+use linux_io::clock::monotonic_ns;
 use tcpsp::attribute::Attribute;
 use tcpsp::{Change, Handle, PlainFilter, PlainQdisc, Tc};
 
 use super::config::Config;
-use super::layout::Tables;
+use super::layout::{RATE, Tables};
 use super::program::Loaded;
-use super::running::{BPF, CLSACT, CLSACT_HANDLE, FILTER, FQ, Running};
-use crate::error::Error;
+use super::running::{BPF, CLSACT, CLSACT_HANDLE, FILTER, FQ, Running, is_ours};
+use super::waiting;
+use crate::error::{Error, refused};
 
 /// fq's attributes (linux/pkt_sched.h).
 const FQ_LIMIT: u16 = 1;
@@ -18,6 +20,9 @@ const FQ_FLOW_LIMIT: u16 = 2;
 const FQ_TIMER_SLACK: u16 = 13;
 /// Most packets in an fq, and of one flow. fq's own 100 of a flow would drop a class's burst.
 const PACKETS_MAX: u32 = 100_000;
+
+/// The id of an fq for the moment in which another takes the place of one of ours.
+const OTHER: Handle = Handle::new(minor::MAJOR - 1, 0);
 
 /// A filter's attributes (linux/pkt_cls.h).
 const BPF_FD: u16 = 6;
@@ -125,13 +130,23 @@ struct Next {
     tables: Tables,
     /// A program for it, if the one that runs has no room.
     loaded: Option<Loaded>,
+    /// Whether what waits is thrown away: by the rate that a class had it would wait for long.
+    is_fresh: bool,
 }
 
 impl Next {
     /// Makes it ready. Nothing changes.
     fn new(facts: &Facts, running: &Running, psp: &Psp) -> Result<Self, Error> {
         let config = Config::new(psp, facts);
-        let tables = Tables::new(&config, &running.tables.minors);
+        let mut tables = Tables::new(&config, &running.tables.minors);
+        let is_fresh = match &running.maps {
+            None => false,
+            Some(maps) => tables.follow(&running.tables, |slot, before, to_bps| {
+                let now_ns = monotonic_ns().map_err(|error| refused("clock", &error))?;
+                let lead_ns = maps.until_ns(slot)?.saturating_sub(now_ns);
+                Ok(waiting::is_slow(lead_ns, before[RATE], to_bps))
+            })?,
+        };
         let fits = running.maps.as_ref().is_some_and(|maps| maps.hold(&tables));
         let loaded = if fits {
             None
@@ -140,11 +155,24 @@ impl Next {
             loaded.maps.write(&tables, &Tables::default())?;
             Some(loaded)
         };
-        Ok(Self { tables, loaded })
+        Ok(Self {
+            tables,
+            loaded,
+            is_fresh,
+        })
     }
 
     /// Puts it in force with one store, or by one request.
     fn put_in_force(self, tc: &mut Tc, running: &mut Running) -> Result<(), Error> {
+        let is_fresh = self.is_fresh;
+        self.store(tc, running)?;
+        if is_fresh {
+            throw_away(tc, running.index)?;
+        }
+        Ok(())
+    }
+
+    fn store(self, tc: &mut Tc, running: &mut Running) -> Result<(), Error> {
         let Some(mut loaded) = self.loaded else {
             return match &mut running.maps {
                 Some(maps) => maps.write(&self.tables, &running.tables),
@@ -171,6 +199,19 @@ impl Next {
             tc.put_filter(device, &filter, is_there)
         })??)
     }
+}
+
+/// Throws away what waits in the fqs of ours. Each is replaced twice: the kernel takes its own id for
+/// a change, and an fq stands there all the time.
+fn throw_away(tc: &mut Tc, device: u32) -> Result<(), Error> {
+    let qdiscs = tc.qdiscs()?;
+    let ours = qdiscs.iter().filter(|q| q.device == device && is_ours(q));
+    for qdisc in ours {
+        for handle in [OTHER, qdisc.handle] {
+            tc.put_qdisc(device, &fq(qdisc.parent, handle), true)?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes everything of ours away. Filters of others stay, and clsact with them.

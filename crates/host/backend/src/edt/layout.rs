@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Config, PacedClass};
+use crate::error::Error;
 use crate::match_words::{MatchTables, words_of};
 
 /// Version of the maps' formats.
-pub(crate) const VERSION: u32 = 3;
-/// The slot of no class, and that of a class without a rate. All others are classes'.
+pub(crate) const VERSION: u32 = 4;
+/// The slot of no class. All others are classes'.
 const NO_SLOT: u32 = u32::MAX;
-pub(crate) const NORMAL_SLOT: u32 = u32::MAX - 1;
 
 /// `struct edt_config`: version, rules, their base, addresses, default slot, net_cls, layer,
 /// overhead, shortest frame, link header, bytes of the text.
@@ -19,13 +19,19 @@ pub(crate) type ConfigWords = [u32; 11];
 pub(crate) const BASE: usize = 2;
 /// Index of the length of the text.
 pub(crate) const TEXT: usize = 10;
-/// `struct edt_class`: rate in bit/s, horizon and mark in ns, minor number.
-pub(crate) type ClassWords = [u64; 4];
+/// `struct edt_class`: rate in bit/s, horizon and mark in ns, minor number, fresh.
+pub(crate) type ClassWords = [u64; 5];
+/// Index of the rate.
+pub(crate) const RATE: usize = 0;
 /// Index of the minor number.
 pub(crate) const MINOR: usize = 3;
-/// `struct edt_state`: lock; the clock's ns, fraction and rate; frames, bytes, dropped frames,
-/// dropped bytes, later frames, marked frames.
-pub(crate) type StateWords = [u64; 10];
+/// Index of the number that changes when what waits is thrown away for a rate.
+const FRESH: usize = 4;
+/// `struct edt_state`: lock; the clock's ns, fraction, rate and fresh; frames, bytes, wire bytes,
+/// dropped frames, later frames, marked frames.
+pub(crate) type StateWords = [u64; 11];
+/// Index of the clock's ns.
+pub(crate) const NEXT: usize = 1;
 
 /// What is written into a half of the maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,22 +114,23 @@ impl Tables {
     /// Returns the tables of what is wanted. Classes keep the slots that they have, and with them
     /// their clocks.
     pub fn new(config: &Config, slots: &BTreeMap<u16, u32>) -> Self {
-        let mut minors: BTreeMap<u16, u32> = config
-            .normal
-            .iter()
-            .map(|minor| (*minor, NORMAL_SLOT))
-            .collect();
-        let kept = |minor: &u16| slots.get(minor).copied().filter(|slot| *slot < NORMAL_SLOT);
+        let mut minors = BTreeMap::new();
+        let kept = |minor: u16| slots.get(&minor).copied();
         let in_force: BTreeSet<u32> = slots.values().copied().collect();
         // A slot that is in force is no other class's: its packets come until the change is made.
-        let mut unused = (0..NORMAL_SLOT).filter(|slot| !in_force.contains(slot));
+        let mut unused = (0..NO_SLOT).filter(|slot| !in_force.contains(slot));
         let mut classes = BTreeMap::new();
-        for (minor, class) in &config.paced {
+        let paced = config.paced.iter();
+        let paced = paced.map(|(minor, class)| (*minor, class_words(*minor, class)));
+        // A class without a rate is counted.
+        let normal = config.normal.iter();
+        let normal = normal.map(|minor| (*minor, [0, 0, 0, u64::from(*minor), 0]));
+        for (minor, words) in paced.chain(normal) {
             let Some(slot) = kept(minor).or_else(|| unused.next()) else {
                 break;
             };
-            minors.insert(*minor, slot);
-            classes.insert(slot, class_words(*minor, class));
+            minors.insert(minor, slot);
+            classes.insert(slot, words);
         }
         let slot_of = |minor: u16| minors.get(&minor).copied().unwrap_or(NO_SLOT);
         let rules = config.rules.iter();
@@ -149,6 +156,26 @@ impl Tables {
             text: config.text.clone(),
         }
     }
+
+    /// Goes on from what is in force: a class that `is_slow` says of (slot, words in force, rate to
+    /// come) lets what waits be thrown away. Returns whether there is one. O(classes).
+    pub fn follow(
+        &mut self,
+        had: &Self,
+        mut is_slow: impl FnMut(u32, &ClassWords, u64) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let mut is_any = false;
+        for (slot, class) in &mut self.classes {
+            let before = had.classes.get(slot);
+            let Some(before) = before.filter(|before| before[MINOR] == class[MINOR]) else {
+                continue;
+            };
+            let is_slow = class[RATE] > before[RATE] && is_slow(*slot, before, class[RATE])?;
+            class[FRESH] = before[FRESH].wrapping_add(is_slow.into());
+            is_any |= is_slow;
+        }
+        Ok(is_any)
+    }
 }
 
 fn class_words(minor: u16, class: &PacedClass) -> ClassWords {
@@ -157,6 +184,7 @@ fn class_words(minor: u16, class: &PacedClass) -> ClassWords {
         class.horizon_ns,
         class.mark_ns,
         minor.into(),
+        0,
     ]
 }
 
@@ -199,10 +227,11 @@ mod tests {
         let second = Tables::new(&second, &first.minors);
         assert_eq!(
             second.minors,
-            [(0x8002, 2), (0x8003, 1), (0x8005, NORMAL_SLOT)].into()
+            [(0x8002, 2), (0x8003, 1), (0x8005, 3)].into()
         );
-        assert_eq!(second.classes[&1], [6_000, 5, 4, 0x8003]);
-        assert_eq!(second.config[4], NORMAL_SLOT);
+        assert_eq!(second.classes[&1], [6_000, 5, 4, 0x8003, 0]);
+        assert_eq!(second.classes[&3], [0, 0, 0, 0x8005, 0]);
+        assert_eq!(second.config[4], 3);
         assert_eq!(first.config[4], NO_SLOT);
     }
 }

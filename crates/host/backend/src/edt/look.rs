@@ -55,11 +55,17 @@ pub(crate) fn look(tc: &mut Tc, link: &Link, made: Made) -> Result<Seen, Error> 
     let mut stats = QdiscStats {
         mode: Mode::Timer.number(),
         max_frame_bytes: psp.max_frame_bytes,
+        drop_horizon: running.horizon_drops,
         ..QdiscStats::default()
     };
     let mut classes = BTreeMap::new();
-    for class in running.counters()? {
+    let (counters, without) = running.counters()?;
+    stats.unclassified_frames = without.frames;
+    stats.sent_frames = without.frames;
+    stats.sent_wire_bytes = without.wire_bytes;
+    for class in counters {
         stats.sent_frames += class.frames;
+        stats.sent_wire_bytes += class.wire_bytes;
         stats.drop_late += class.dropped_frames;
         let seen = ClassSeen {
             counters: Counters {
@@ -72,6 +78,7 @@ pub(crate) fn look(tc: &mut Tc, link: &Link, made: Made) -> Result<Seen, Error> 
             stats: ClassStats {
                 rate_bps: class.rate_bps,
                 sent_frames: class.frames,
+                sent_wire_bytes: class.wire_bytes,
                 drop_late: class.dropped_frames,
                 ..ClassStats::default()
             },

@@ -10,8 +10,7 @@ use aya::Ebpf;
 use aya::maps::{Array, HashMap, Map, MapData, MapError, MapInfo};
 
 use super::layout::{
-    BASE, BLOCK, ClassWords, ConfigWords, MINOR, NORMAL_SLOT, Room, StateWords, TEXT, Tables,
-    VERSION,
+    BASE, BLOCK, ClassWords, ConfigWords, MINOR, NEXT, Room, StateWords, TEXT, Tables, VERSION,
 };
 use crate::error::{Error, refused};
 use crate::match_words::{AddressWords, AnswerWords, RuleWords, TablesWords};
@@ -84,13 +83,14 @@ impl Maps {
             let info = data.info().map_err(map_error(name))?;
             Ok((data, info.max_entries()))
         };
-        let (states, slots) = entries("edt_states")?;
+        // One more counts packets of no class.
+        let (states, of_states) = entries("edt_states")?;
         let (rules, of_rules) = entries("match_rules")?;
         let (addresses, of_addresses) = entries("match_addresses")?;
         let (text, of_text) = entries("edt_text")?;
         let (_, datagrams) = entries("match_datagrams")?;
         let room = Room {
-            slots,
+            slots: of_states.saturating_sub(1),
             rules: of_rules / HALVES,
             addresses: of_addresses / HALVES,
             text_blocks: of_text / HALVES,
@@ -146,11 +146,9 @@ impl Maps {
                 continue;
             }
             tables.minors.insert(minor, slot);
-            if slot < NORMAL_SLOT {
-                let class = self.classes.get(&(half * self.room.slots + slot), 0);
-                let class = class.map_err(map_error("edt_classes"))?;
-                tables.classes.insert(slot, class);
-            }
+            let class = self.classes.get(&(half * self.room.slots + slot), 0);
+            let class = class.map_err(map_error("edt_classes"))?;
+            tables.classes.insert(slot, class);
         }
         let bytes = usize::try_from(config[TEXT]).unwrap_or(0);
         let blocks = u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(0);
@@ -196,7 +194,7 @@ impl Maps {
         for (slot, class) in &tables.classes {
             let minor_had = had.classes.get(slot).map(|class| class[MINOR]);
             if minor_had != Some(class[MINOR]) {
-                let state = self.states.set(*slot, [0; 10], 0);
+                let state = self.states.set(*slot, StateWords::default(), 0);
                 state.map_err(map_error("edt_states"))?;
             }
             let set = self.classes.set(half * self.room.slots + slot, class, 0);
@@ -237,6 +235,16 @@ impl Maps {
         set.map_err(map_error("edt_active"))?;
         sleep(GRACE);
         Ok(())
+    }
+
+    /// Returns until when a class's packets wait, by its slot, on CLOCK_MONOTONIC.
+    pub fn until_ns(&self, slot: u32) -> Result<u64, Error> {
+        Ok(self.state(slot)?[NEXT])
+    }
+
+    /// Returns the state of what has no class.
+    pub fn unclassified(&self) -> Result<StateWords, Error> {
+        self.state(self.room.slots)
     }
 
     /// Returns the state of a class by its slot.

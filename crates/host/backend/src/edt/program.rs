@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use aya::programs::{ProgramError, ProgramFd, SchedClassifier, loaded_programs};
 use aya::{Ebpf, EbpfLoader};
+use linux_io::clock::tai_ahead_s;
 
 use super::layout::{Room, Tables};
 use super::maps::{HALVES, Maps};
@@ -31,7 +32,10 @@ impl Loaded {
         let room = Room::new(tables);
         let mut loader = EbpfLoader::new();
         loader.set_global("slots_max", &room.slots, true);
-        loader.set_max_entries("edt_states", room.slots);
+        let tai_ahead_s = tai_ahead_s().map_err(|error| refused("clock", &error))?;
+        let tai_ahead_ns = tai_ahead_s.saturating_mul(1_000_000_000);
+        loader.set_global("tai_ahead_ns", &tai_ahead_ns, true);
+        loader.set_max_entries("edt_states", room.slots.saturating_add(1));
         for (map, of_half) in [
             ("edt_classes", room.slots),
             ("edt_minors", room.slots),

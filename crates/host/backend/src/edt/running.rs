@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What there is on a device.
 
-use std::collections::BTreeMap;
-
 use host_config::minor;
 use tcpsp::{Filter, FilterId, Handle, Qdisc, Tc, attribute};
 
-use super::layout::{NORMAL_SLOT, Tables};
+use super::layout::{RATE, StateWords, Tables};
 use super::maps::Maps;
 use super::program::maps_of;
 use crate::error::Error;
@@ -39,6 +37,8 @@ pub(crate) struct Running {
     pub root: Option<(String, Handle)>,
     /// Whether an fq of ours is at the root, or at a transmit queue.
     pub has_fq: bool,
+    /// Packets that fqs of ours dropped: their sockets' times were beyond the horizon.
+    pub horizon_drops: u64,
     /// Whether the device has clsact.
     pub has_clsact: bool,
     /// Filters of others at clsact.
@@ -54,20 +54,49 @@ pub(crate) struct Running {
 }
 
 /// What a class has done since it came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClassCounters {
-    /// Its minor number.
+    /// Its minor number; 0 of what has no class.
     pub minor: u16,
-    /// Its rate.
+    /// Its rate; 0: none.
     pub rate_bps: u64,
-    /// Frames that got a departure time.
+    /// Frames that got a departure time, or need none.
     pub frames: u64,
-    /// Their bytes, as the layer counts.
+    /// Their bytes, with the header of the link.
     pub bytes: u64,
+    /// The bytes that they take on the wire.
+    pub wire_bytes: u64,
     /// Frames dropped, which would have waited for longer than the class allows.
     pub dropped_frames: u64,
     /// Frames that were CE-marked because they would wait for long.
     pub marked_frames: u64,
+}
+
+impl ClassCounters {
+    fn new(minor: u16, rate_bps: u64, state: StateWords) -> Self {
+        let [
+            _,
+            _,
+            _,
+            _,
+            _,
+            frames,
+            bytes,
+            wire_bytes,
+            dropped_frames,
+            _,
+            marked_frames,
+        ] = state;
+        Self {
+            minor,
+            rate_bps,
+            frames,
+            bytes,
+            wire_bytes,
+            dropped_frames,
+            marked_frames,
+        }
+    }
 }
 
 impl Running {
@@ -80,7 +109,9 @@ impl Running {
         let of_device: Vec<_> = qdiscs.iter().filter(|q| q.device == index).collect();
         let root = of_device.iter().find(|qdisc| qdisc.parent == Handle::ROOT);
         let root = root.filter(|root| root.handle != Handle::NONE);
-        let has_fq = of_device.iter().any(|qdisc| is_ours(qdisc));
+        let ours = of_device.iter().filter(|qdisc| is_ours(qdisc));
+        let has_fq = ours.clone().next().is_some();
+        let horizon_drops = ours.filter_map(|qdisc| qdisc.horizon_drops).sum();
         let has_clsact = of_device.iter().any(|qdisc| qdisc.kind == CLSACT);
         let (mut other_filters, mut before) = (0, Vec::new());
         let mut ours: Option<Filter> = None;
@@ -113,6 +144,7 @@ impl Running {
             index,
             root: root.map(|root| (root.kind.clone(), root.handle)),
             has_fq,
+            horizon_drops,
             has_clsact,
             other_filters,
             before,
@@ -122,41 +154,20 @@ impl Running {
         })
     }
 
-    /// Returns what each paced class has done, by minor number.
+    /// Returns what each class has done, by minor number, and what has none.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn counters(&self) -> Result<Vec<ClassCounters>, Error> {
+    pub fn counters(&self) -> Result<(Vec<ClassCounters>, ClassCounters), Error> {
         let Some(maps) = &self.maps else {
-            return Ok(Vec::new());
+            return Ok(Default::default());
         };
-        let slots: BTreeMap<u16, u32> = self.tables.minors.clone();
-        let paced = slots.into_iter().filter(|(_, slot)| *slot < NORMAL_SLOT);
-        let counters = paced.map(|(minor, slot)| {
-            let state = maps.state(slot)?;
-            let class = self.tables.classes.get(&slot).copied();
-            let [
-                _,
-                _,
-                _,
-                _,
-                frames,
-                bytes,
-                dropped_frames,
-                _,
-                _,
-                marked_frames,
-            ] = state;
-            Ok(ClassCounters {
-                minor,
-                rate_bps: class.unwrap_or_default()[0],
-                frames,
-                bytes,
-                dropped_frames,
-                marked_frames,
-            })
+        let counters = self.tables.minors.iter().map(|(minor, slot)| {
+            let class = self.tables.classes.get(slot).copied().unwrap_or_default();
+            Ok(ClassCounters::new(*minor, class[RATE], maps.state(*slot)?))
         });
-        counters.collect()
+        let counters: Result<_, Error> = counters.collect();
+        Ok((counters?, ClassCounters::new(0, 0, maps.unclassified()?)))
     }
 }
 

@@ -79,6 +79,9 @@ before=$(tc qdisc show dev c1a)
 
 for backend; do
 	file "$backend" c1a root
+	echo 1 >$WIRE/c1/reset
+	device_frames=$(counter c1 a data_frames)
+	device_bytes=$(counter c1 a data_bytes)
 	check "$backend: the file is applied" psp apply /tmp/host.toml
 	psp verified >/tmp/verified
 	while read -r program count; do
@@ -90,6 +93,10 @@ for backend; do
 	in_cgroup $cgroups/machine.slice/one.scope 5002
 	in_cgroup $cgroups 5003
 	in_cgroup $cgroups 5004
+	psp sums c1a >/tmp/sums
+	sum="$(($(counter c1 a data_frames) - device_frames)) $(($(counter c1 a data_bytes) - device_bytes))"
+	check "$backend: the classes have sent what the device has" same "$sum" "$(head -n 1 /tmp/sums)"
+	check "$backend: and so has the qdisc" same "$sum" "$(tail -n 1 /tmp/sums)"
 	sent=$(sent service)
 	check "$backend: a unit's packets" at_least 10 "$sent"
 	check "$backend: those of a cgroup below the one that is named" at_least 10 "$(sent path)"

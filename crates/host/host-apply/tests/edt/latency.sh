@@ -48,18 +48,25 @@ shape() {
 	case $1 in
 	psp*)
 		tc qdisc add dev c1a root handle 1: psp default 1 mode timer
-		tc class add dev c1a parent 1: classid 1:1 psp rate "$2mbit"
-		[ "$1" = psp ] || tc qdisc add dev c1a parent 1:1 fq_codel
+		# psp, psp:DEADLINE or psp-codel
+		deadline=$(echo "$1" | sed -n 's/^psp:/deadline /p')
+		# shellcheck disable=SC2086
+		tc class add dev c1a parent 1: classid 1:1 psp rate "$2mbit" $deadline
+		[ "$1" != psp-codel ] || tc qdisc add dev c1a parent 1:1 fq_codel
 		;;
 	*)
+		without=none
+		[ "${1%%:*}" != edt ] || without=mode
 		echo '[[device]]
 name = "c1a"
-backend = "edt"
 default = "all"
+mode = "timer"' | grep -v "$without" >/tmp/file
+		echo "backend = \"${1%%:*}\"" >>/tmp/file
+		echo '
 [[device.class]]
-name = "all"' >/tmp/file
+name = "all"' >>/tmp/file
 		echo "rate = \"$2mbit\"" >>/tmp/file
-		# edt, or edt:DEADLINE:MARK
+		# A backend by its default, or edt:DEADLINE:MARK
 		echo "$1" | sed -n 's/^edt:\(.*\):\(.*\)/deadline = "\1"\nmark = "\2"/p' >>/tmp/file
 		edt apply /tmp/file >/dev/null
 		;;

@@ -74,6 +74,7 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
             is_offloaded: (qdisc.kind == "etf")
                 .then(|| etf_is_offloaded(&qdisc.options))
                 .flatten(),
+            horizon_drops: qdisc.horizon_drops,
         });
         let ports = ports.iter().filter(|port| port.index == link.index);
         let mut device = Device {
@@ -152,6 +153,8 @@ fn class(class: &tcpsp::ports::PortClass) -> PspClass {
     PspClass {
         id: class.id,
         is_normal: matches!(class.psp.options.by_type, TypeOptions::Normal { .. }),
+        is_dynamic: is_dynamic(&class.psp.options.by_type),
+        has_launch_times: launches(&class.psp.options.by_type),
     }
 }
 

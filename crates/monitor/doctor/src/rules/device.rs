@@ -280,3 +280,20 @@ pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Found> {
         ),
     )
 }
+
+/// fq keeps what sockets ask for.
+pub fn beyond_horizon(_: &Facts, device: &Device) -> Option<Found> {
+    let dropped = |qdisc: &&Qdisc| qdisc.horizon_drops.is_some_and(|packets| packets > 0);
+    let fq = device.qdiscs.iter().find(dropped)?;
+    found(
+        Severity::Warning,
+        format!(
+            "fq {} dropped {} packets so far: their sockets' times (SO_TXTIME) were beyond its horizon.",
+            fq.handle,
+            fq.horizon_drops.unwrap_or(0)
+        ),
+        "It keeps no packet for longer than its horizon, 10 s unless it is told another. Where no psp \
+         converts them, fq of kernels before 7 takes times on CLOCK_TAI for such, too.",
+        format!("tc -s qdisc show dev {}", device.name),
+    )
+}

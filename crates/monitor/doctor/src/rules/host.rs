@@ -210,7 +210,10 @@ pub fn late_timers(facts: &Facts) -> Option<Found> {
 /// No sockets pace themselves beside psp.
 pub fn paced_sockets(facts: &Facts) -> Option<Found> {
     let count = facts.paced_sockets.filter(|count| *count > 0)?;
-    if facts.devices.iter().all(|device| device.psp.is_empty()) {
+    let psps = facts.devices.iter().flat_map(|device| &device.psp);
+    // Classes of type dynamic take the rates of sockets.
+    let mut classes = psps.flat_map(|psp| &psp.classes);
+    if !classes.any(|class| !class.is_dynamic && !class.is_normal) {
         return None;
     }
     found(

@@ -83,6 +83,7 @@ pub const RULES: &[Rule] = &[
     of_device("wire-stops", psp::wire_stops),
     of_device("oversubscribed", psp::oversubscribed),
     of_device("drops", psp::drops),
+    of_device("beyond-horizon", device::beyond_horizon),
     of_device("unclassified", psp::unclassified),
     of_device("gap-memory", psp::gap_memory),
 ];

@@ -211,6 +211,9 @@ pub fn oversubscribed(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
+/// The cause of frames without a launch time, in a class that asks for one.
+const TXTIME_INVALID: &str = "drop_txtime_invalid";
+
 /// Nothing is dropped.
 pub fn drops(_: &Facts, device: &Device) -> Option<Found> {
     let dropped = |psp: &&crate::facts::Psp| psp.drops.iter().any(|(_, frames)| *frames > 0);
@@ -219,6 +222,19 @@ pub fn drops(_: &Facts, device: &Device) -> Option<Found> {
     let causes: Vec<_> = causes
         .map(|(cause, frames)| format!("{cause} {frames}"))
         .collect();
+    let default = psp.options.default_minor;
+    let is_default = |class: &&crate::facts::PspClass| class.id.minor() == default;
+    let class = psp.classes.iter().find(is_default);
+    let has_invalid = |(cause, frames): &(&str, u64)| *cause == TXTIME_INVALID && *frames > 0;
+    if class.is_some_and(|class| class.has_launch_times) && psp.drops.iter().any(has_invalid) {
+        return found(
+            Severity::Warning,
+            format!("Frames were dropped so far: {}.", causes.join(", ")),
+            "The default class has txtime, so it drops each frame without a launch time: ARP, ssh \
+             and all else that no match claims. Another class should be the default.",
+            classify(device, psp),
+        );
+    }
     found(
         Severity::Warning,
         format!("Frames were dropped so far: {}.", causes.join(", ")),

@@ -25,6 +25,8 @@ pub fn fine() -> Facts {
             .map(|(minor, is_normal)| PspClass {
                 id: Handle::new(1, minor),
                 is_normal,
+                is_dynamic: false,
+                has_launch_times: false,
             })
             .to_vec(),
         rates_bps: 5_000_000_000,
@@ -89,6 +91,7 @@ pub fn qdisc(kind: &str, handle: Handle, parent: Handle) -> Qdisc {
         handle,
         parent,
         is_offloaded: None,
+        horizon_drops: None,
     }
 }
 

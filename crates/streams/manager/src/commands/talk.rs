@@ -120,7 +120,7 @@ pub struct ReserveArgs {
     #[arg(long, value_name = "HOST,...", help_heading = STREAM, required = true, value_delimiter = ',')]
     pub to: Vec<String>,
     /// UDP payload in each period of the stream, bytes, in datagrams that fill the MTU
-    #[arg(long, value_name = "N", help_heading = STREAM)]
+    #[arg(long, value_name = "N", help_heading = STREAM, value_parser = payload_bytes)]
     pub bytes: u32,
     /// Period of the stream
     #[arg(long, value_name = "TIME", help_heading = STREAM, value_parser = interval, default_value = "10ms")]
@@ -213,6 +213,13 @@ fn interval(text: &str) -> Result<Interval, String> {
 }
 
 /// Parses a length of time in seconds, minutes or hours, ns.
+/// Parses bytes in a period: a plain number, or a size.
+fn payload_bytes(text: &str) -> Result<u32, String> {
+    let size = || units::parse::size_bytes(text)?.try_into().ok();
+    let bytes = text.parse().ok().or_else(size);
+    bytes.ok_or_else(|| format!("expected a number of bytes, or {}", units::parse::SIZE))
+}
+
 fn lease(text: &str) -> Result<u64, String> {
     quota::lease_ns(text).ok_or_else(|| format!("expected {}", quota::LEASE))
 }
@@ -527,5 +534,20 @@ pub fn release(args: &ReleaseArgs) -> Result<Outcome> {
             status: 0,
         }),
         Err(error) => failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_a_number_or_a_size() {
+        assert_eq!(payload_bytes("1200"), Ok(1200));
+        assert_eq!(payload_bytes("10kb"), Ok(10_240));
+        for wrong in ["10k", "-1", "5gb", ""] {
+            let why = payload_bytes(wrong).map_err(|why| why.contains("a size such as"));
+            assert_eq!(why, Err(true), "{wrong}");
+        }
     }
 }
