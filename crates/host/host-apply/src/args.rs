@@ -66,6 +66,11 @@ pub struct ApplyArgs {
     /// Keep the changes that wait to be confirmed
     #[arg(long, conflicts_with_all = ["confirm", "files", "device"], help_heading = RUN)]
     pub confirmed: bool,
+    /// Change nothing now, but stay: whenever an interface or a cgroup that a match names comes or is
+    /// made anew, apply again what was applied last
+    #[arg(long, conflicts_with_all = ["confirm", "confirmed", "dry_run", "files", "device",
+        "take_over"], help_heading = RUN)]
+    pub follow: bool,
     /// How long a class that goes may take to send its frames
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s",
         help_heading = RUN)]

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -15,10 +16,12 @@ use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
 
+use crate::applied;
 use crate::args::{ApplyArgs, Chosen, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 use crate::choice::choose;
 use crate::confirm::{guard, start_guard, wait_for_key};
 use crate::device::DeviceWork;
+use crate::follow::follow;
 use crate::observe::{Observed, observe, ours};
 use crate::queue_limits;
 use crate::run_dir::{Lock, folder, pending, write};
@@ -42,13 +45,15 @@ struct Json<'a> {
 }
 
 /// A device and its changes, byte queue limits with them.
-struct Work {
-    device: DeviceWork,
+pub(crate) struct Work {
+    pub(crate) device: DeviceWork,
     limits: queue_limits::Work,
+    /// The file that says so.
+    pub(crate) text: Option<Rc<str>>,
 }
 
 impl Work {
-    fn changes(&self) -> usize {
+    pub(crate) fn changes(&self) -> usize {
         self.device.changes() + self.device.plan.byte_queue_limits.len()
     }
 }
@@ -102,6 +107,9 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
 pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
     if args.dry_run {
         return show(&work(&mut Tc::open()?, &args.chosen)?, false, io);
+    }
+    if args.follow {
+        return follow(args.drain, io);
     }
     let folder = folder()?;
     let pending = pending(&folder);
@@ -179,7 +187,12 @@ fn confirmed(pending: &Path, after: Duration, io: &mut Io<'_>) -> Result<()> {
     }
 }
 
-fn make_all(tc: &mut Tc, work: &mut [Work], drain_ns: u64, io: &mut Io<'_>) -> Result<()> {
+pub(crate) fn make_all(
+    tc: &mut Tc,
+    work: &mut [Work],
+    drain_ns: u64,
+    io: &mut Io<'_>,
+) -> Result<()> {
     let drain = Duration::from_nanos(drain_ns);
     let out = &mut *io.out;
     let mut say = |line: &str| Ok(writeln!(out, "{line}")?);
@@ -188,6 +201,7 @@ fn make_all(tc: &mut Tc, work: &mut [Work], drain_ns: u64, io: &mut Io<'_>) -> R
         make_limits(work, true, &mut say)?;
         work.device.make(tc, drain, &mut say)?;
         make_limits(work, false, &mut say)?;
+        applied::note(&work.device.plan.device, work.text.as_deref())?;
     }
     Ok(())
 }
@@ -344,62 +358,70 @@ fn planned(
     device.plan.notes.extend(limit_note);
     device.plan.launches = launches;
     device.plan.byte_queue_limits = limits.plan.changes.clone();
-    Ok(Work { device, limits })
+    Ok(Work {
+        device,
+        limits,
+        text: None,
+    })
 }
 
 /// Reads the files, and plans the devices. Nothing is changed before all of it is checked.
 fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
     let devices = devices(chosen)?;
-    let work = devices.iter().map(|(file, device)| {
-        planned(
-            tc,
-            &device.name,
-            |observed| {
-                let (backend, why) = choose(device.backend);
-                let check = check_backend(device, backend, observed.port.is_ethernet);
-                check.map_err(|refusal| match &why {
-                    Some(why) => anyhow!("{refusal} ({why})"),
-                    None => anyhow!(refusal),
-                })?;
-                let target = Target::new(device, backend, &observed.port);
-                let speed_bps = observed.port.speed_bps;
-                let (launches, limits) = if backend == Backend::Module {
-                    (
-                        launches_of(device, speed_bps, observed.max_frame_bytes)?,
-                        WantedLimits::new(device, &observed.port),
-                    )
-                } else {
-                    (Vec::new(), WantedLimits::Before)
-                };
-                let notes = why.into_iter().chain(backend_notes(device, backend));
-                let wanted = Wanted {
-                    notes: notes.collect(),
-                    launches,
-                    target,
-                };
-                Ok((wanted, limits))
-            },
-            chosen.take_over,
-        )
-        .with_context(|| format!("{}:{}", file.display(), device.line))
+    let work = devices.iter().map(|(file, device, text)| {
+        let work = work_on(tc, device, chosen.take_over);
+        let mut work = work.with_context(|| format!("{}:{}", file.display(), device.line))?;
+        work.text = Some(text.clone());
+        Ok(work)
     });
     work.collect()
 }
 
-/// Returns the devices of the files, each with its file.
-fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
+/// Plans a device by its table.
+pub(crate) fn work_on(tc: &mut Tc, device: &Device, take_over: bool) -> Result<Work> {
+    let wanted = |observed: &Observed| {
+        let (backend, why) = choose(device.backend);
+        let check = check_backend(device, backend, observed.port.is_ethernet);
+        check.map_err(|refusal| match &why {
+            Some(why) => anyhow!("{refusal} ({why})"),
+            None => anyhow!(refusal),
+        })?;
+        let target = Target::new(device, backend, &observed.port);
+        let speed_bps = observed.port.speed_bps;
+        let (launches, limits) = if backend == Backend::Module {
+            (
+                launches_of(device, speed_bps, observed.max_frame_bytes)?,
+                WantedLimits::new(device, &observed.port),
+            )
+        } else {
+            (Vec::new(), WantedLimits::Before)
+        };
+        let notes = why.into_iter().chain(backend_notes(device, backend));
+        let wanted = Wanted {
+            notes: notes.collect(),
+            launches,
+            target,
+        };
+        Ok((wanted, limits))
+    };
+    planned(tc, &device.name, wanted, take_over)
+}
+
+/// Returns the devices of the files, each with its file and that file's text.
+fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device, Rc<str>)>> {
     let files = if chosen.files.is_empty() {
         default_files()?
     } else {
         chosen.files.clone()
     };
-    let mut all: Vec<(PathBuf, Device)> = Vec::new();
+    let mut all: Vec<(PathBuf, Device, Rc<str>)> = Vec::new();
     for file in files {
         let name = file.display().to_string();
         let text = fs::read_to_string(&file).with_context(|| name.clone())?;
+        let text: Rc<str> = text.into();
         for device in Host::read(&name, &text)?.devices {
-            let before = all.iter().find(|(_, before)| before.name == device.name);
-            if let Some((first, _)) = before {
+            let before = all.iter().find(|(_, before, _)| before.name == device.name);
+            if let Some((first, ..)) = before {
                 bail!(
                     "{name}:{}: `name` is \"{}\", expected one not in use: {} has it already",
                     device.line,
@@ -407,14 +429,17 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
                     first.display()
                 );
             }
-            all.push((file.clone(), device));
+            all.push((file.clone(), device, text.clone()));
         }
     }
     let Some(wanted) = &chosen.device else {
         return Ok(all);
     };
-    let names: Vec<String> = all.iter().map(|(_, device)| device.name.clone()).collect();
-    all.retain(|(_, device)| device.name == *wanted);
+    let names: Vec<String> = all
+        .iter()
+        .map(|(_, device, _)| device.name.clone())
+        .collect();
+    all.retain(|(_, device, _)| device.name == *wanted);
     ensure!(
         !all.is_empty(),
         "--device {wanted}: expected a device of the files{}",

@@ -6,11 +6,13 @@
 
 #![forbid(unsafe_code)]
 
+mod applied;
 mod args;
 mod choice;
 mod commands;
 mod confirm;
 mod device;
+mod follow;
 mod make;
 mod match_objects;
 mod observe;

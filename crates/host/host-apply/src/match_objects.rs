@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
-use host_config::{Target, TargetRoot};
+use host_config::{Device, Target, TargetRoot};
 use linux_io::links::{Link, links};
 use tcpsp::{Flower, Match, Sender};
 
@@ -54,6 +54,23 @@ pub(crate) fn resolve(target: &mut Target) -> Result<Vec<String>> {
         psp.rules = rules;
     }
     Ok(notes)
+}
+
+/// The matches of a device that name something, each with its number, and whether it is not there.
+///
+/// # Errors
+/// As [`resolve`].
+pub(crate) fn numbers(device: &Device) -> Result<Vec<(Match, bool)>> {
+    let mut objects = Objects::default();
+    let mut all = Vec::new();
+    for rule in &device.rules {
+        let mut matching = rule.matching.clone();
+        let is_absent = objects.find(&mut matching)?.is_some();
+        if is_absent || matching != rule.matching {
+            all.push((matching, is_absent));
+        }
+    }
+    Ok(all)
 }
 
 /// What matches name, as it was read when the first match asked for it.

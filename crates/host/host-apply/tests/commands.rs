@@ -32,6 +32,7 @@ pub fn apply(file: &Path) -> String {
         dry_run: false,
         confirm: None,
         confirmed: false,
+        follow: false,
         drain: 10_000_000_000,
     }))
 }

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The files as they were applied, a copy for each device: what is followed is what was applied, not
+//! what an editor has saved since.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use host_config::{Device, Host};
+
+use crate::run_dir::{folder, write};
+
+fn copies(run: &Path) -> PathBuf {
+    run.join("applied")
+}
+
+/// Keeps the file that a device was set up by; `None`: what stands there is of no file.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn note(device: &str, text: Option<&str>) -> Result<()> {
+    let run = folder()?;
+    let copies = copies(&run);
+    let path = copies.join(format!("{device}.toml"));
+    if let Some(text) = text {
+        fs::create_dir_all(&copies).with_context(|| copies.display().to_string())?;
+        return write(&path, text);
+    }
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| path.display().to_string())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the tables of the devices that were applied, each with its file. One that cannot be read is
+/// left out.
+pub(crate) fn devices(run: &Path) -> Vec<(Device, Rc<str>)> {
+    let entries = fs::read_dir(copies(run));
+    let paths = entries.into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = paths.map(|entry| entry.path()).collect();
+    paths.sort();
+    let device = |path: &PathBuf| {
+        let name = path.file_stem()?.to_str()?;
+        let text = fs::read_to_string(path).ok()?;
+        let host = Host::read(&path.display().to_string(), &text).ok()?;
+        let device = host.devices.into_iter().find(|device| device.name == name);
+        Some((device?, text.into()))
+    };
+    paths.iter().filter_map(device).collect()
+}
