@@ -53,10 +53,11 @@ fn file(all: usize, changed_mbit: u32, moved_to: usize) -> String {
     for i in there {
         let group = if i == MOVED { moved_to } else { i % GROUPS };
         let ceil = if i == CHANGED { changed_mbit } else { 2 };
+        // Sockets' buffers hold more than a class keeps by default.
         write!(
             text,
             "[[device.class]]\nname = \"s{i}\"\ngroup = \"site{group}\"\nrate = \"1mbit\"\n\
-             ceil = \"{ceil}mbit\"\nmatch = [{{ to = \"{}\" }}, {{ to = \"2001:db8:{i:x}::/56\" }}]\n",
+             ceil = \"{ceil}mbit\"\ndeadline = \"0s\"\nmatch = [{{ to = \"{}\" }}, {{ to = \"2001:db8:{i:x}::/56\" }}]\n",
             address(i)
         )
         .unwrap();
