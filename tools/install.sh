@@ -30,7 +30,7 @@ reserve=${RESERVE:-${CARGO_TARGET_DIR:-$top/target}/release}
 dest=${DESTDIR:+$(realpath -m -- "$DESTDIR")}$prefix
 share=$dest/share/pspacer
 units=lib/systemd/system
-unit_names="pspacer@.service pspacer-agent.service pspacer-manager.service"
+unit_names="pspacer@.service pspacer-follow.service pspacer-agent.service pspacer-manager.service"
 # The command reads these folders: scenarios, and the sources and scripts of a guest.
 read_folders="LICENSES core experiments kernel lab tc uapi"
 
@@ -166,7 +166,7 @@ install_all() {
 	dkms install "sch_psp/$version" -k "$kver"
 	install -D -m 644 "$top/tc/q_psp.so" "$plugin"
 	install_command
-	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer@.service, pspacer-agent.service, pspacer-manager.service, pspacer(1), tc-psp(8)"
+	echo "installed: module sch_psp for $kver (DKMS sch_psp/$version), $plugin, $prefix/bin/pspacer, pspacer@.service, pspacer-follow.service, pspacer-agent.service, pspacer-manager.service, pspacer(1), tc-psp(8)"
 	echo "try: modprobe sch_psp; man tc-psp"
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the subcommands in a guest.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use host_apply::{ApplyArgs, Chosen, Command, Io, RemoveArgs};
 
@@ -21,20 +21,29 @@ pub fn run(command: &Command) -> String {
     said
 }
 
-/// Applies a file.
-pub fn apply(file: &Path) -> String {
-    run(&Command::Apply(ApplyArgs {
+fn apply_args(files: Vec<PathBuf>, follow: bool) -> ApplyArgs {
+    ApplyArgs {
         chosen: Chosen {
-            files: vec![file.to_owned()],
+            files,
             device: None,
             take_over: false,
         },
         dry_run: false,
         confirm: None,
         confirmed: false,
-        follow: false,
+        follow,
         drain: 10_000_000_000,
-    }))
+    }
+}
+
+/// Applies a file.
+pub fn apply(file: &Path) -> String {
+    run(&Command::Apply(apply_args(vec![file.to_owned()], false)))
+}
+
+/// Applies again what was applied, as long as this process lives.
+pub fn follow() -> String {
+    run(&Command::Apply(apply_args(Vec::new(), true)))
 }
 
 /// Takes away what there is on a device.

@@ -13,7 +13,7 @@ use host_apply::{Chosen, Command, PlanArgs};
 use scenario::Kernel;
 use testkit::guest::test_program;
 
-use crate::commands::{apply, remove, run};
+use crate::commands::{apply, follow, remove, run};
 use crate::guest::run_in_guest;
 
 const MODULES: &[&str] = &[
@@ -46,6 +46,7 @@ fn in_guest() {
             json: false,
         })),
         ["remove", device] => remove(device),
+        ["follow"] => follow(),
         _ => panic!("{words:?}"),
     };
     for line in said.lines() {

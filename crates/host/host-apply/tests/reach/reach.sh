@@ -109,7 +109,25 @@ for backend; do
 	check "$backend: once" same "" "$(psp apply /tmp/host.toml)"
 	ip link del br0
 	ip link del br1
+
+	# Who follows applies it by itself, and nothing but what was applied.
+	REACH=follow $PROGRAM >/tmp/follow.out 2>&1 &
+	follower=$!
+	sleep 3
+	ip link add br0 type dummy
+	sleep 3
+	sed -i 's/10mbit/20mbit/' /tmp/host.toml
+	check "$backend: a match that is followed is there" \
+		same 0 "$(psp plan /tmp/host.toml | grep -c 'match in through br0')"
+	check "$backend: a file that was only edited is not applied" \
+		at_least 1 "$(psp plan /tmp/host.toml | grep -c 'rate 10 Mbit/s -> 20 Mbit/s')"
 	psp remove c1a >/dev/null
+	ip link del br0
+	ip link add br0 type dummy
+	sleep 3
+	check "$backend: what was removed stays away" same 0 "$(tc qdisc show dev c1a | grep -c 'psp\| fq ')"
+	kill $follower
+	ip link del br0
 done
 
 # Departure times are the first that is asked, or nothing changes.
