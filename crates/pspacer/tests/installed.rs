@@ -171,6 +171,7 @@ fn the_unit_of_systemd_runs_the_command_that_was_installed() {
     assert!(out.status.success(), "{}", text(&out.stderr));
     for (unit, command, count) in [
         ("pspacer@.service", "apply", 2),
+        ("pspacer-follow.service", "apply --follow", 1),
         ("pspacer-agent.service", "agent", 1),
         ("pspacer-manager.service", "manager", 1),
     ] {
@@ -219,7 +220,11 @@ fn systemd_finds_no_fault_in_the_unit() {
     assert!(out.status.success() && said.is_empty(), "{said}");
     let out = verify(unit.replace("Type=oneshot", "Type=onceshot")).unwrap();
     assert!(!text(&out.stderr).is_empty());
-    for other in ["pspacer-agent.service", "pspacer-manager.service"] {
+    for other in [
+        "pspacer-follow.service",
+        "pspacer-agent.service",
+        "pspacer-manager.service",
+    ] {
         let unit = fs::read_to_string(root().join("packaging/systemd").join(other)).unwrap();
         let out = verify(unit.replace("/usr/bin/pspacer", env!("CARGO_BIN_EXE_pspacer"))).unwrap();
         let said = text(&out.stderr);

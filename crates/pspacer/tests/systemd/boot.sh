@@ -34,7 +34,7 @@ cat >$new/usr/bin/pspacer <<-'END'
 	exec /systemd/ld.so --library-path /systemd /systemd/pspacer "$@"
 END
 chmod 755 $new/usr/bin/pspacer
-for unit in pspacer@.service pspacer-agent.service pspacer-manager.service; do
+for unit in pspacer@.service pspacer-follow.service pspacer-agent.service pspacer-manager.service; do
 	cp /systemd/$unit $new/usr/lib/systemd/system/
 	chmod 644 $new/usr/lib/systemd/system/$unit
 done
