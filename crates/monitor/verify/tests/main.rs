@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where frames belong.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod matching;
