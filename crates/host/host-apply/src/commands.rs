@@ -386,6 +386,21 @@ fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
     work.collect()
 }
 
+/// Returns the devices of these files, or of the host's own if there are none, for others who look
+/// at them.
+///
+/// # Errors
+/// A fault in a file.
+pub fn devices_of(files: &[PathBuf], device: Option<&str>) -> Result<Vec<Device>> {
+    let chosen = Chosen {
+        files: files.to_vec(),
+        device: device.map(ToOwned::to_owned),
+        take_over: false,
+    };
+    let all = devices(&chosen)?;
+    Ok(all.into_iter().map(|(_, device)| device).collect())
+}
+
 /// Returns the devices of the files, each with its file.
 fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
     let files = if chosen.files.is_empty() {

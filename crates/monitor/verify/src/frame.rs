@@ -26,6 +26,8 @@ pub struct Frame {
     pub is_pppoe: bool,
     /// Its IP header.
     pub ip: Option<Ip>,
+    /// Bytes before its IP header.
+    pub link_bytes: usize,
 }
 
 /// An IP header, and what is known of what it carries.
@@ -39,6 +41,8 @@ pub struct Ip {
     pub dscp: u8,
     /// The protocol behind all headers that are looked through; `None`: the frame was cut before.
     pub protocol: Option<u8>,
+    /// Bytes of its headers up to the transport's.
+    pub header_bytes: usize,
     /// Ports of source and destination, of TCP, UDP and SCTP.
     pub ports: Option<(u16, u16)>,
     /// Whether it has options or extension headers.
@@ -137,6 +141,7 @@ impl Frame {
             self.is_pppoe = true;
             at += 8;
         }
+        self.link_bytes = at;
         let packet = bytes.get(at..).unwrap_or_default();
         self.ip = match ethertype {
             IPV4 => ipv4(packet),
@@ -171,6 +176,7 @@ fn ipv4(packet: &[u8]) -> Option<Ip> {
         to: address(16)?,
         dscp: head[1] >> 2,
         protocol: Some(protocol),
+        header_bytes,
         ports: is_first
             .then(|| ports(packet, header_bytes, protocol))
             .flatten(),
@@ -195,6 +201,7 @@ fn ipv6(packet: &[u8]) -> Option<Ip> {
         to: address(24)?,
         dscp: u8::try_from((class >> 2) & 0x3f).ok()?,
         protocol: None,
+        header_bytes: head.len(),
         ports: None,
         has_options: false,
         fragment: None,
@@ -235,6 +242,7 @@ fn ipv6(packet: &[u8]) -> Option<Ip> {
         }
     }
     ip.protocol = Some(next);
+    ip.header_bytes = at;
     ip.ports = ports(packet, at, next);
     Some(ip)
 }

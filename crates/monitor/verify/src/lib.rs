@@ -9,7 +9,11 @@
 
 mod fragments;
 pub mod frame;
+pub mod live;
 mod matcher;
+pub mod report;
+pub mod tally;
+pub mod tap;
 
 pub use frame::Frame;
 pub use matcher::{Beside, Matcher, Verdict};

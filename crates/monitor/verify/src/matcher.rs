@@ -55,9 +55,9 @@ impl Matcher {
     pub fn new(rules: &[Rule], minors: &[u16], index: &dyn Fn(&str) -> Option<u32>) -> Self {
         let interface = |rule: &Rule| match &rule.matching {
             Match::Flower(Flower {
-                interface: Some(name),
+                interface: Some(interface),
                 ..
-            }) => index(name),
+            }) => index(&interface.name),
             _ => None,
         };
         Self {
@@ -72,6 +72,15 @@ impl Matcher {
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Returns whether the rule at this place names an interface.
+    #[must_use]
+    pub fn names_interface(&self, place: usize) -> bool {
+        let rule = self.rules.get(place);
+        rule.is_some_and(
+            |rule| matches!(&rule.matching, Match::Flower(flower) if flower.interface.is_some()),
+        )
     }
 
     /// Returns where a frame belongs. Fragments are to be asked about in the order in which they

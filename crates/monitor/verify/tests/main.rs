@@ -3,4 +3,5 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
+mod agrees;
 mod matching;
