@@ -21,12 +21,7 @@ pub fn is_edt(port: &Port) -> bool {
 ///
 /// # Errors
 /// The kernel's.
-pub fn reasons(
-    tc: &mut Tc,
-    port: &Port,
-    facts: &Facts,
-    links: &[Link],
-) -> Result<Reasons, Error> {
+pub fn reasons(tc: &mut Tc, port: &Port, facts: &Facts, links: &[Link]) -> Result<Reasons, Error> {
     let taken_by = if is_edt(port) {
         edt::asked_before(tc, facts)?
     } else {

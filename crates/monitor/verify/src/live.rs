@@ -187,6 +187,7 @@ fn counted(device: &Device, first: &Reading, last: &Reading) -> BTreeMap<u16, Cl
             frames: now.0.saturating_sub(then.0),
             bytes: now.1.saturating_sub(then.1),
             rate_bps: rate_of(class.minor),
+            is_paced: class.options.class_type() != tcpsp::ClassType::Normal,
         };
         (class.minor, counted)
     });

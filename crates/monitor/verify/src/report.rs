@@ -27,6 +27,8 @@ pub struct ClassCounted {
     pub bytes: u64,
     /// Its rate in the kernel; 0: it has none.
     pub rate_bps: u64,
+    /// Whether the file gives it a rate.
+    pub is_paced: bool,
 }
 
 /// What else is known of the window.
@@ -205,7 +207,7 @@ fn class(
     let (all, unsure) = (matched.all.frames, matched.unsure.frames);
     let missing = all.saturating_sub(unsure).saturating_sub(counted.frames);
     let extra = counted.frames.saturating_sub(all);
-    let is_counted = counted.rate_bps > 0 || window.counts_unpaced;
+    let is_counted = counted.is_paced || window.counts_unpaced;
     let state = if !is_counted {
         State::NotCounted
     } else if missing > tolerance {

@@ -216,7 +216,7 @@ fn ipv6(random: &mut Random) -> Vec<u8> {
                 header
             }
             51 => {
-                    let mut header = vec![0; (usize::from(units) + 2) * 4];
+                let mut header = vec![0; (usize::from(units) + 2) * 4];
                 header[1] = units;
                 header
             }
