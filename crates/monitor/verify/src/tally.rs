@@ -18,6 +18,8 @@ pub enum Trait {
     Pppoe,
     /// A fragment that is not its datagram's first.
     Fragment,
+    /// A fragment, the first too.
+    Fragments,
     /// Two tags or more.
     Tags,
     /// One tag.
@@ -32,9 +34,10 @@ pub enum Trait {
 
 impl Trait {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Pppoe,
         Self::Fragment,
+        Self::Fragments,
         Self::Tags,
         Self::Tag,
         Self::Options,
@@ -48,6 +51,7 @@ impl Trait {
         match self {
             Self::Pppoe => "they are of a PPPoE session",
             Self::Fragment => "they are later fragments, which have no ports",
+            Self::Fragments => "they are fragments of longer datagrams",
             Self::Tags => "they have two tags or more (QinQ)",
             Self::Tag => "they have a VLAN tag",
             Self::Options => "they have options or extension headers",
@@ -309,9 +313,10 @@ fn traits(
     let names_interface = verdict
         .rule
         .is_some_and(|rule| matcher.names_interface(rule));
-    let has = [
+    let has: [(Trait, bool); 8] = [
         (Trait::Pppoe, frame.is_pppoe),
         (Trait::Fragment, fragment.is_some_and(|part| !part.is_first)),
+        (Trait::Fragments, fragment.is_some()),
         (Trait::Tags, frame.vlans.len() > 1),
         (Trait::Tag, frame.vlans.len() == 1),
         (Trait::Options, frame.ip.is_some_and(|ip| ip.has_options)),
