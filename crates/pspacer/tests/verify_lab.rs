@@ -66,6 +66,14 @@ fn check(kernel: Kernel) {
         let example = &class["rules"][0]["example"];
         assert!(example["what"].to_string().contains("10."), "{what}");
     }
+    for (name, id) in [
+        ("doctor anew", "interface-renewed"),
+        ("doctor taken", "taken-before"),
+    ] {
+        let (text, status) = &said[name];
+        let is_named = text.contains(&format!("\"id\": \"{id}\""));
+        assert!(is_named && *status == 1, "{kernel}: {name}: {text}");
+    }
 }
 
 #[test]

@@ -95,3 +95,31 @@ impl Sent {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_class_with_a_rule_counted_is_unmatched() {
+        let before = Sent {
+            device_bytes: 1000,
+            classes_bytes: 500,
+            default_bytes: 100,
+            ..Sent::default()
+        };
+        let after = Sent {
+            device_bytes: 11_000,
+            classes_bytes: 4500,
+            default_bytes: 3100,
+            ..before
+        };
+        let account = Account {
+            device_bytes: 10_000,
+            unmatched_bytes: 9000,
+            matched_bytes: 1000,
+        };
+        assert_eq!(after.since(&before), Some(account));
+        assert_eq!(before.since(&after), None);
+    }
+}

@@ -11,7 +11,6 @@ use std::thread;
 
 use backend::{RuleWords, rule_words};
 use host_config::Rule;
-use proptest::test_runner::RngSeed;
 use tcpsp::{Family, Flower, Interface, Match, Ports, Prefix, Protocol};
 use verify::{Beside, Frame, Matcher};
 
@@ -19,15 +18,12 @@ use verify::{Beside, Frame, Matcher};
 const PACKETS: usize = 100_000;
 const OF_SET: usize = 200;
 
-/// Random numbers (splitmix64), from the seed of all tests.
+/// Random numbers (splitmix64), the same in each run.
 struct Random(u64);
 
 impl Random {
     fn new() -> Self {
-        match testkit::properties().rng_seed {
-            RngSeed::Fixed(seed) => Self(seed),
-            RngSeed::Random => panic!("testkit fixes the seed"),
-        }
+        Self(0x7073_7061_6365)
     }
 
     fn below(&mut self, bound: usize) -> usize {

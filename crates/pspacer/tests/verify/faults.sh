@@ -116,6 +116,7 @@ ip link add br1 type dummy
 routed
 send 1000 10.8.0.2:5001
 verify "interface anew"
+say "doctor anew" pspacer doctor c1a --json
 SENDER=
 pspacer remove c1a
 
@@ -128,3 +129,4 @@ tc filter del dev c1a egress
 tc filter add dev c1a egress prio 1 protocol all matchall action ok
 send 1000 10.8.0.2:5001
 verify taken
+say "doctor taken" pspacer doctor c1a --json
