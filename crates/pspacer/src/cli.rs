@@ -35,11 +35,11 @@ pub const STATUSES: [(&str, &str); 5] = [
     (
         "1",
         "A run, a file or a bound failed: standard error says why. Of ping: no answer came. Of \
-         doctor: something was found.",
+         doctor: something was found. Of verify: a class has a fault.",
     ),
     (
         "2",
-        "The command line is wrong. Of ping and doctor: that, or anything else failed.",
+        "The command line is wrong. Of ping, doctor and verify: that, or anything else failed.",
     ),
     (
         "3",
@@ -76,7 +76,7 @@ pub const GROUPS: [(&str, &[&str]); 7] = [
             "release",
         ],
     ),
-    ("Monitoring", &["top", "doctor", "exporter"]),
+    ("Monitoring", &["top", "doctor", "verify", "exporter"]),
     ("Others", &["predict", "completions", "help"]),
 ];
 

@@ -8,7 +8,9 @@ use clap::Args;
 use doctor::read::{Wanted, facts};
 use doctor::{Facts, Finding, Severity, findings};
 use draw::terminal::paragraph;
+use linux_io::links::links;
 use serde::Serialize;
+use tcpsp::Tc;
 
 use crate::headings::{OUTPUT, RUN};
 use crate::{output, terminal};
@@ -56,6 +58,7 @@ pub fn main(args: &DoctorArgs) -> Result<bool> {
         }
         Err(error) => facts.file_refusal = Some(format!("{error:#}")),
     }
+    read_reasons(&mut facts);
     let findings = findings(&facts);
     let mut out = output::out();
     if args.json {
@@ -70,6 +73,21 @@ pub fn main(args: &DoctorArgs) -> Result<bool> {
         out.write_all(text(&facts, &findings).as_bytes())?;
     }
     Ok(findings.is_empty())
+}
+
+/// Reads why packets may not come to their classes. Without root that is not known.
+fn read_reasons(facts: &mut Facts) {
+    let (Ok(mut tc), Ok(links)) = (Tc::open(), links()) else {
+        return;
+    };
+    for device in &mut facts.devices {
+        let Ok(seen) = host_apply::observe(&mut tc, &device.name) else {
+            continue;
+        };
+        if let Ok(reasons) = backend::reasons(&mut tc, &seen.port, &seen.facts, &links) {
+            device.reasons = reasons;
+        }
+    }
 }
 
 /// Returns of each finding what, why, and the command, which is not folded.

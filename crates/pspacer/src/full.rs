@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use manager::commands;
 
 use crate::{
-    doctor, exporter, import, measure, ping, predict, reflect, router, stalls, top, watch,
+    doctor, exporter, import, measure, ping, predict, reflect, router, stalls, top, verify, watch,
 };
 use crate::{output, terminal};
 
@@ -43,6 +43,8 @@ pub enum Command {
     Top(top::TopArgs),
     /// What keeps this host from pacing well, and the command that mends it
     Doctor(doctor::DoctorArgs),
+    /// Whether frames that leave were counted by the classes that the file gives them (root)
+    Verify(verify::VerifyArgs),
     /// Statistics of psp for Prometheus, as OpenMetrics
     Exporter(exporter::ExporterArgs),
     /// Delay over cascaded routers: its distribution and its bounds
@@ -90,6 +92,13 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
                 ExitCode::FAILURE
             }
         }),
+        Command::Verify(args) => verify::main(args).map(|well| {
+            if well {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }),
         Command::Exporter(args) => exporter::main(args).map(|()| ExitCode::SUCCESS),
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
         Command::Reservations(command) => {
@@ -126,7 +135,7 @@ fn misused(mut whole: clap::Command, subcommand: &str, fault: String) -> clap::E
 /// Returns the exit status of a subcommand that failed.
 pub fn failure(command: &Command, error: &anyhow::Error) -> u8 {
     let failed = match command {
-        Command::Ping(_) | Command::Doctor(_) => ping::TROUBLE,
+        Command::Ping(_) | Command::Doctor(_) | Command::Verify(_) => ping::TROUBLE,
         _ => 1,
     };
     failed.max(commands::status_of(error))

@@ -40,6 +40,8 @@ mod stalls;
 #[cfg(feature = "full")]
 mod top;
 #[cfg(feature = "full")]
+mod verify;
+#[cfg(feature = "full")]
 mod watch;
 
 use std::process::ExitCode;

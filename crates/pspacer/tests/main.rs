@@ -47,5 +47,6 @@ mod streams;
 mod systemd_lab;
 mod transfers;
 mod upstream;
+mod verify_lab;
 mod watch;
 mod watch_lab;

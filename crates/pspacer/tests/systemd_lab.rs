@@ -32,6 +32,7 @@ fn boot(kernel: Kernel, modules: &[&str], files: &[&str]) {
         "crates/pspacer/tests/systemd/boot.sh",
         "kernel/tests/lib.sh",
         "packaging/systemd/pspacer@.service",
+        "packaging/systemd/pspacer-follow.service",
         "packaging/systemd/pspacer-agent.service",
         "packaging/systemd/pspacer-manager.service",
         archive.to_str().unwrap(),

@@ -93,6 +93,29 @@ impl AsFd for PacketSocket {
     }
 }
 
+/// Opens a socket of all frames of a device, its own too, that receives none by itself: for a
+/// filter that looks at them. Needs CAP_NET_RAW.
+///
+/// # Errors
+/// If there is no such device, or permission is missing.
+pub fn observer(device: &str) -> io::Result<OwnedFd> {
+    let named = |name: &str| name == device;
+    let link: LinkAddr = getifaddrs()?
+        .filter(|i| named(&i.interface_name))
+        .find_map(|i| i.address?.as_link_addr().copied())
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such device"))?;
+    let socket = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC,
+        SockProtocol::EthAll,
+    )?;
+    // What comes before the filter is attached is not read, and shall not take memory.
+    setsockopt(&socket, sockopt::RcvBuf, &0)?;
+    bind(socket.as_raw_fd(), &link)?;
+    Ok(socket)
+}
+
 /// Returns the MAC address of the device `device`.
 ///
 /// # Errors

@@ -10,10 +10,12 @@ mod maker;
 mod match_maps;
 mod match_words;
 pub mod qdisc;
+mod reasons;
 mod seen;
 mod tables;
 
 pub use error::Error;
 pub use maker::Maker;
 pub use match_words::{RuleWords, cgroup_words, rule_words};
+pub use reasons::{is_edt, reasons};
 pub use tables::{check, port, ports};

@@ -407,6 +407,21 @@ pub(crate) fn work_on(tc: &mut Tc, device: &Device, take_over: bool) -> Result<W
     planned(tc, &device.name, wanted, take_over)
 }
 
+/// Returns the devices of these files, or of the host's own if there are none, for others who look
+/// at them.
+///
+/// # Errors
+/// A fault in a file.
+pub fn devices_of(files: &[PathBuf], device: Option<&str>) -> Result<Vec<Device>> {
+    let chosen = Chosen {
+        files: files.to_vec(),
+        device: device.map(ToOwned::to_owned),
+        take_over: false,
+    };
+    let all = devices(&chosen)?;
+    Ok(all.into_iter().map(|(_, device, _)| device).collect())
+}
+
 /// Returns the devices of the files, each with its file and that file's text.
 fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device, Rc<str>)>> {
     let files = if chosen.files.is_empty() {

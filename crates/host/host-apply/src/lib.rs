@@ -23,7 +23,7 @@ use anyhow::Result;
 
 pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 pub use choice::choose;
-pub use commands::{Io, class_names, differences};
+pub use commands::{Io, class_names, devices_of, differences};
 pub use device::{DeviceWork, classifier};
 pub use make::{check, make};
 pub use observe::{Observed, observe};

@@ -2,6 +2,7 @@
 //! Facts of a host, as the rules want them. `None` is what this kernel or driver does not say.
 
 use serde::Serialize;
+use tcpsp::account::Reasons;
 use tcpsp::{Handle, QdiscOptions, QdiscStats};
 
 /// Facts of a host.
@@ -117,6 +118,8 @@ pub struct Device {
     pub manager_file: Option<ManagerFile>,
     /// What `pspacer apply` would change by the host's files; `None`: they do not name it.
     pub file_changes: Option<Vec<String>>,
+    /// Why packets may not come to their classes, as the kernel's tables say.
+    pub reasons: Reasons,
     /// Qdiscs, without those that the kernel made on its own below classes.
     pub qdiscs: Vec<Qdisc>,
     /// Its psp qdiscs.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::host::{ROOT, device, fine, launches, psp, qdisc};
 use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Program, Trial};
 use doctor::{RULES, Severity, findings};
+use tcpsp::account::Renewed;
 use tcpsp::{Gap, Handle, SplitGso, Why};
 
 type Change = fn(&mut Facts);
@@ -84,6 +85,26 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "file-differs",
         Severity::Warning,
         "apply would: delete  class 1:3 (1 of 2).",
+        "pspacer apply --device eth0",
+    ),
+    (
+        |f| device(f).reasons.taken_by = vec!["program cni (id 7) at tcx egress".to_owned()],
+        "taken-before",
+        Severity::Fault,
+        "program cni (id 7)",
+        "pspacer verify eth0",
+    ),
+    (
+        |f| {
+            device(f).reasons.renewed = vec![Renewed {
+                name: "br0".to_owned(),
+                index_in_force: 5,
+                index: 9,
+            }];
+        },
+        "interface-renewed",
+        Severity::Fault,
+        "by its index 5; it has 9 now",
         "pspacer apply --device eth0",
     ),
     (

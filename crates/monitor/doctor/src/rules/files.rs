@@ -38,3 +38,41 @@ pub fn other_manager(_: &Facts, device: &Device) -> Option<Found> {
         format!("$EDITOR {}", file.file),
     )
 }
+
+/// No other program takes packets before they get their departure time.
+pub fn taken_before(_: &Facts, device: &Device) -> Option<Found> {
+    let all = &device.reasons.taken_by;
+    if all.is_empty() {
+        return None;
+    }
+    found(
+        Severity::Fault,
+        format!(
+            "Packets are asked about before our classifier: {}.",
+            all.join(", ")
+        ),
+        "What is taken or let pass there gets no departure time: its class is not kept to.",
+        format!(
+            "tc filter show dev {0} egress; pspacer verify {0}",
+            device.name
+        ),
+    )
+}
+
+/// Rules in force name interfaces as they are.
+pub fn interface_renewed(_: &Facts, device: &Device) -> Option<Found> {
+    let renewed = device.reasons.renewed.first()?;
+    let now = match renewed.index {
+        0 => "is gone".to_owned(),
+        index => format!("has {index} now"),
+    };
+    found(
+        Severity::Fault,
+        format!(
+            "A rule in force names interface {} by its index {}; it {now}.",
+            renewed.name, renewed.index_in_force
+        ),
+        "An interface that is made anew has another index: its packets go to the default class.",
+        format!("pspacer apply --device {}", device.name),
+    )
+}

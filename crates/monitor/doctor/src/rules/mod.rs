@@ -60,6 +60,8 @@ pub const RULES: &[Rule] = &[
     of_device("no-psp", device::not_paced),
     of_device("queues-not-paced", device::queues_not_paced),
     of_device("file-differs", files::differs),
+    of_device("taken-before", files::taken_before),
+    of_device("interface-renewed", files::interface_renewed),
     of_device("other-manager", files::other_manager),
     of_device("mtu-untested", device::mtu),
     of_device("no-wire", device::no_wire),

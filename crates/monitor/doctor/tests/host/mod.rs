@@ -2,6 +2,7 @@
 //! A host on which no rule finds anything, and its parts, to change one.
 
 use doctor::facts::{Device, Facts, IdleState, Lateness, Psp, PspClass, Qdisc};
+use tcpsp::account::Reasons;
 use tcpsp::{Handle, Mode, QdiscOptions, QdiscStats};
 
 pub const ROOT: Handle = Handle::new(1, 0);
@@ -51,6 +52,7 @@ pub fn fine() -> Facts {
         mtu_bytes: Some(1500),
         manager_file: None,
         file_changes: Some(Vec::new()),
+        reasons: Reasons::default(),
         qdiscs: vec![qdisc("psp", ROOT, Handle::ROOT)],
         psp: vec![psp],
         trial: None,

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Counts frames by the class that the file gives them, and by what is special about them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::frame::Frame;
+use crate::matcher::{Matcher, Verdict};
+use crate::tap::Shown;
+
+/// What about a frame may keep a classifier from claiming it. In the order in which they are named
+/// if several explain the same frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trait {
+    /// Of a session of PPPoE.
+    Pppoe,
+    /// A fragment that is not its datagram's first.
+    Fragment,
+    /// A fragment, the first too.
+    Fragments,
+    /// Two tags or more.
+    Tags,
+    /// One tag.
+    Tag,
+    /// Options of IPv4, or extension headers of IPv6.
+    Options,
+    /// Forwarded: the rule names the interface that it came in through.
+    Interface,
+    /// A packet that the device segments.
+    Gso,
+}
+
+impl Trait {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Pppoe,
+        Self::Fragment,
+        Self::Fragments,
+        Self::Tags,
+        Self::Tag,
+        Self::Options,
+        Self::Interface,
+        Self::Gso,
+    ];
+
+    /// Returns what is said of frames that have it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Pppoe => "they are of a PPPoE session",
+            Self::Fragment => "they are later fragments, which have no ports",
+            Self::Fragments => "they are fragments of longer datagrams",
+            Self::Tags => "they have two tags or more (QinQ)",
+            Self::Tag => "they have a VLAN tag",
+            Self::Options => "they have options or extension headers",
+            Self::Interface => "their rule names an interface",
+            Self::Gso => "they are GSO packets, which the device segments",
+        }
+    }
+}
+
+/// Frames, estimated from those that were shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Sum {
+    /// Frames on the wire.
+    pub frames: u64,
+    /// Their bytes, without FCS.
+    pub bytes: u64,
+    /// Variance of the estimate of frames, by the sampling.
+    #[serde(skip)]
+    pub variance: f64,
+}
+
+impl Sum {
+    fn add(&mut self, of: &Counted) {
+        self.frames += of.frames;
+        self.bytes += of.bytes;
+        self.variance += of.variance;
+    }
+}
+
+/// What one frame that was shown stands for.
+struct Counted {
+    frames: u64,
+    bytes: u64,
+    variance: f64,
+}
+
+impl Counted {
+    fn new(shown: &Shown<'_>, frame: &Frame) -> Self {
+        let (weight, segments) = (u64::from(shown.weight), u64::from(shown.segments));
+        let len = u64::from(shown.len_bytes);
+        // Each further segment repeats the headers.
+        let headers = segments.saturating_sub(1) * headers_of(shown, frame);
+        let (w, s) = (f64::from(shown.weight), f64::from(shown.segments));
+        Self {
+            frames: weight * segments,
+            bytes: weight * (len + headers),
+            variance: w * (w - 1.0) * s * s,
+        }
+    }
+}
+
+/// Returns the bytes of all headers of a packet that is segmented.
+fn headers_of(shown: &Shown<'_>, frame: &Frame) -> u64 {
+    let Some(ip) = frame.ip else { return 0 };
+    let at = frame.link_bytes + ip.header_bytes;
+    let transport = match ip.protocol {
+        Some(6) => shown
+            .bytes
+            .get(at + 12)
+            .map_or(20, |byte| usize::from(byte >> 4) * 4),
+        _ => 8,
+    };
+    (at + transport) as u64
+}
+
+/// One frame, for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Example {
+    /// Addresses and ports.
+    pub what: String,
+    /// VLANs, from the outermost on.
+    pub vlans: Vec<u16>,
+    /// Whether it is of a session of PPPoE.
+    pub is_pppoe: bool,
+    /// Whether it is a later fragment.
+    pub is_fragment: bool,
+    /// The tunnel whose outermost header was looked at.
+    pub tunnel: Option<&'static str>,
+    /// Its length.
+    pub len_bytes: u32,
+}
+
+impl Example {
+    fn new(shown: &Shown<'_>, frame: &Frame) -> Self {
+        let what = frame.ip.map_or_else(
+            || format!("EtherType {:#06x}", shown.ethertype),
+            |ip| {
+                let name = match ip.protocol {
+                    Some(1) => "icmp".to_owned(),
+                    Some(6) => "tcp".to_owned(),
+                    Some(17) => "udp".to_owned(),
+                    Some(58) => "icmpv6".to_owned(),
+                    Some(132) => "sctp".to_owned(),
+                    Some(number) => format!("protocol {number}"),
+                    None => "IP".to_owned(),
+                };
+                match ip.ports {
+                    Some((from, to)) => {
+                        format!("{name} {} port {from} to {} port {to}", ip.from, ip.to)
+                    }
+                    None => format!("{name} {} to {}", ip.from, ip.to),
+                }
+            },
+        );
+        let fragment = frame.ip.and_then(|ip| ip.fragment);
+        Self {
+            what,
+            vlans: frame.vlans.clone(),
+            is_pppoe: frame.is_pppoe,
+            is_fragment: fragment.is_some_and(|part| !part.is_first),
+            tunnel: frame.ip.and_then(|ip| ip.tunnel()),
+            len_bytes: shown.len_bytes,
+        }
+    }
+
+    /// Returns it as words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let mut text = self.what.clone();
+        for vlan in &self.vlans {
+            text += &format!(", VLAN {vlan}");
+        }
+        for (is, word) in [
+            (self.is_pppoe, "PPPoE"),
+            (self.is_fragment, "later fragment"),
+        ] {
+            if is {
+                text += &format!(", {word}");
+            }
+        }
+        if let Some(tunnel) = self.tunnel {
+            text += &format!(", {tunnel}");
+        }
+        text + &format!(", {} bytes", self.len_bytes)
+    }
+}
+
+/// What the rules give one class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matched {
+    /// All frames.
+    pub all: Sum,
+    /// Of them those that a rule of the sender's cgroup might claim.
+    pub unsure: Sum,
+    /// Of them those with a trait, and one of them.
+    pub traits: BTreeMap<Trait, (Sum, Example)>,
+    /// By the place of the rule in the file: frames, and one of them.
+    pub rules: BTreeMap<usize, (Sum, Example)>,
+    /// Most bytes in a spell, and those of the spell under way.
+    pub peak_bytes: u64,
+    spell: (u64, u64),
+}
+
+/// Length of a spell of [`Matched::peak_bytes`].
+pub const SPELL_NS: u64 = 10_000_000;
+
+/// Frames of a device, by the class that the file gives them; 0: none.
+#[derive(Debug)]
+pub struct Tally {
+    matcher: Matcher,
+    is_ethernet: bool,
+    /// By minor number.
+    pub classes: BTreeMap<u16, Matched>,
+    /// Gap frames of psp, which belong to nobody.
+    pub gaps: Sum,
+    /// Later fragments whose first one a sample left out.
+    pub lost_fragments: Sum,
+}
+
+impl Tally {
+    /// Begins.
+    #[must_use]
+    pub fn new(matcher: Matcher, is_ethernet: bool) -> Self {
+        Self {
+            matcher,
+            is_ethernet,
+            classes: BTreeMap::new(),
+            gaps: Sum::default(),
+            lost_fragments: Sum::default(),
+        }
+    }
+
+    /// Returns the rules.
+    #[must_use]
+    pub fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
+    /// Counts a frame; `default` is the minor number of the default class, or 0. Frames are to come
+    /// in the order in which they left. O(rules).
+    pub fn take(&mut self, shown: &Shown<'_>, default: u16) {
+        let frame = if self.is_ethernet {
+            Frame::read(shown.bytes, shown.tag)
+        } else {
+            Frame::read_bare(shown.bytes, shown.ethertype)
+        };
+        let counted = Counted::new(shown, &frame);
+        if self.is_ethernet && is_gap(shown) {
+            return self.gaps.add(&counted);
+        }
+        let verdict = self.matcher.ask(&frame, shown.beside);
+        let later = frame
+            .ip
+            .and_then(|ip| ip.fragment)
+            .is_some_and(|part| !part.is_first);
+        let minor = verdict.class.unwrap_or(default);
+        let class = self.classes.entry(minor).or_default();
+        class.all.add(&counted);
+        // A sample may have left out the first fragment.
+        let is_lost = later && !verdict.follows && shown.weight > 1;
+        if is_lost {
+            self.lost_fragments.add(&counted);
+        }
+        if is_lost || !verdict.is_sure {
+            class.unsure.add(&counted);
+        }
+        let spell = shown.time_ns / SPELL_NS;
+        if class.spell.0 != spell {
+            class.spell = (spell, 0);
+        }
+        class.spell.1 += counted.bytes;
+        class.peak_bytes = class.peak_bytes.max(class.spell.1);
+        let example = || Example::new(shown, &frame);
+        if let Some(rule) = verdict.rule {
+            let of_rule = class.rules.entry(rule);
+            of_rule
+                .or_insert_with(|| (Sum::default(), example()))
+                .0
+                .add(&counted);
+        }
+        for which in traits(&frame, shown, &verdict, &self.matcher) {
+            let of_trait = class.traits.entry(which);
+            of_trait
+                .or_insert_with(|| (Sum::default(), example()))
+                .0
+                .add(&counted);
+        }
+    }
+}
+
+/// Where psp's gap frames go, and their EtherTypes: of MAC control, and for local experiments.
+const GAP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
+const GAP_ETHERTYPES: [[u8; 2]; 2] = [[0x88, 0x08], [0x88, 0xb5]];
+
+/// Whether a frame is one of psp's gaps.
+fn is_gap(shown: &Shown<'_>) -> bool {
+    let ethertype = shown.bytes.get(12..14);
+    shown.bytes.starts_with(&GAP_ADDRESS)
+        && GAP_ETHERTYPES.iter().any(|gap| ethertype == Some(&gap[..]))
+}
+
+fn traits(
+    frame: &Frame,
+    shown: &Shown<'_>,
+    verdict: &Verdict,
+    matcher: &Matcher,
+) -> impl Iterator<Item = Trait> {
+    let fragment = frame.ip.and_then(|ip| ip.fragment);
+    let names_interface = verdict
+        .rule
+        .is_some_and(|rule| matcher.names_interface(rule));
+    let has: [(Trait, bool); 8] = [
+        (Trait::Pppoe, frame.is_pppoe),
+        (Trait::Fragment, fragment.is_some_and(|part| !part.is_first)),
+        (Trait::Fragments, fragment.is_some()),
+        (Trait::Tags, frame.vlans.len() > 1),
+        (Trait::Tag, frame.vlans.len() == 1),
+        (Trait::Options, frame.ip.is_some_and(|ip| ip.has_options)),
+        (Trait::Interface, names_interface),
+        (Trait::Gso, shown.segments > 1),
+    ];
+    has.into_iter()
+        .filter(|(_, is)| *is)
+        .map(|(which, _)| which)
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where frames belong.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
+
+mod agrees;
+mod matching;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `pspacer verify` finds frames that do not come to their class, and says why, in the laboratory's
+//! guest.
+
+use scenario::Kernel;
+use serde_json::Value;
+
+use crate::common::guest::{self, Outputs, outputs};
+
+const MODULES: &[&str] = &[
+    "sch_psp",
+    "wire",
+    "8021q",
+    "veth",
+    "dummy",
+    "cls_bpf",
+    "cls_flower",
+    "cls_matchall",
+    "act_gact",
+    "sch_fq",
+    "sch_ingress",
+];
+
+/// Returns a class of what verify said, with its exit status.
+fn class(said: &Outputs, name: &str, class: &str) -> (Value, i32) {
+    let (text, status) = &said[name];
+    let json: Value =
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"));
+    assert_eq!(json["format"], "pspacer-verify-1");
+    let classes = json["devices"][0]["classes"].as_array().unwrap().clone();
+    let found = classes.into_iter().find(|found| found["name"] == class);
+    (found.unwrap(), *status)
+}
+
+fn check(kernel: Kernel) {
+    let files = [
+        "crates/pspacer/tests/verify/faults.sh",
+        "kernel/tests/lib.sh",
+    ];
+    let said = outputs(&guest::output(kernel, "verify", MODULES, &files));
+    for (name, of) in [
+        ("untagged", "c0"),
+        ("tags applied", "c0"),
+        ("tags applied", "c1"),
+        ("tags applied", "c2"),
+        ("fragments applied", "c0"),
+        ("interface", "c0"),
+        ("edt", "c0"),
+    ] {
+        let (class, status) = class(&said, name, of);
+        let what = format!("{kernel}: {name}: {of}: {class:#}");
+        assert_eq!((&class["state"], status), (&"well".into(), 0), "{what}");
+        assert!(class["matched"]["frames"].as_u64() > Some(200), "{what}");
+    }
+    for (name, of, why) in [
+        ("tags", "c1", "VLAN tag"),
+        ("tags", "c2", "two tags"),
+        ("fragments", "c0", "fragments"),
+        ("interface anew", "c0", "made anew"),
+        ("taken", "c0", "matchall"),
+    ] {
+        let (class, status) = class(&said, name, of);
+        let what = format!("{kernel}: {name}: {of}: {class:#}");
+        assert_eq!((&class["state"], status), (&"missing".into(), 1), "{what}");
+        assert!(class["why"].to_string().contains(why), "{what}");
+        let example = &class["rules"][0]["example"];
+        assert!(example["what"].to_string().contains("10."), "{what}");
+    }
+    for (name, id) in [
+        ("doctor anew", "interface-renewed"),
+        ("doctor taken", "taken-before"),
+    ] {
+        let (text, status) = &said[name];
+        let is_named = text.contains(&format!("\"id\": \"{id}\""));
+        assert!(is_named && *status == 1, "{kernel}: {name}: {text}");
+    }
+}
+
+#[test]
+fn faults_are_found_on_6_1() {
+    check(Kernel::V6_1);
+}
+
+#[test]
+fn faults_are_found_on_6_12() {
+    check(Kernel::V6_12);
+}
+
+#[test]
+fn faults_are_found_on_7() {
+    check(Kernel::V7);
+}
