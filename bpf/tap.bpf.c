@@ -122,8 +122,12 @@ int tap_frame(struct __sk_buff *skb)
 		r->shown_bytes = SHOWN_BYTES;
 		failed = bpf_skb_load_bytes(skb, 0, r->bytes, SHOWN_BYTES);
 	} else {
+		/* Linux 6.1 has to see both bounds here, and does not see one of "not 0". */
+		__asm__ __volatile__("" : "+r"(len));
 		r->shown_bytes = len;
-		failed = bpf_skb_load_bytes(skb, 0, r->bytes, len);
+		failed = -1;
+		if (len > 13)
+			failed = bpf_skb_load_bytes(skb, 0, r->bytes, len);
 	}
 	if (failed)
 		r->shown_bytes = 0;
