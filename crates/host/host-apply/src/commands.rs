@@ -21,7 +21,6 @@ use crate::args::{ApplyArgs, Chosen, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs
 use crate::choice::choose;
 use crate::confirm::{guard, start_guard, wait_for_key};
 use crate::device::DeviceWork;
-use crate::follow::follow;
 use crate::observe::{Observed, observe, ours};
 use crate::queue_limits;
 use crate::run_dir::{Lock, folder, pending, write};
@@ -107,9 +106,6 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
 pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
     if args.dry_run {
         return show(&work(&mut Tc::open()?, &args.chosen)?, false, io);
-    }
-    if args.follow {
-        return follow(args.drain, io);
     }
     let folder = folder()?;
     let pending = pending(&folder);

@@ -36,6 +36,7 @@ pub use run_dir::{Lock, folder, path, write};
 pub fn run(command: &Command, io: &mut Io<'_>) -> Result<()> {
     match command {
         Command::Plan(args) => commands::plan(args, io),
+        Command::Apply(args) if args.follow => follow::follow(args.drain, io),
         Command::Apply(args) => commands::apply(args, io),
         Command::Save(args) => commands::save(args, io),
         Command::Restore(args) => commands::restore(args, io),
