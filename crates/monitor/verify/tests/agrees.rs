@@ -19,14 +19,14 @@ const PACKETS: usize = 100_000;
 const OF_SET: usize = 200;
 
 /// Random numbers (splitmix64), the same in each run.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(0x7073_7061_6365)
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,7 +62,7 @@ fn v6(random: &mut Random) -> [u8; 16] {
     address
 }
 
-fn rule(random: &mut Random, class: u16) -> Rule {
+pub fn rule(random: &mut Random, class: u16) -> Rule {
     if random.one_in(12) {
         let mark = u32::try_from(1 + random.below(3)).unwrap();
         return Rule {
@@ -120,10 +120,10 @@ fn rule(random: &mut Random, class: u16) -> Rule {
     }
 }
 
-struct Packet {
-    bytes: Vec<u8>,
-    tag: Option<u16>,
-    beside: Beside,
+pub struct Packet {
+    pub bytes: Vec<u8>,
+    pub tag: Option<u16>,
+    pub beside: Beside,
 }
 
 /// The number of a datagram: of few, so that fragments find their first one.
@@ -241,7 +241,7 @@ fn ipv6(random: &mut Random) -> Vec<u8> {
     packet
 }
 
-fn packet(random: &mut Random) -> Packet {
+pub fn packet(random: &mut Random) -> Packet {
     let (mut ethertype, mut inner): (u16, Vec<u8>) = match random.below(9) {
         0 => (0x0806, vec![0; 28]),
         1..5 => (0x86dd, ipv6(random)),

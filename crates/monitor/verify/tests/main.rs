@@ -4,4 +4,5 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
 mod agrees;
+mod backends_lab;
 mod matching;
