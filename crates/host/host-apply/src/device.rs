@@ -28,7 +28,7 @@ pub struct DeviceWork {
 ///
 /// # Errors
 /// A match that only a program can look for.
-pub fn classifier(observed: &mut Observed, target: &Target) -> Result<Option<String>> {
+fn classifier(observed: &mut Observed, target: &Target) -> Result<Option<String>> {
     let port = &mut observed.port;
     let wanted = target.rules();
     if port.psps().iter().any(|psp| psp.is_classified) {

@@ -24,7 +24,7 @@ use anyhow::Result;
 pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 pub use choice::choose;
 pub use commands::{Io, class_names, devices_of, differences};
-pub use device::{DeviceWork, classifier};
+pub use device::DeviceWork;
 pub use make::{check, make};
 pub use observe::{Observed, observe};
 pub use run_dir::{Lock, folder, path, write};

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use host_apply::{Observed, check, classifier, make, observe};
-use host_config::{Target, line, plan};
+use host_apply::{check, make, observe};
+use host_config::{line, plan};
 use tcpsp::Tc;
 
 use crate::known::PortDemand;
@@ -13,14 +13,6 @@ use crate::target::{is_in_force, steps, target};
 
 /// Longest wait until a class that goes has sent its frames; the next round goes on with it.
 const DRAIN: Duration = Duration::from_secs(1);
-
-/// Reads a port, and returns what it shall be. Where a program can classify, it does.
-fn look(tc: &mut Tc, demand: &PortDemand, device: &str) -> Result<(Observed, Target)> {
-    let mut observed = observe(tc, device)?;
-    let wanted = target(demand, &observed.port);
-    classifier(&mut observed, &wanted)?;
-    Ok((observed, wanted))
-}
 
 /// Makes the changes, each after `say` was given its line, and reads back whether the port keeps to
 /// its streams.
@@ -34,20 +26,21 @@ pub(crate) fn enforce(
     take_over: bool,
     say: &mut dyn FnMut(&str) -> Result<()>,
 ) -> Result<()> {
-    let (observed, wanted) = look(tc, demand, device)?;
+    let observed = observe(tc, device)?;
+    let wanted = target(demand, &observed.port);
     let whole = plan(&wanted, &observed.port, take_over)?;
     if whole.changes.is_empty() {
         return Ok(());
     }
     let mut made = Ok(());
     for step in steps(demand, &observed.port) {
-        let (observed, wanted) = look(tc, &step, device)?;
-        let changes = plan(&wanted, &observed.port, take_over)?;
+        let observed = observe(tc, device)?;
+        let changes = plan(&target(&step, &observed.port), &observed.port, take_over)?;
         check(&observed, &changes)?;
         // A class that still has frames to send does not keep others from coming.
         made = made.and(make(tc, &observed, &changes, DRAIN, say));
     }
-    let port = look(tc, demand, device)?.0.port;
+    let port = observe(tc, device)?.port;
     let left = plan(&wanted, &port, take_over)?;
     if is_in_force(&wanted, &port, &left.changes) {
         Ok(())
@@ -67,8 +60,8 @@ pub(crate) fn changes(
     device: &str,
     take_over: bool,
 ) -> Result<Vec<String>> {
-    let (observed, wanted) = look(tc, demand, device)?;
-    let plan = plan(&wanted, &observed.port, take_over)?;
+    let observed = observe(tc, device)?;
+    let plan = plan(&target(demand, &observed.port), &observed.port, take_over)?;
     check(&observed, &plan)?;
     let mut model = observed.port;
     let mut lines = Vec::new();
