@@ -6,9 +6,10 @@ use std::path::Path;
 
 use host_config::Backend;
 
-/// Where the kernel lists the modules that are loaded, and those that it can load.
-const LOADED: &str = "/sys/module/sch_psp";
+/// Where the kernel lists the modules that are loaded, and those that it can load or has built in.
+const LOADED: &str = "/sys/module";
 const MODULES: &str = "/lib/modules";
+const LISTS: [&str; 2] = ["modules.dep", "modules.builtin"];
 /// Where the kernel says its release, and the types that it has.
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -45,18 +46,33 @@ pub fn choose(wanted: Option<Backend>) -> (Backend, Option<String>) {
 
 /// Returns why the module can be used, or `None` if it cannot.
 fn module() -> Option<&'static str> {
-    if Path::new(LOADED).exists() {
+    if is_loaded("sch_psp") {
         return Some("sch_psp is loaded");
     }
-    let release = fs::read_to_string(RELEASE).ok()?;
-    let list = Path::new(MODULES).join(release.trim()).join("modules.dep");
-    let list = fs::read_to_string(list).ok()?;
-    let has = list.lines().any(|line| {
-        let file = line.split(':').next().unwrap_or_default();
-        let name = file.rsplit('/').next().unwrap_or_default();
-        name.split('.').next() == Some("sch_psp")
-    });
-    has.then_some("sch_psp is installed")
+    is_installed("sch_psp").then_some("sch_psp is installed")
+}
+
+fn is_loaded(module: &str) -> bool {
+    Path::new(LOADED).join(module).exists()
+}
+
+/// Returns whether the kernel can load a module, or has it built in.
+fn is_installed(module: &str) -> bool {
+    let release = fs::read_to_string(RELEASE).unwrap_or_default();
+    let folder = Path::new(MODULES).join(release.trim());
+    LISTS.iter().any(|list| {
+        let list = fs::read_to_string(folder.join(list)).unwrap_or_default();
+        list.lines().any(|line| {
+            let file = line.split(':').next().unwrap_or_default();
+            let name = file.rsplit('/').next().unwrap_or_default();
+            name.split('.').next() == Some(module)
+        })
+    })
+}
+
+/// Returns whether the kernel has filters that run programs.
+pub(crate) fn has_program_filters() -> bool {
+    is_loaded("cls_bpf") || is_installed("cls_bpf")
 }
 
 /// Returns whether the kernel takes qdiscs of BPF. O(bytes of its types), some ms.

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use host_config::{Backend, Made, Plan, Target, TargetRoot, changes, plan as plan_of, text};
 use tcpsp::{Match, Tc};
 
+use crate::choice::has_program_filters;
 use crate::make::{check, make};
 use crate::match_objects;
 use crate::observe::Observed;
@@ -38,7 +39,11 @@ fn classifier(observed: &mut Observed, target: &Target) -> Result<Option<String>
     if target.made != Made::Module || wanted.is_empty() {
         return Ok(None);
     }
-    let usable = backend::classify::check_usable();
+    let usable = if has_program_filters() {
+        backend::classify::check_usable().map_err(|error| error.to_string())
+    } else {
+        Err("this kernel has no cls_bpf".to_owned())
+    };
     port.can_classify = usable.is_ok();
     let Err(why) = usable else { return Ok(None) };
     let has_sender = wanted
