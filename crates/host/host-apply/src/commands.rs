@@ -11,6 +11,7 @@ use host_config::{
     Backend, ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Saved, Target,
     WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
 };
+use linux_io::files;
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
@@ -255,7 +256,7 @@ pub fn save(args: &SaveArgs, io: &mut Io<'_>) -> Result<()> {
 /// If the file is not as `save` writes it, or the kernel refuses a change.
 pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
     let name = || args.file.display().to_string();
-    let text = fs::read_to_string(&args.file).with_context(name)?;
+    let text = files::text(&args.file).with_context(name)?;
     let saved = Saved::read(&text).map_err(|reason| anyhow!("{}: {reason}", name()))?;
     let after = args.after.map(Duration::from_nanos);
     if let Some(after) = after {
@@ -396,7 +397,7 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device)>> {
     let mut all: Vec<(PathBuf, Device)> = Vec::new();
     for file in files {
         let name = file.display().to_string();
-        let text = fs::read_to_string(&file).with_context(|| name.clone())?;
+        let text = files::text(&file).with_context(|| name.clone())?;
         for device in Host::read(&name, &text)?.devices {
             let before = all.iter().find(|(_, before)| before.name == device.name);
             if let Some((first, _)) = before {
@@ -456,7 +457,7 @@ fn names_in(folder: &Path) -> Result<ClassNames> {
     if folder.exists() {
         for path in files_of(folder)? {
             let name = path.display().to_string();
-            let text = fs::read_to_string(&path).with_context(|| name.clone())?;
+            let text = files::text(&path).with_context(|| name.clone())?;
             let host = Host::read(&name, &text)?;
             host.devices.iter().for_each(|device| names.add(device));
         }
