@@ -207,7 +207,7 @@ fn a_file_comes_from_libreqos() {
     );
     let said = refusal(&import(&wrong));
     let expected =
-        "wrong.csv:2: column 11, `Download Max Mbps`, is \"fast\", expected a rate above 0";
+        "wrong.csv:2: column 11, `Download Max Mbps`, is \"fast\", expected a rate from 0.0025";
     assert!(said.contains(expected), "{said}");
 }
 

@@ -116,7 +116,7 @@ fn what_is_wrong_is_named() {
         (
             "\"10gbit\"",
             "10",
-            "f:4: `line` is 10, expected a rate such as \"10gbit\", or \"auto\"",
+            "f:4: `line` is 10, expected a rate from \"8kbit\" to \"1tbit\" such as \"10gbit\", or \"auto\"",
         ),
         (
             "\"10gbit\"",

@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for Bandwidth {
         let known = mbps.and_then(bps).map(Self);
         known.ok_or_else(|| {
             de::Error::custom(format!(
-                "{value} is there, expected a rate above 0 in Mbit/s"
+                "{value} is there, expected a rate from 0.0025 to 1000000 in Mbit/s"
             ))
         })
     }

@@ -17,7 +17,7 @@ const PARENTS: [&str; 3] = ["Anchor Node ID", "Parent Node ID", PARENT_NODE];
 const PARENT_NODE: &str = "Parent Node";
 const IPV4: &str = "IPv4";
 const IPV6: &str = "IPv6";
-const RATE: &str = "a rate above 0 in Mbit/s such as 25 or 2.5";
+const RATE: &str = "a rate from 0.0025 to 1000000 in Mbit/s such as 25 or 2.5";
 
 /// What a row says of the node above its circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -178,8 +178,8 @@ fn what_is_wrong_is_named() {
         (
             "1,0.5,155,20",
             "x,0.5,155,20",
-            "ShapedDevices.csv:3: column 9, `Download Min Mbps`, is \"x\", expected a rate above \
-             0 in Mbit/s such as 25 or 2.5",
+            "ShapedDevices.csv:3: column 9, `Download Min Mbps`, is \"x\", expected a rate from \
+             0.0025 to 1000000 in Mbit/s such as 25 or 2.5",
         ),
         (
             "1,0.5,155,20",
@@ -253,12 +253,12 @@ fn what_is_wrong_of_nodes_is_named() {
         (
             "\"downloadBandwidthMbps\": 100",
             "\"downloadBandwidthMbps\": \"fast\"",
-            "network.json:6: column 45: \"fast\" is there, expected a rate above 0 in Mbit/s",
+            "network.json:6: column 45: \"fast\" is there, expected a rate from 0.0025 to 1000000 in Mbit/s",
         ),
         (
             "\"downloadBandwidthMbps\": 100",
             "\"downloadBandwidthMbps\": 0",
-            "network.json:6: column 40: 0 is there, expected a rate above 0 in Mbit/s",
+            "network.json:6: column 40: 0 is there, expected a rate from 0.0025 to 1000000 in Mbit/s",
         ),
         (
             "\"downloadBandwidthMbps\": 100, ",
