@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use host_import::{Choice, Direction, Input};
+use linux_io::files;
 
 use crate::headings::OUTPUT;
 use crate::output;
@@ -61,7 +62,7 @@ pub enum Way {
 
 fn read(path: &Path) -> Result<(String, Vec<u8>)> {
     let name = path.display().to_string();
-    let bytes = fs::read(path).with_context(|| name.clone())?;
+    let bytes = files::bytes(path).with_context(|| name.clone())?;
     Ok((name, bytes))
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer plan` and its like, as far as they change nothing: they read this machine's loopback.
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use crate::common::{Folder, pspacer, text};
 use serde_json::Value;
@@ -207,6 +207,30 @@ fn a_file_comes_from_libreqos() {
     );
     let said = refusal(&import(&wrong));
     let expected =
-        "wrong.csv:2: column 11, `Download Max Mbps`, is \"fast\", expected a rate above 0";
+        "wrong.csv:2: column 11, `Download Max Mbps`, is \"fast\", expected a rate from 0.0025";
     assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn what_is_no_regular_file_is_named_at_once() {
+    let folder = Folder::new("host-no-file");
+    let fifo = folder.0.join("host.toml");
+    let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let fifo = fifo.display().to_string();
+    for (args, what) in [
+        (vec!["plan", &fifo], "it is a fifo"),
+        (vec!["apply", "--dry-run", &fifo], "it is a fifo"),
+        (vec!["plan", "/dev/zero"], "it is a character device"),
+        (vec!["restore", &fifo], "it is a fifo"),
+        (
+            vec!["import", "libreqos", "--shaped-devices", "/dev/zero"],
+            "it is a character device",
+        ),
+    ] {
+        let said = refusal(&pspacer(&args));
+        let file = args.last().unwrap();
+        let expected = format!("{file}: {what}, expected a regular file of at most 16 MiB");
+        assert!(said.contains(&expected), "{said}");
+    }
 }

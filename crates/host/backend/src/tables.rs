@@ -104,9 +104,12 @@ fn find_interfaces(port: &mut Port) -> Result<(), Error> {
 /// # Errors
 /// What would be refused once some of it has changed.
 pub fn check(port: &Port, facts: &Facts) -> Result<(), Error> {
-    let psps = port.psps().into_iter();
-    let mut of_bpf = psps.filter(|psp| psp.made == Made::Bpf);
-    of_bpf.try_for_each(|psp| qdisc::check(psp, facts))
+    port.psps().into_iter().try_for_each(|psp| match psp.made {
+        Made::Bpf => qdisc::check(psp, facts),
+        Made::Module => qdisc::check_module(psp, facts),
+        // The limits of departure times are check_backend()'s.
+        Made::Edt | Made::EdtMq => Ok(()),
+    })
 }
 
 /// Returns the psp of this network namespace with their statistics, by device and handle. Those of

@@ -12,6 +12,7 @@ use host_config::{
     Backend, ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Saved, Target,
     WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
 };
+use linux_io::files;
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
@@ -265,7 +266,7 @@ pub fn save(args: &SaveArgs, io: &mut Io<'_>) -> Result<()> {
 /// If the file is not as `save` writes it, or the kernel refuses a change.
 pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
     let name = || args.file.display().to_string();
-    let text = fs::read_to_string(&args.file).with_context(name)?;
+    let text = files::text(&args.file).with_context(name)?;
     let saved = Saved::read(&text).map_err(|reason| anyhow!("{}: {reason}", name()))?;
     let after = args.after.map(Duration::from_nanos);
     if let Some(after) = after {
@@ -428,8 +429,7 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device, Rc<str>)>> {
     let mut all: Vec<(PathBuf, Device, Rc<str>)> = Vec::new();
     for file in files {
         let name = file.display().to_string();
-        let text = fs::read_to_string(&file).with_context(|| name.clone())?;
-        let text: Rc<str> = text.into();
+        let text: Rc<str> = files::text(&file).with_context(|| name.clone())?.into();
         for device in Host::read(&name, &text)?.devices {
             let before = all.iter().find(|(_, before, _)| before.name == device.name);
             if let Some((first, ..)) = before {
@@ -492,7 +492,7 @@ fn names_in(folder: &Path) -> Result<ClassNames> {
     if folder.exists() {
         for path in files_of(folder)? {
             let name = path.display().to_string();
-            let text = fs::read_to_string(&path).with_context(|| name.clone())?;
+            let text = files::text(&path).with_context(|| name.clone())?;
             let host = Host::read(&name, &text)?;
             host.devices.iter().for_each(|device| names.add(device));
         }

@@ -165,7 +165,14 @@ mod tests {
 
     /// Plans a file of one device, 1 Gbit/s, which has nothing yet.
     fn said_of(classes: &str) -> Result<()> {
-        let text = format!("[[device]]\nname = \"eth0\"\nbackend = \"bpf\"\n{classes}");
+        said_by(Backend::Bpf, classes)
+    }
+
+    fn said_by(backend: Backend, classes: &str) -> Result<()> {
+        let text = format!(
+            "[[device]]\nname = \"eth0\"\nbackend = \"{}\"\n{classes}",
+            backend.word()
+        );
         let host = Host::read("host.toml", &text)?;
         let facts = Facts {
             index: 2,
@@ -176,7 +183,7 @@ mod tests {
             max_frame_bytes: 1514,
         };
         let mut port = Port::new(&facts, &[], &[], &[]);
-        let target = Target::new(&host.devices[0], Backend::Bpf, &port);
+        let target = Target::new(&host.devices[0], backend, &port);
         port.made = target.made;
         let plan = plan(&target, &port, false).map_err(|refusal| anyhow!("{refusal}"))?;
         let observed = Observed {
@@ -212,5 +219,39 @@ mod tests {
             let said = said_of(&classes).unwrap_err().to_string();
             assert!(said.starts_with(expected), "{said}");
         }
+    }
+
+    #[test]
+    fn what_the_module_would_refuse_is_refused_before_anything_changes() {
+        let of = |class: &str| {
+            let class = format!("[[device.class]]\nname = \"one\"\n{class}\n");
+            said_by(Backend::Module, &class).map_err(|error| error.to_string())
+        };
+        let group = |rate: &str, class: &str| {
+            let group = format!("[[device.group]]\nname = \"all\"\nrate = \"{rate}\"\n");
+            let class = format!("[[device.class]]\nname = \"one\"\ngroup = \"all\"\n{class}\n");
+            let said = said_by(Backend::Module, &(group + &class));
+            said.map_err(|error| error.to_string())
+        };
+        let low = "eth0: class one: the rate is so low that one frame would take 240 s, expected at \
+                   least 51 bit/s";
+        assert_eq!(of("rate = \"51bit\""), Ok(()));
+        assert_eq!(of("rate = \"50bit\""), Err(low.to_owned()));
+        assert_eq!(of("rate = \"1bit\"\nceil = \"1gbit\""), Err(low.to_owned()));
+        assert_eq!(
+            of("type = \"dynamic\"\nceil = \"1bit\""),
+            Err(low.to_owned())
+        );
+        assert_eq!(of("type = \"dynamic\"\ntotal = \"8kbit\""), Ok(()));
+        assert_eq!(group("8kbit", "rate = \"51bit\""), Ok(()));
+        assert_eq!(group("8kbit", "rate = \"50bit\""), Err(low.to_owned()));
+        // Bursts stay whole on such a line.
+        let line = |rate: &str| {
+            let class = format!("[[device.class]]\nname = \"one\"\nrate = \"{rate}\"\n");
+            said_by(Backend::Module, &format!("line = \"100gbit\"\n{class}"))
+        };
+        line("2458bit").unwrap();
+        let said = line("2457bit").unwrap_err().to_string();
+        assert!(said.ends_with("expected at least 2458 bit/s"), "{said}");
     }
 }

@@ -140,7 +140,11 @@ fn find(root: &Path, path: &str) -> Result<Option<Sender>> {
             .any(|word| word.starts_with(id)),
         None => other == name,
     };
-    let found = search(root, &is_it);
+    let mut found = search(root, &is_it);
+    // What watches a container is not the container.
+    if part.is_some() {
+        found.retain(|folder| !is_monitor(folder));
+    }
     match &found[..] {
         [] => Ok(None),
         [one] => Ok(sender(root, one)),
@@ -151,6 +155,13 @@ fn find(root: &Path, path: &str) -> Result<Option<Sender>> {
             second.display()
         ),
     }
+}
+
+/// Returns whether a cgroup is that of podman's conmon, `libpod-conmon-ID.scope`, which has the
+/// container's id in its name, too.
+fn is_monitor(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.split(['-', '.', ':']).any(|word| word == "conmon"))
 }
 
 /// Returns the folders with such names, the highest of each branch.
@@ -195,6 +206,8 @@ mod tests {
         for path in [
             "system.slice/backup.service/inner",
             "system.slice/docker-00ff.scope",
+            "machine.slice/libpod-abc123.scope/container",
+            "machine.slice/libpod-conmon-abc123.scope",
             &docker,
             "user.slice/a/twice.service",
             "user.slice/b/twice.service",
@@ -213,6 +226,10 @@ mod tests {
         assert_eq!(
             path(&format!("*/*{}*", &id[..12])),
             Ok(Some(format!("/{docker}")))
+        );
+        assert_eq!(
+            path("*/*abc123*"),
+            Ok(Some("/machine.slice/libpod-abc123.scope".to_owned()))
         );
         assert!(path("*/twice.service").unwrap_err().contains("there are"));
     }

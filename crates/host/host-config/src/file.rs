@@ -10,9 +10,10 @@ use units::parse;
 use crate::backend::{Backend, Queues};
 use crate::group::{self, Group};
 use crate::launch_times::Launches;
+use crate::limits::{LINE_BPS_MAX, LINE_BPS_MIN, PERIOD_BYTES_MAX};
 use crate::matching;
 use crate::minor;
-use crate::rates::{at_least, share, within_line};
+use crate::rates::{at_least, carries, rate, share, within_line};
 use crate::waiting;
 
 /// Most filters of a device that are a list: those of the kernel have room to be put between each
@@ -29,7 +30,10 @@ pub(crate) const FILE_KEYS: &[Key] = &[key("device", "an array of tables, [[devi
 /// Keys of a device.
 pub(crate) const DEVICE_KEYS: &[Key] = &[
     key("name", "the name of a device, of up to 15 characters"),
-    key("line", "a rate such as \"10gbit\", or \"auto\""),
+    key(
+        "line",
+        "a rate from \"8kbit\" to \"1tbit\" such as \"10gbit\", or \"auto\"",
+    ),
     key("mode", "\"auto\", \"gap\", \"timer\" or \"hybrid\""),
     key("queues", "\"root\" or \"mq\""),
     key("backend", "\"module\", \"bpf\", \"edt\" or \"auto\""),
@@ -292,7 +296,9 @@ fn options(section: Section<'_>) -> Result<QdiscOptions, Error> {
     let none = QdiscOptions::default_of(true);
     let line = |text: &str| match text {
         "auto" => Some(None),
-        _ => parse::rate_bps(text).filter(|rate| *rate > 0).map(Some),
+        _ => parse::rate_bps(text)
+            .filter(|rate| (LINE_BPS_MIN..=LINE_BPS_MAX).contains(rate))
+            .map(Some),
     };
     let period_ns = section.time("period", 125_000..=1_000_000_000)?;
     let period_ns = period_ns.unwrap_or(none.period_ns);
@@ -333,7 +339,8 @@ fn options(section: Section<'_>) -> Result<QdiscOptions, Error> {
 
 fn budget(text: &str) -> Option<Budget> {
     let Some(percent) = text.strip_suffix('%') else {
-        let bytes = parse::size_bytes(text).filter(|bytes| *bytes > 0);
+        let bytes = parse::size_bytes(text);
+        let bytes = bytes.filter(|bytes| (1..=PERIOD_BYTES_MAX).contains(bytes));
         return bytes.map(Budget::Bytes);
     };
     let is_number = percent.bytes().all(|byte| byte.is_ascii_digit());
@@ -493,8 +500,8 @@ fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, Error> {
         rate_bps: within_line(section, "rate", of)?,
         ceil_bps: within_line(section, "ceil", of)?,
         total_bps: within_line(section, "total", of)?,
-        floor_bps: section.rate("floor")?,
-        pacing_floor_bps: section.rate("pacing_floor")?,
+        floor_bps: rate(section, "floor")?,
+        pacing_floor_bps: rate(section, "pacing_floor")?,
         flows: section.number("flows", 1..=65_536)?.unwrap_or(none.flows),
         limit_frames: section
             .number("limit", frames.clone())?
@@ -504,6 +511,9 @@ fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, Error> {
             .unwrap_or(none.flow_limit_frames),
         horizon_ns: horizon_ns(section)?.unwrap_or(none.horizon_ns),
     };
+    let total = section.get("total");
+    at_least(total, dynamic.total_bps, dynamic.rate_bps, "rate")?;
+    carries(total, dynamic.total_bps)?;
     for (least, what) in [
         (dynamic.rate_bps, "rate"),
         (dynamic.floor_bps, "floor"),
@@ -515,7 +525,7 @@ fn dynamic(section: Section<'_>, of: &QdiscOptions) -> Result<Dynamic, Error> {
 }
 
 fn reserve(section: Section<'_>, of: &QdiscOptions, share: Option<u64>) -> Result<u64, Error> {
-    let given = section.size("reserve", 1..=u64::MAX)?;
+    let given = section.size("reserve", 1..=PERIOD_BYTES_MAX)?;
     let of_share = share.and_then(|share_bps| bytes_in(share_bps, of.period_ns));
     match given.or(of_share).filter(|bytes| *bytes > 0) {
         Some(bytes) => Ok(bytes),

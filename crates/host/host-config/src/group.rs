@@ -5,7 +5,7 @@ use tcpsp::{ClassOptions, QdiscOptions, TypeOptions};
 use toml_reader::{Error, Key, Section, key};
 use units::{display, parse};
 
-use crate::rates::{at_least, within_line};
+use crate::rates::{at_least, carries, within_line};
 
 /// Keys of a group.
 pub(crate) const KEYS: &[Key] = &[
@@ -32,6 +32,8 @@ impl Group {
         let rate_bps = rate_bps.ok_or_else(|| section.lacks("rate", parse::RATE))?;
         let ceil_bps = within_line(section, "ceil", of)?;
         at_least(section.get("ceil"), ceil_bps, Some(rate_bps), "rate")?;
+        let most = section.get("ceil").or_else(|| section.get("rate"));
+        carries(most, Some(ceil_bps.unwrap_or(rate_bps)))?;
         Ok(Self {
             name: section.require("name")?.text()?.to_owned(),
             minor,

@@ -17,6 +17,7 @@ mod filter_changes;
 mod group;
 mod kernel_model;
 mod launch_times;
+pub mod limits;
 mod match_lists;
 mod matching;
 mod merge;

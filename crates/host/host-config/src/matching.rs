@@ -67,7 +67,18 @@ pub(crate) fn read(section: Section<'_>) -> Result<Vec<Match>, Error> {
             None => Ok(vec![matching]),
         };
     }
-    let prefix = |key| section.parsed(key, Prefix::parse);
+    let prefix = |key| {
+        let Some(item) = section.get(key) else {
+            return Ok(None);
+        };
+        match Prefix::parse_host(item.text()?) {
+            Some((address, network)) if address != network.address => Err(item.fault(&format!(
+                "the network {network}, or an address alone: the bits of the host must be 0"
+            ))),
+            Some((_, network)) => Ok(Some(network)),
+            None => Err(item.wrong()),
+        }
+    };
     let ports = |key| match section.get(key) {
         Some(item) => Ports::parse(&item.scalar()?)
             .map(Some)

@@ -5,6 +5,8 @@ use tcpsp::QdiscOptions;
 use toml_reader::{Error, Item, Section};
 use units::parse;
 
+use crate::limits::{LINE_BPS_MAX, LINE_BPS_MIN};
+
 /// A share of the line, in bit/s.
 pub(crate) fn share(section: Section<'_>, of: &QdiscOptions) -> Result<Option<u64>, Error> {
     let Some(item) = section.get("share") else {
@@ -28,13 +30,34 @@ pub(crate) fn share(section: Section<'_>, of: &QdiscOptions) -> Result<Option<u6
     Ok(u64::try_from(share_bps).ok())
 }
 
+/// Returns a rate that some line carries.
+pub(crate) fn rate(section: Section<'_>, key: &'static str) -> Result<Option<u64>, Error> {
+    let rate = section.rate(key)?;
+    match (rate, section.get(key)) {
+        (Some(rate), Some(item)) if rate > LINE_BPS_MAX => {
+            Err(item.fault("at most 1tbit, the fastest line"))
+        }
+        _ => Ok(rate),
+    }
+}
+
+/// Rejects a value that is below what a line must have, of a node that carries classes.
+pub(crate) fn carries(item: Option<Item<'_>>, rate_bps: Option<u64>) -> Result<(), Error> {
+    match (item, rate_bps) {
+        (Some(item), Some(rate_bps)) if rate_bps < LINE_BPS_MIN => {
+            Err(item.fault("at least 8kbit, the slowest line"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns a rate if it is at most the line's.
 pub(crate) fn within_line(
     section: Section<'_>,
     key: &'static str,
     of: &QdiscOptions,
 ) -> Result<Option<u64>, Error> {
-    let rate = section.rate(key)?;
+    let rate = rate(section, key)?;
     if let (Some(rate), Some(line_bps), Some(item)) = (rate, of.line_rate_bps, section.get(key)) {
         if rate > line_bps {
             return Err(item.fault(&format!(

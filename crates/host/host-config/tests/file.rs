@@ -116,7 +116,7 @@ fn what_is_wrong_is_named() {
         (
             "\"10gbit\"",
             "10",
-            "f:4: `line` is 10, expected a rate such as \"10gbit\", or \"auto\"",
+            "f:4: `line` is 10, expected a rate from \"8kbit\" to \"1tbit\" such as \"10gbit\", or \"auto\"",
         ),
         (
             "\"10gbit\"",
@@ -166,7 +166,7 @@ fn what_is_wrong_is_named() {
         (
             "192.0.2.0/24",
             "192.0.2.1/24",
-            "f:14: `to` is \"192.0.2.1/24\", expected a network",
+            "f:14: `to` is \"192.0.2.1/24\", expected the network 192.0.2.0/24, or an address alone",
         ),
         (
             "to_port = 873",

@@ -30,6 +30,14 @@ impl Circuits {
     /// An address that another circuit has, or rows of a circuit that contradict each other.
     pub fn new(table: &Table<'_>, rows: Vec<Row>) -> Result<Self, Error> {
         let mut notes = Vec::new();
+        let hosts: Vec<_> = rows.iter().flat_map(|row| &row.hosts).collect();
+        if let Some((said, network, line)) = hosts.first() {
+            notes.push(format!(
+                "addresses with bits of a host, whose networks count: {}, such as {said} in line \
+                 {line}, which is {network}",
+                hosts.len()
+            ));
+        }
         let mut all: Vec<Circuit> = Vec::new();
         let mut by_id: HashMap<String, usize> = HashMap::new();
         let mut owners: HashMap<Prefix, (usize, u64)> = HashMap::new();
@@ -57,7 +65,14 @@ impl Circuits {
             };
             if first.row.parent != row.parent {
                 let (parent, line) = (&first.row.parent, first.row.line);
-                let expected = format!("\"{parent}\", as line {line} has it of the same circuit");
+                let column = match parent.column == row.parent.column {
+                    true => String::new(),
+                    false => format!(" in `{}`", parent.column),
+                };
+                let expected = format!(
+                    "\"{}\"{column}, as line {line} has it of the same circuit",
+                    parent.value
+                );
                 return Err(table.parent_fault(&row, &expected));
             }
             if (first.row.min_bps, first.row.max_bps) != (row.min_bps, row.max_bps) {

@@ -11,7 +11,7 @@ use units::nearest::hint;
 use crate::circuits::{Circuit, Circuits};
 use crate::error::Error;
 use crate::names::{Names, comment};
-use crate::network::Network;
+use crate::network::{By, Network};
 use crate::rate::{Direction, text as rate_text};
 use crate::shaped_devices::{self, Table};
 
@@ -134,14 +134,18 @@ fn node_of(
     table: &Table<'_>,
     circuit: &Circuit,
 ) -> Result<Option<usize>, Error> {
-    let parent = &circuit.row.parent;
-    match network.find(parent) {
+    let (parent, by) = (&circuit.row.parent.value, circuit.row.parent.by());
+    match network.find(parent, by) {
         Some(node) => Ok(node),
         None if parent.is_empty() || parent.eq_ignore_ascii_case("none") => Ok(None),
         None => {
             let expected = format!(
-                "the name of a node of the network, or nothing{}",
-                hint(parent, &network.names())
+                "the {} of a node of the network, or nothing{}",
+                match by {
+                    By::Id => "id",
+                    By::Name => "name",
+                },
+                hint(parent, &network.all(by))
             );
             Err(table.parent_fault(&circuit.row, &expected))
         }

@@ -9,6 +9,15 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use crate::error::Error;
 use crate::rate::{Direction, bps};
 
+/// What a circuit calls the node above it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Its id.
+    Id,
+    /// Its name.
+    Name,
+}
+
 /// A node.
 pub(crate) struct Node {
     pub name: String,
@@ -24,6 +33,7 @@ pub(crate) struct Network {
     file: String,
     pub nodes: Vec<Node>,
     by_name: BTreeMap<String, usize>,
+    by_id: BTreeMap<String, usize>,
 }
 
 /// Nodes in the order of the file.
@@ -56,10 +66,14 @@ struct Bandwidth(u64);
 impl<'de> Deserialize<'de> for Bandwidth {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(from)?;
-        let known = value.as_f64().and_then(bps).map(Self);
+        let mbps = match &value {
+            serde_json::Value::String(text) => text.trim().parse().ok(),
+            other => other.as_f64(),
+        };
+        let known = mbps.and_then(bps).map(Self);
         known.ok_or_else(|| {
             de::Error::custom(format!(
-                "{value} is there, expected a rate above 0 in Mbit/s"
+                "{value} is there, expected a rate from 0.0025 to 1000000 in Mbit/s"
             ))
         })
     }
@@ -74,8 +88,21 @@ struct Raw {
     upload: Option<Bandwidth>,
     #[serde(rename = "virtual", default)]
     is_virtual: Option<bool>,
+    #[serde(rename = "type", default)]
+    of_type: Option<serde_json::Value>,
+    #[serde(default)]
+    id: Option<String>,
     #[serde(default)]
     children: Option<Children>,
+}
+
+impl Raw {
+    /// Returns whether the node only stands in the tree: its key or its type says so.
+    fn is_virtual(&self) -> bool {
+        let of_type = self.of_type.as_ref().and_then(serde_json::Value::as_str);
+        self.is_virtual == Some(true)
+            || of_type.is_some_and(|text| text.trim().eq_ignore_ascii_case("virtual"))
+    }
 }
 
 impl Network {
@@ -85,6 +112,7 @@ impl Network {
             file: file.to_owned(),
             nodes: Vec::new(),
             by_name: BTreeMap::new(),
+            by_id: BTreeMap::new(),
         }
     }
 
@@ -93,6 +121,7 @@ impl Network {
     /// # Errors
     /// What is wrong, and in which line and column or at which node.
     pub fn read(file: &str, bytes: &[u8], direction: Direction) -> Result<Self, Error> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let read: Result<Children, _> = serde_json::from_slice(bytes);
         let top = read.map_err(|error| {
             let (line, column) = (error.line(), error.column());
@@ -112,6 +141,15 @@ impl Network {
             if network.by_name.insert(name.clone(), index).is_some() {
                 return Err(network.fault(&name, "it is there twice, expected once"));
             }
+            let id = raw.id.as_deref().map(str::trim);
+            if let Some(id) = id.filter(|id| !id.is_empty()) {
+                if let Some(other) = network.by_id.insert(id.to_owned(), index) {
+                    let other = &network.nodes[other].name;
+                    let what = format!("its id \"{id}\" is node {other}'s, too, expected one node");
+                    return Err(network.fault(&name, &what));
+                }
+            }
+            let is_virtual = raw.is_virtual();
             let bandwidth = match direction {
                 Direction::Download => raw.download,
                 Direction::Upload => raw.upload,
@@ -119,7 +157,7 @@ impl Network {
             network.nodes.push(Node {
                 name,
                 above,
-                is_virtual: raw.is_virtual == Some(true),
+                is_virtual,
                 bps: bandwidth.map(|bandwidth| bandwidth.0),
             });
             let children = raw.children.unwrap_or_default().0;
@@ -136,10 +174,10 @@ impl Network {
         }
     }
 
-    /// Returns the node of this name that shapes: itself, or the next one above it that is not
-    /// virtual. `Some(None)`: there is none above.
-    pub fn find(&self, name: &str) -> Option<Option<usize>> {
-        let mut at = Some(*self.by_name.get(name)?);
+    /// Returns the node of this name, or of this id, that shapes: itself, or the next one above it
+    /// that is not virtual. `Some(None)`: there is none above.
+    pub fn find(&self, parent: &str, by: By) -> Option<Option<usize>> {
+        let mut at = Some(*self.index(by).get(parent)?);
         while let Some(node) = at.and_then(|at| self.nodes.get(at)) {
             if !node.is_virtual {
                 break;
@@ -168,8 +206,15 @@ impl Network {
         node.bps.filter(|_| !node.is_virtual)
     }
 
-    /// Returns the names, for a hint.
-    pub fn names(&self) -> Vec<&str> {
-        self.nodes.iter().map(|node| node.name.as_str()).collect()
+    fn index(&self, by: By) -> &BTreeMap<String, usize> {
+        match by {
+            By::Id => &self.by_id,
+            By::Name => &self.by_name,
+        }
+    }
+
+    /// Returns all names, or all ids, for a hint.
+    pub fn all(&self, by: By) -> Vec<&str> {
+        self.index(by).keys().map(String::as_str).collect()
     }
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rates in Mbit/s, and which of two a device sends.
 
-/// Highest rate that is taken: 100 Tbit/s.
-const BPS_MAX: f64 = 1e14;
+use host_config::limits::{LINE_BPS_MAX, RATE_BPS_MIN};
 
 /// What the device sends: it has classes for one of both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +23,12 @@ impl Direction {
     }
 }
 
-/// Returns a rate above 0 in bit/s, to the next whole number.
+/// Returns a rate that can be paced in bit/s, to the next whole number.
 pub(crate) fn bps(mbps: f64) -> Option<u64> {
     let bps = (mbps * 1e6).round();
     // Within the range a cast to a whole number is exact.
-    (1.0..=BPS_MAX).contains(&bps).then_some(bps as u64)
+    let range = RATE_BPS_MIN as f64..=LINE_BPS_MAX as f64;
+    range.contains(&bps).then_some(bps as u64)
 }
 
 /// Returns a rate as the host's file has it.
@@ -52,7 +52,10 @@ mod tests {
             (2.5, Some("2500kbit")),
             (155.0, Some("155mbit")),
             (1000.0, Some("1gbit")),
-            (0.000_001, Some("1bit")),
+            (0.002_5, Some("2500bit")),
+            (0.002_499, None),
+            (1_000_000.0, Some("1000gbit")),
+            (1_000_001.0, None),
             (0.0, None),
             (-1.0, None),
             (f64::NAN, None),

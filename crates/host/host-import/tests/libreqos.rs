@@ -178,8 +178,8 @@ fn what_is_wrong_is_named() {
         (
             "1,0.5,155,20",
             "x,0.5,155,20",
-            "ShapedDevices.csv:3: column 9, `Download Min Mbps`, is \"x\", expected a rate above \
-             0 in Mbit/s such as 25 or 2.5",
+            "ShapedDevices.csv:3: column 9, `Download Min Mbps`, is \"x\", expected a rate from \
+             0.0025 to 1000000 in Mbit/s such as 25 or 2.5",
         ),
         (
             "1,0.5,155,20",
@@ -190,13 +190,14 @@ fn what_is_wrong_is_named() {
         (
             "100.64.0.2,",
             "100.64.0.299,",
-            "ShapedDevices.csv:4: column 7, `IPv4`, is \"100.64.0.299\", expected addresses",
+            "ShapedDevices.csv:4: column 7, `IPv4`, is \"100.64.0.299\", expected addresses or \
+             networks, such as 100.64.0.1 or 100.64.1.0/24",
         ),
         (
             "100.64.0.2,",
-            "100.64.0.2/24,",
-            "ShapedDevices.csv:4: column 7, `IPv4`, is \"100.64.0.2/24\", expected addresses, or \
-             networks whose other bits are 0",
+            "100.64.00.02,",
+            "ShapedDevices.csv:4: column 7, `IPv4`, is \"100.64.00.02\", expected octets without \
+             leading zeros, which some read as octal, such as 100.64.0.2",
         ),
         (
             "100.64.0.6",
@@ -222,8 +223,8 @@ fn what_is_wrong_is_named() {
             "ShapedDevices.csv:9: column 1, `Circuit ID`, is \"\", expected what tells",
         ),
         (
-            "Parent Node",
-            "Parent",
+            "Parent Node,",
+            "Parent,",
             "ShapedDevices.csv:2: there is no column `Parent Node`",
         ),
         (
@@ -252,17 +253,22 @@ fn what_is_wrong_of_nodes_is_named() {
         (
             "\"downloadBandwidthMbps\": 100",
             "\"downloadBandwidthMbps\": \"fast\"",
-            "network.json:6: column 45: \"fast\" is there, expected a rate above 0 in Mbit/s",
+            "network.json:6: column 45: \"fast\" is there, expected a rate from 0.0025 to 1000000 in Mbit/s",
         ),
         (
             "\"downloadBandwidthMbps\": 100",
             "\"downloadBandwidthMbps\": 0",
-            "network.json:6: column 40: 0 is there, expected a rate above 0 in Mbit/s",
+            "network.json:6: column 40: 0 is there, expected a rate from 0.0025 to 1000000 in Mbit/s",
         ),
         (
             "\"downloadBandwidthMbps\": 100, ",
             "",
             "network.json: node AP_A: it lacks `downloadBandwidthMbps`, expected a rate in Mbit/s",
+        ),
+        (
+            "\"virtual\": true,",
+            "\"virtual\": true, \"id\": \"x\",",
+            "network.json: node AP_A: its id \"x\" is node Ring's, too, expected one node",
         ),
         (
             "\"Ring\"",
@@ -271,6 +277,10 @@ fn what_is_wrong_of_nodes_is_named() {
         ),
     ] {
         let network = NETWORK.replace(from, to);
+        let network = match said.contains("its id") {
+            true => network.replace("\"type\": \"AP\"", "\"id\": \"x\""),
+            false => network,
+        };
         assert_ne!(network, NETWORK, "{from}");
         let found = import(
             DEVICES.as_bytes(),
@@ -280,7 +290,7 @@ fn what_is_wrong_of_nodes_is_named() {
         let found = found.unwrap_err().to_string();
         assert!(found.starts_with(said), "{found}\n{said}");
     }
-    let latin = DEVICES.replace("Gasse", "G\u{0}").into_bytes();
+    let latin = DEVICES.replace("Flat", "G\u{0}").into_bytes();
     let latin: Vec<u8> = latin
         .into_iter()
         .map(|b| if b == 0 { 0xe4 } else { b })
@@ -290,7 +300,74 @@ fn what_is_wrong_of_nodes_is_named() {
         .to_string();
     assert_eq!(
         found,
-        "ShapedDevices.csv:3: column 2: expected text in UTF-8"
+        "ShapedDevices.csv:9: column 2: expected text in UTF-8"
+    );
+}
+
+/// Heads of LibreQoS 2: nodes have ids.
+const ANCHORED: &str = "\
+Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,Parent Node ID,Anchor Node ID,MAC,IPv4,IPv6,Download Min,Upload Min,download_max (Mbps),Upload Max Mbps,Comment
+c1,One,d1,cpe1,,,s:a,,198.51.100.1,,1,1,50,10,
+c2,Two,d2,cpe2,,s:a,,,198.51.100.2,,1,1,50,10,
+c3,Three,d3,cpe3,an old name,s:a,,,198.51.100.3/29,,1,1,50,10,
+c4,Four,d4,cpe4,Site,s:b,s:a,,198.51.100.8,2001:db8:5::1/56,1,1,50,10,
+";
+
+const IDS: &str = r#"{ "Site": { "id": "s", "downloadBandwidthMbps": "500", "type": "Site",
+  "children": { "AP": { "id": "s:a", "downloadBandwidthMbps": 80 },
+    "Region": { "id": "s:b", "downloadBandwidthMbps": 10, "type": "Virtual" } } } }"#;
+
+#[test]
+fn ids_of_nodes_win_over_their_names() {
+    let anchored = |devices: &str| {
+        import(
+            devices.as_bytes(),
+            Some(IDS.as_bytes()),
+            Direction::Download,
+        )
+    };
+    let imported = anchored(ANCHORED).unwrap();
+    let text = &imported.text;
+    assert_eq!(text.matches("group = \"AP\"").count(), 4, "{text}");
+    assert_eq!(imported.groups, 1);
+    // The subnet, as LibreQoS does.
+    assert!(text.contains("{ to = \"198.51.100.0/29\" }"), "{text}");
+    assert!(text.contains("{ to = \"2001:db8:5::/56\" }"), "{text}");
+    assert_eq!(
+        imported.notes,
+        [
+            "addresses with bits of a host, whose networks count: 2, such as 198.51.100.3/29 in \
+             line 4, which is 198.51.100.0/29"
+        ]
+    );
+    let unknown = anchored(&ANCHORED.replace(",s:b,s:a,", ",s:b,s:c,"));
+    assert_eq!(
+        unknown.unwrap_err().to_string(),
+        "ShapedDevices.csv:5: column 7, `Anchor Node ID`, is \"s:c\", expected the id of a node of \
+         the network, or nothing; did you mean `s:a`?"
+    );
+}
+
+#[test]
+fn a_node_whose_type_is_virtual_does_not_shape() {
+    let below = ANCHORED.replace(",s:b,s:a,", ",s:b,,");
+    let imported = import(below.as_bytes(), Some(IDS.as_bytes()), Direction::Download);
+    let text = imported.unwrap().text;
+    // The node above it does, whose rate is a string.
+    assert!(
+        text.contains("name = \"Site\"\nrate = \"500mbit\""),
+        "{text}"
+    );
+    assert!(text.contains("# Four\n[[device.class]]\nname = \"c4\"\ngroup = \"Site\""));
+}
+
+#[test]
+fn a_table_with_semicolons_is_named() {
+    let excel = ANCHORED.replace(',', ";").replace("One", "O, ne");
+    let said = import(excel.as_bytes(), None, Direction::Download);
+    assert_eq!(
+        said.unwrap_err().to_string(),
+        "ShapedDevices.csv:1: expected commas between cells, the first row has 14 semicolons"
     );
 }
 

@@ -3,7 +3,7 @@
 //! named and kept as they are.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Serialize, Serializer};
 
@@ -30,15 +30,36 @@ impl Prefix {
     /// Parses `10.0.0.0/8`, `fd00::/16`, or an address; `None` if other bits are set.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        let (address, network) = Self::parse_host(text)?;
+        (address == network.address).then_some(network)
+    }
+
+    /// Parses an address of a host with the bits of its network, such as `10.0.0.1/24`. Returns
+    /// the address, and the network, 10.0.0.0/24.
+    #[must_use]
+    pub fn parse_host(text: &str) -> Option<(IpAddr, Self)> {
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address.parse().ok()?, Some(bits.parse().ok()?)),
             None => (text.parse().ok()?, None),
         };
         let most = 8 * octets(address).len();
         let bits = bits.unwrap_or(u8::try_from(most).ok()?);
-        let mask = mask(bits, octets(address).len())?;
-        let is_prefix = octets(address).iter().zip(&mask).all(|(a, m)| a & !m == 0);
-        is_prefix.then_some(Self { address, bits })
+        let shift = u32::try_from(most).ok()?.checked_sub(bits.into())?;
+        let network = match address {
+            IpAddr::V4(v4) => {
+                let mask = u32::MAX.checked_shl(shift).unwrap_or(0);
+                Ipv4Addr::from(u32::from(v4) & mask).into()
+            }
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(shift).unwrap_or(0);
+                Ipv6Addr::from(u128::from(v6) & mask).into()
+            }
+        };
+        let network = Self {
+            address: network,
+            bits,
+        };
+        Some((address, network))
     }
 
     /// Returns whether the address is one of them.

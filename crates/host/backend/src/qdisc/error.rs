@@ -44,7 +44,7 @@ pub enum Error {
         /// Minor number of its id.
         minor: u16,
         /// Why.
-        why: pace::Error,
+        why: String,
     },
     /// Something was refused.
     #[error("{part}: {detail}")]

@@ -21,7 +21,7 @@ mod program;
 mod session;
 mod settings;
 
-pub(crate) use check::check;
+pub(crate) use check::{check, check_module};
 pub use counters::{LATE_BUCKETS, PortCounters, SlotCounters};
 pub use error::Error;
 pub use layout::Room;

@@ -307,10 +307,22 @@ impl Ports {
 pub(crate) fn check(config: &Config, classes: &[PortClass]) -> Result<(), Error> {
     let fault = |error: pace::Error| refused("configuration", &error);
     let mut core = Scheduler::new(config, 0).map_err(fault)?;
-    for class in classes {
-        let minor = class.minor;
+    let classes = classes.iter();
+    classes.into_iter().try_for_each(|class| {
         let added = core.add_class(&class.config);
-        added.map_err(|why| Error::Class { minor, why })?;
-    }
-    Ok(())
+        added
+            .map(drop)
+            .map_err(|why| class_refused(class.minor, why, config))
+    })
+}
+
+/// Says why the core refuses a class.
+pub(crate) fn class_refused(minor: u16, why: pace::Error, config: &Config) -> Error {
+    let why = match (why, Scheduler::least_rate_bps(config)) {
+        (pace::Error::RateLow, Ok(least_bps)) => {
+            format!("{why}, expected at least {least_bps} bit/s")
+        }
+        _ => why.to_string(),
+    };
+    Error::Class { minor, why }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the core and the programs are told of a psp, as the module tells it to the core.
 
+use host_config::limits::LINE_BPS_MAX;
 use host_config::{Facts, Psp};
 use pace::{ClassConfig, Config, Layer, Mode, Order, Period};
 use tcpsp::{Budget, ClassOptions, Handle, QdiscOptions, TypeOptions};
@@ -10,11 +11,11 @@ use super::{PortClass, PortConfig};
 use crate::match_words::words_of;
 
 /// The line rate of a device that names none: the core's highest.
-pub(crate) const LINE_UNKNOWN_BPS: u64 = 1_000_000_000_000;
+pub(crate) const LINE_UNKNOWN_BPS: u64 = LINE_BPS_MAX;
 /// Most packets that wait in a class: those of a pfifo on a device of the usual queue length.
 const LIMIT_PACKETS: u32 = 1000;
 /// The longest burst that the stack makes, and an eighth more for the headers of its frames.
-const BURST_BYTES_MAX: u32 = 65_536 + 65_536 / 8;
+pub(crate) const BURST_BYTES_MAX: u32 = 65_536 + 65_536 / 8;
 
 /// Returns what a qdisc shall do for a psp, where CLOCK_TAI is so far ahead of the monotonic clock.
 /// O(classes + filters).
@@ -84,7 +85,7 @@ fn line_bps(psp: &Psp, facts: &Facts) -> u64 {
     line_bps.unwrap_or(LINE_UNKNOWN_BPS)
 }
 
-fn period(options: &QdiscOptions, line_rate_bps: u64, tai_ahead_ns: u64) -> Period {
+pub(crate) fn period(options: &QdiscOptions, line_rate_bps: u64, tai_ahead_ns: u64) -> Period {
     let length_ns = options.period_ns;
     let budget_bytes = match options.budget {
         Budget::Percent(percent) => Period::percent(line_rate_bps, length_ns, percent).budget_bytes,
@@ -101,7 +102,7 @@ fn period(options: &QdiscOptions, line_rate_bps: u64, tai_ahead_ns: u64) -> Peri
 }
 
 /// A class asks for at most the line: it may have become slower since the file was checked.
-fn class_config(options: &ClassOptions, line_rate_bps: u64) -> ClassConfig {
+pub(crate) fn class_config(options: &ClassOptions, line_rate_bps: u64) -> ClassConfig {
     match options.by_type {
         TypeOptions::Paced {
             rate_bps,
