@@ -147,6 +147,8 @@ mod tests {
             tx_queues: 1,
             kind: None,
             tied_to: None,
+            sent_frames: 0,
+            sent_bytes: 0,
         };
         let dir = |link: &Link| dir(devices.path(), link);
         assert_eq!(dir(&link), Some(eth0));
