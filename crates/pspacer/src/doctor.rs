@@ -8,12 +8,18 @@ use clap::Args;
 use doctor::read::{Wanted, facts};
 use doctor::{Facts, Finding, Severity, findings};
 use draw::terminal::paragraph;
+use linux_io::clock::{monotonic_ns, sleep_until};
 use linux_io::links::links;
 use serde::Serialize;
 use tcpsp::Tc;
+use tcpsp::account::Sent;
+use tcpsp::ports::Port;
 
 use crate::headings::{OUTPUT, RUN};
 use crate::{output, terminal};
+
+/// Least time over which what devices send is compared with what psp counts.
+const ACCOUNT_NS: u64 = 300_000_000;
 
 /// Arguments of `pspacer doctor`.
 #[derive(Debug, Args)]
@@ -42,6 +48,7 @@ struct Json<'a> {
 /// # Errors
 /// When the device does not exist or the kernel's tables cannot be read.
 pub fn main(args: &DoctorArgs) -> Result<bool> {
+    let before = Reading::new();
     let mut facts = facts(&Wanted {
         device: args.device.clone(),
         is_tried: args.is_tried,
@@ -59,6 +66,9 @@ pub fn main(args: &DoctorArgs) -> Result<bool> {
         Err(error) => facts.file_refusal = Some(format!("{error:#}")),
     }
     read_reasons(&mut facts);
+    if let Some(before) = before {
+        before.accounts(&mut facts)?;
+    }
     let findings = findings(&facts);
     let mut out = output::out();
     if args.json {
@@ -73,6 +83,42 @@ pub fn main(args: &DoctorArgs) -> Result<bool> {
         out.write_all(text(&facts, &findings).as_bytes())?;
     }
     Ok(findings.is_empty())
+}
+
+/// What devices have sent at an instant.
+struct Reading {
+    time_ns: u64,
+    ports: Vec<Port>,
+}
+
+impl Reading {
+    /// Without root that is not known of devices without the module.
+    fn new() -> Option<Self> {
+        let time_ns = monotonic_ns().ok()?;
+        let ports = backend::ports(&mut Tc::open().ok()?).ok()?;
+        Some(Self { time_ns, ports })
+    }
+
+    fn of(&self, device: &str) -> Option<Sent> {
+        Sent::new(self.ports.iter().filter(|port| port.device == device))
+    }
+
+    /// Gives each device what it has sent since, for at least [`ACCOUNT_NS`].
+    fn accounts(&self, facts: &mut Facts) -> Result<()> {
+        if self.ports.is_empty() {
+            return Ok(());
+        }
+        sleep_until(self.time_ns + ACCOUNT_NS)?;
+        let Some(now) = Self::new() else {
+            return Ok(());
+        };
+        for device in &mut facts.devices {
+            let before = self.of(&device.name);
+            let now = now.of(&device.name);
+            device.account = now.zip(before).and_then(|(now, before)| now.since(&before));
+        }
+        Ok(())
+    }
 }
 
 /// Reads why packets may not come to their classes. Without root that is not known.

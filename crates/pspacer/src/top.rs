@@ -17,7 +17,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use serde::Serialize;
 use tcpsp::Tc;
-use top::{ClassNames, Key, Model, PortRow, Row, Sample, View, draw};
+use top::{ClassNames, DeviceRow, Key, Model, PortRow, Row, Sample, View, draw};
 
 use crate::headings::{OUTPUT, RUN};
 use crate::terminal::style;
@@ -50,6 +50,7 @@ struct Json {
     format: &'static str,
     time_ns: u64,
     cost_ns: u64,
+    devices: Vec<DeviceRow>,
     qdiscs: Vec<PortRow>,
     classes: Vec<Row>,
     /// With `--manager`.
@@ -166,6 +167,7 @@ fn lines(
                 format: "pspacer-top-1",
                 time_ns,
                 cost_ns,
+                devices: model.devices(),
                 qdiscs: model.ports(),
                 classes: model.rows(),
                 overview: model.reservations().cloned(),

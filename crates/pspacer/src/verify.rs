@@ -64,20 +64,11 @@ pub fn main(args: &VerifyArgs) -> Result<bool> {
         let observed = host_apply::observe(&mut tc, &device.name)?;
         let (facts, port) = (&observed.facts, &observed.port);
         let reasons = backend::reasons(&mut tc, port, facts, &links)?;
-        let counts_unpaced = !backend::is_edt(port);
         let wanted = Wanted {
             time_ns: args.time,
             frames_per_s: args.budget,
         };
-        let report = verify(
-            &mut tc,
-            &device,
-            &links,
-            link,
-            reasons,
-            counts_unpaced,
-            wanted,
-        );
+        let report = verify(&mut tc, &device, &links, link, reasons, wanted);
         reports.push(report?);
     }
     let is_well = reports.iter().all(Report::is_well);
@@ -149,6 +140,5 @@ fn said(class: &ClassReport) -> String {
             format!("FAULT, {more} frames that do not match")
         }
         State::NotAsked => "its frames cannot be told without their sockets".to_owned(),
-        State::NotCounted => "not counted by this backend".to_owned(),
     }
 }

@@ -69,11 +69,14 @@ fn check(kernel: Kernel) {
     for (name, id) in [
         ("doctor anew", "interface-renewed"),
         ("doctor taken", "taken-before"),
+        ("doctor bypassed", "bypassed"),
     ] {
         let (text, status) = &said[name];
         let is_named = text.contains(&format!("\"id\": \"{id}\""));
         assert!(is_named && *status == 1, "{kernel}: {name}: {text}");
     }
+    let (text, _) = &said["doctor edt"];
+    assert!(!text.contains("\"bypassed\""), "{kernel}: {text}");
 }
 
 #[test]

@@ -17,5 +17,5 @@ mod tables;
 pub use error::Error;
 pub use maker::Maker;
 pub use match_words::{RuleWords, cgroup_words, rule_words};
-pub use reasons::{is_edt, reasons};
+pub use reasons::reasons;
 pub use tables::{check, port, ports};

@@ -9,10 +9,8 @@ use tcpsp::{Match, Tc};
 use crate::edt;
 use crate::error::Error;
 
-/// Returns whether departure times pace a device: frames of classes without a rate may not be
-/// counted then.
-#[must_use]
-pub fn is_edt(port: &Port) -> bool {
+/// Returns whether departure times pace a device.
+fn is_edt(port: &Port) -> bool {
     let psps = port.psps();
     psps.iter().any(|psp| psp.made.backend() == Backend::Edt)
 }

@@ -58,6 +58,8 @@ impl Seen {
             device: device.name.clone(),
             index: device.index,
             handle: psp.handle,
+            device_frames: device.sent_frames,
+            device_bytes: device.sent_bytes,
             parent: psp.parent,
             counters,
             classes: classes.collect(),

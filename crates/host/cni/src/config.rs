@@ -16,7 +16,7 @@ use crate::error::{
 pub const VERSIONS: &[&str] = &["0.4.0", "1.0.0", "1.1.0"];
 
 /// The line of a device without one of its own, where a backend wants it: no class is faster.
-pub const LINE_BPS: u64 = 100_000_000_000;
+pub const LINE_BPS: u64 = host_config::LINE_UNKNOWN_BPS;
 
 const PSP_KEYS: &[&str] = &[
     "rate",

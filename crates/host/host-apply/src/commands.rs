@@ -13,6 +13,7 @@ use host_config::{
     WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
 };
 use linux_io::files;
+use linux_io::links::links;
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
@@ -80,8 +81,19 @@ impl Wanted {
 /// # Errors
 /// A fault in a file, or what is in the way.
 pub fn plan(args: &PlanArgs, io: &mut Io<'_>) -> Result<()> {
-    let work = work(&mut Tc::open()?, &args.chosen)?;
-    show(&work, args.json, io)
+    let (work, absent) = work(&mut Tc::open()?, &args.chosen)?;
+    show(&work, args.json, io)?;
+    all_are_there(&absent)
+}
+
+/// Says which devices of the files are not there, once the others are done.
+fn all_are_there(absent: &[String]) -> Result<()> {
+    ensure!(
+        absent.is_empty(),
+        "{}: no such device; the others are done",
+        absent.join(", ")
+    );
+    Ok(())
 }
 
 fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
@@ -106,7 +118,9 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
 /// A fault in a file, what is in the way, or the kernel's refusal.
 pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
     if args.dry_run {
-        return show(&work(&mut Tc::open()?, &args.chosen)?, false, io);
+        let (work, absent) = work(&mut Tc::open()?, &args.chosen)?;
+        show(&work, false, io)?;
+        return all_are_there(&absent);
     }
     let folder = folder()?;
     let pending = pending(&folder);
@@ -120,7 +134,7 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
     let mut tc = Tc::open()?;
     let lock = Lock::take(&folder)?;
     nothing_pending(&pending)?;
-    let mut work = work(&mut tc, &args.chosen)?;
+    let (mut work, absent) = work(&mut tc, &args.chosen)?;
     let changes: usize = work.iter().map(Work::changes).sum();
     let confirm = args
         .confirm
@@ -151,7 +165,8 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
             units::display::time(after.as_secs_f64())
         ))),
         (made, None) => made,
-    }
+    }?;
+    all_are_there(&absent)
 }
 
 fn nothing_pending(pending: &Path) -> Result<()> {
@@ -363,15 +378,28 @@ fn planned(
 }
 
 /// Reads the files, and plans the devices. Nothing is changed before all of it is checked.
-fn work(tc: &mut Tc, chosen: &Chosen) -> Result<Vec<Work>> {
-    let devices = devices(chosen)?;
+/// Of several devices those that are not there are left out, and returned.
+fn work(tc: &mut Tc, chosen: &Chosen) -> Result<(Vec<Work>, Vec<String>)> {
+    let mut devices = devices(chosen)?;
+    let mut absent = Vec::new();
+    if devices.len() > 1 {
+        let links = links()?;
+        let is_there = |name: &str| links.iter().any(|link| link.name == name);
+        let names = devices.iter().map(|(_, device, _)| &device.name);
+        absent.extend(names.filter(|name| !is_there(name)).cloned());
+        if absent.len() < devices.len() {
+            devices.retain(|(_, device, _)| is_there(&device.name));
+        } else {
+            absent.clear();
+        }
+    }
     let work = devices.iter().map(|(file, device, text)| {
         let work = work_on(tc, device, chosen.take_over);
         let mut work = work.with_context(|| format!("{}:{}", file.display(), device.line))?;
         work.text = Some(text.clone());
         Ok(work)
     });
-    work.collect()
+    Ok((work.collect::<Result<_>>()?, absent))
 }
 
 /// Plans a device by its table.
@@ -474,7 +502,7 @@ pub fn differences() -> Result<Vec<(String, Vec<String>)>> {
         device: None,
         take_over: false,
     };
-    let work = work(&mut Tc::open()?, &all)?;
+    let (work, _) = work(&mut Tc::open()?, &all)?;
     let lines = |work: &Work| (work.device.plan.device.clone(), work.device.lines());
     Ok(work.iter().map(lines).collect())
 }

@@ -180,6 +180,7 @@ mod tests {
             is_ethernet: true,
             queues: 1,
             speed_bps: Some(1_000_000_000),
+            has_made_up_speed: false,
             max_frame_bytes: 1514,
         };
         let mut port = Port::new(&facts, &[], &[], &[]);

@@ -116,7 +116,10 @@ fn facts(link: &Link, dir: Option<&Path>) -> Facts {
         name: link.name.clone(),
         is_ethernet: link.is_ethernet,
         queues: in_use().unwrap_or(allocated),
-        speed_bps: mbit().map(|mbit| mbit * 1_000_000),
+        speed_bps: mbit()
+            .filter(|_| !link.has_made_up_speed())
+            .map(|mbit| mbit * 1_000_000),
+        has_made_up_speed: link.has_made_up_speed(),
         max_frame_bytes: mtu_bytes.saturating_add(header_bytes),
     }
 }
@@ -147,6 +150,8 @@ mod tests {
             tx_queues: 1,
             kind: None,
             tied_to: None,
+            sent_frames: 0,
+            sent_bytes: 0,
         };
         let dir = |link: &Link| dir(devices.path(), link);
         assert_eq!(dir(&link), Some(eth0));

@@ -231,6 +231,7 @@ mod tests {
             is_ethernet: true,
             queues: 1,
             speed_bps: None,
+            has_made_up_speed: false,
             max_frame_bytes: 1514,
         };
         Observed {

@@ -21,6 +21,7 @@ const MODULES: &[&str] = &[
     "wire",
     "8021q",
     "dummy",
+    "tun",
     "cls_bpf",
     "cls_flower",
     "cls_matchall",

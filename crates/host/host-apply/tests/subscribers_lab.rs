@@ -57,7 +57,7 @@ fn file(all: usize, changed_mbit: u32, moved_to: usize) -> String {
         write!(
             text,
             "[[device.class]]\nname = \"s{i}\"\ngroup = \"site{group}\"\nrate = \"1mbit\"\n\
-             ceil = \"{ceil}mbit\"\ndeadline = \"0s\"\nmatch = [{{ to = \"{}\" }}, {{ to = \"2001:db8:{i:x}::/56\" }}]\n",
+             ceil = \"{ceil}mbit\"\ndeadline = \"off\"\nmatch = [{{ to = \"{}\" }}, {{ to = \"2001:db8:{i:x}::/56\" }}]\n",
             address(i)
         )
         .unwrap();

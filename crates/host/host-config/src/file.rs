@@ -21,7 +21,6 @@ use crate::waiting;
 pub const MOST_RULES: usize = 1000;
 
 const RATE: &str = parse::RATE;
-const TIME: &str = parse::TIME;
 const WORD_ANY: &str = "true or false";
 const FRAMES: &str = "a number from 1 to 1048576";
 
@@ -77,7 +76,7 @@ pub(crate) const CLASS_KEYS: &[Key] = &[
     key("ceil", RATE),
     key("total", RATE),
     key("share", "a share of the line such as \"20%\" or \"2.5%\""),
-    key("deadline", TIME),
+    key("deadline", "a time above 0 such as \"50ms\", or \"off\""),
     key("mark", "a time such as \"20ms\", or \"off\""),
     key("quantum", "a size from \"256b\" to \"1mb\""),
     key("reserve", "bytes a period such as \"15kb\""),
@@ -421,19 +420,29 @@ fn class(
         },
         ClassType::Group => return Err(section.require("type")?.wrong()),
     };
-    let deadline_ns = section.time("deadline", 0..=u64::MAX)?;
-    let deadline_ns = deadline_ns.or_else(|| waiting::deadline_ns(&by_type));
+    let deadline_ns = match section.parsed("deadline", deadline)? {
+        None => waiting::deadline_ns(&by_type),
+        Some(given_ns) => given_ns,
+    };
     Ok(Class {
         name,
         minor,
         options: ClassOptions {
             group: Group::of_class(section, groups, &by_type)?,
             by_type,
-            deadline_ns: deadline_ns.filter(|deadline| *deadline > 0),
+            deadline_ns,
             mark_ns: section.parsed("mark", mark)?,
         },
         launches: Launches::read(section)?,
     })
+}
+
+/// Returns how long frames may wait; `Some(None)`: as long as there is room.
+fn deadline(text: &str) -> Option<Option<u64>> {
+    match text {
+        "off" => Some(None),
+        _ => parse::time_ns(text).filter(|time| *time > 0).map(Some),
+    }
 }
 
 fn mark(text: &str) -> Option<Mark> {

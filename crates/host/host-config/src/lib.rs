@@ -50,7 +50,7 @@ pub use queue_limits::{
     KeptLimit, KeptLimits, LimitChange, LimitPlan, QueueLimits, WantedLimits, limit_lines,
 };
 pub use saved::{Saved, SavedDevice};
-pub use target::{Target, TargetPsp, TargetRoot, TargetRule};
+pub use target::{LINE_UNKNOWN_BPS, Target, TargetPsp, TargetRoot, TargetRule};
 pub use text::{changes, line, text};
 pub use toml_reader::{Error, Place, Problem};
 pub use waiting::{frames_ns, longest_wait_ns};

@@ -17,8 +17,10 @@ pub struct Port {
     pub is_ethernet: bool,
     /// Its transmit queues.
     pub queues: u16,
-    /// Its line rate, if it names one.
+    /// Its line rate, if it names one that is its own.
     pub speed_bps: Option<u64>,
+    /// Whether the kernel makes one up, which the module would go by.
+    pub has_made_up_speed: bool,
     /// Its longest frame, without a VLAN tag.
     pub max_frame_bytes: u32,
     /// What a psp is made of that is put there.
@@ -166,8 +168,10 @@ pub struct Facts {
     pub is_ethernet: bool,
     /// Its transmit queues.
     pub queues: u16,
-    /// Its line rate, if it names one.
+    /// Its line rate, if it names one that is its own.
     pub speed_bps: Option<u64>,
+    /// Whether the kernel makes one up, which the module would go by.
+    pub has_made_up_speed: bool,
     /// Its longest frame, without a VLAN tag.
     pub max_frame_bytes: u32,
 }
@@ -204,6 +208,7 @@ impl Port {
             is_ethernet: facts.is_ethernet,
             queues: facts.queues,
             speed_bps: facts.speed_bps,
+            has_made_up_speed: facts.has_made_up_speed,
             max_frame_bytes: facts.max_frame_bytes,
             made: Made::Module,
             can_classify: false,

@@ -9,6 +9,9 @@ use crate::backend::{Backend, Made, Queues};
 use crate::file::Device;
 use crate::port::Port;
 
+/// The line of a device whose speed nobody knows: no class is faster.
+pub const LINE_UNKNOWN_BPS: u64 = 100_000_000_000;
+
 /// What is wanted of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -61,6 +64,9 @@ impl Target {
         let mut options = device.options.clone();
         if !device.has_overhead {
             options.overhead_bytes = QdiscOptions::default_of(port.is_ethernet).overhead_bytes;
+        }
+        if made == Made::Module && port.has_made_up_speed {
+            options.line_rate_bps = options.line_rate_bps.or(Some(LINE_UNKNOWN_BPS));
         }
         options.shared = made == Made::Module && device.queues == Queues::Mq;
         let classes = device.classes.iter();

@@ -34,6 +34,7 @@ fn port(root: Slot) -> Port {
         is_ethernet: true,
         queues: 4,
         speed_bps: Some(1_000_000_000),
+        has_made_up_speed: false,
         max_frame_bytes: 1514,
         made: Made::Module,
         can_classify: false,

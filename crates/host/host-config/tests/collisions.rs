@@ -198,6 +198,7 @@ fn the_documents_example() {
         is_ethernet: true,
         queues: 1,
         speed_bps: None,
+        has_made_up_speed: false,
         max_frame_bytes: 1514,
     };
     let port = Port::new(&facts, &[], &[], &[]);

@@ -164,6 +164,11 @@ fn what_is_wrong_is_named() {
             "f:20: `mark` is \"20ms\", expected it only with type \"paced\"",
         ),
         (
+            "deadline = \"20ms\"",
+            "deadline = \"0s\"",
+            "f:13: `deadline` is \"0s\", expected a time above 0 such as \"50ms\", or \"off\"",
+        ),
+        (
             "192.0.2.0/24",
             "192.0.2.1/24",
             "f:14: `to` is \"192.0.2.1/24\", expected the network 192.0.2.0/24, or an address alone",
@@ -287,6 +292,7 @@ fn a_device_of_another_kind_has_no_overhead() {
         is_ethernet,
         queues: 1,
         speed_bps: None,
+        has_made_up_speed: false,
         max_frame_bytes: 1500,
         made: host_config::Made::Module,
         can_classify: false,

@@ -194,6 +194,7 @@ fn device() -> Port {
         is_ethernet: true,
         queues: 2,
         speed_bps: Some(100_000_000),
+        has_made_up_speed: false,
         max_frame_bytes: 1514,
         made: Made::Module,
         can_classify: false,

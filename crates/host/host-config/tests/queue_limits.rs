@@ -14,6 +14,7 @@ fn port(speed_bps: Option<u64>) -> Port {
         is_ethernet: true,
         queues: 2,
         speed_bps,
+        has_made_up_speed: false,
         max_frame_bytes: 1514,
         made: host_config::Made::Module,
         can_classify: false,

@@ -55,6 +55,7 @@ fn empty() -> Port {
         is_ethernet: true,
         queues: 1,
         speed_bps: Some(100_000_000_000),
+        has_made_up_speed: false,
         max_frame_bytes: 1514,
     };
     Port::new(&facts, &[], &[], &[])

@@ -2,8 +2,10 @@
 //! What classes counted beside what their device sent, and what the kernel's tables say of why it may
 //! differ. Pure; needs no tap.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use units::ethernet;
 
+use crate::ClassType;
 use crate::ports::Port;
 
 /// A rule that names an interface by an index that is no longer its own.
@@ -26,73 +28,146 @@ pub struct Reasons {
     pub renewed: Vec<Renewed>,
 }
 
-/// What a device has counted at an instant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// Frames and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Frames.
+    pub frames: u64,
+    /// Bytes, without FCS.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    fn add(&mut self, frames: u64, bytes: u64) {
+        self.frames += frames;
+        self.bytes += bytes;
+    }
+
+    fn since(self, before: Self) -> Option<Self> {
+        Some(Self {
+            frames: self.frames.checked_sub(before.frames)?,
+            bytes: self.bytes.checked_sub(before.bytes)?,
+        })
+    }
+}
+
+/// What a device and its psp have counted at an instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Bytes that the device sent.
-    pub device_bytes: u64,
-    /// Packets that it sent.
-    pub device_packets: u64,
-    /// Bytes of all classes.
-    pub classes_bytes: u64,
-    /// Packets of all classes.
-    pub classes_packets: u64,
-    /// Bytes of the default class.
-    pub default_bytes: u64,
-    /// Packets of the default class, and those of no class.
-    pub default_packets: u64,
+    /// What the device sent, as its driver counts.
+    pub device: Traffic,
+    /// What psp counted: classes, frames of no class, and gap frames.
+    pub counted: Traffic,
+    /// Of that what no rule claims: the default class, and frames of no class. `None`: there is no
+    /// class beside the default, so no rule.
+    pub unmatched: Option<Traffic>,
+    /// Frames that wait where they may have been counted already.
+    pub waiting_frames: u64,
 }
 
 /// What became of what a device sent between two instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
-    /// Bytes that the device sent.
-    pub device_bytes: u64,
-    /// Bytes that no rule claims: of the default class, or of no class.
-    pub unmatched_bytes: u64,
-    /// Bytes that the classes with a rule counted.
-    pub matched_bytes: u64,
+    /// What the device sent.
+    pub device: Traffic,
+    /// What psp counted.
+    pub counted: Traffic,
+    /// Of that what no rule claims; `None`: there are no rules.
+    pub unmatched: Option<Traffic>,
+    /// Frames by which the two may differ.
+    pub tolerance_frames: u64,
 }
 
+/// Frames that may be on their way between the counters of psp and the device, at each end.
+const FRAMES_ON_THE_WAY: u64 = 8;
+/// One frame of so many may be sent while counters are read, one after the other.
+const FRAMES_PER_SLACK: u64 = 100;
+
 impl Sent {
-    /// Sums up the psp qdiscs of one device. Groups hold classes, so they are left out. O(classes).
+    /// Sums up the psp qdiscs of a device; `None` if there is none. Groups hold classes, so they are
+    /// left out. O(classes).
     #[must_use]
-    pub fn new(ports: &[&Port], device_bytes: u64, device_packets: u64) -> Self {
-        let mut sent = Self {
-            device_bytes,
-            device_packets,
-            ..Self::default()
-        };
+    pub fn new<'a>(ports: impl IntoIterator<Item = &'a Port>) -> Option<Self> {
+        let mut sent: Option<Self> = None;
         for port in ports {
-            let default = port.psp.options.default_minor;
-            for class in &port.classes {
-                if class.psp.options.class_type() == crate::ClassType::Group {
-                    continue;
-                }
-                let counters = &class.counters;
-                sent.classes_bytes += counters.sent_bytes;
-                sent.classes_packets += counters.sent_packets;
-                if class.id.minor() == default {
-                    sent.default_bytes += counters.sent_bytes;
-                    sent.default_packets += counters.sent_packets;
-                }
-            }
+            let sent = sent.get_or_insert_default();
+            sent.take(port);
         }
         sent
+    }
+
+    fn take(&mut self, port: &Port) {
+        self.device = Traffic {
+            frames: port.device_frames,
+            bytes: port.device_bytes,
+        };
+        self.waiting_frames += u64::from(port.counters.waiting_packets);
+        let stats = &port.psp.stats;
+        let overhead = u64::from(ethernet::WIRE_OVERHEAD_BYTES);
+        let bytes = |wire_bytes: u64, frames: u64| {
+            wire_bytes.saturating_sub(frames.saturating_mul(overhead))
+        };
+        let (mut frames, mut wire_bytes) = (stats.sent_frames, stats.sent_wire_bytes);
+        let mut of_default = Traffic::default();
+        let mut has_others = false;
+        for class in &port.classes {
+            if class.psp.options.class_type() == ClassType::Group {
+                continue;
+            }
+            let counters = &class.counters;
+            self.counted
+                .add(class.psp.stats.sent_frames, counters.sent_bytes);
+            frames = frames.saturating_sub(class.psp.stats.sent_frames);
+            wire_bytes = wire_bytes.saturating_sub(class.psp.stats.sent_wire_bytes);
+            if class.id.minor() == port.psp.options.default_minor {
+                of_default.add(class.psp.stats.sent_frames, counters.sent_bytes);
+            } else {
+                has_others = true;
+            }
+        }
+        // What is left of the qdisc's is of no class.
+        self.counted.add(frames, bytes(wire_bytes, frames));
+        of_default.add(frames, bytes(wire_bytes, frames));
+        let gaps = stats.gap_frames;
+        self.counted.add(gaps, bytes(stats.gap_wire_bytes, gaps));
+        if has_others {
+            let unmatched = self.unmatched.get_or_insert_default();
+            unmatched.add(of_default.frames, of_default.bytes);
+        }
     }
 
     /// Returns what was sent since; `None` if a counter began anew.
     #[must_use]
     pub fn since(&self, before: &Self) -> Option<Account> {
-        let device_bytes = self.device_bytes.checked_sub(before.device_bytes)?;
-        let classes = self.classes_bytes.checked_sub(before.classes_bytes)?;
-        let of_default = self.default_bytes.checked_sub(before.default_bytes)?;
-        let matched_bytes = classes.saturating_sub(of_default);
+        let device = self.device.since(before.device)?;
+        let unmatched = match (self.unmatched, before.unmatched) {
+            (Some(now), Some(before)) => Some(now.since(before)?),
+            _ => None,
+        };
         Some(Account {
-            device_bytes,
-            unmatched_bytes: device_bytes.saturating_sub(matched_bytes),
-            matched_bytes,
+            device,
+            counted: self.counted.since(before.counted)?,
+            unmatched,
+            tolerance_frames: 2 * FRAMES_ON_THE_WAY
+                + before.waiting_frames
+                + device.frames / FRAMES_PER_SLACK,
         })
+    }
+}
+
+impl Account {
+    /// Returns what left the device past psp; nothing within the tolerance. Frames decide: drivers
+    /// differ in the bytes that they count of one. Bursts that the driver counts as one hide as many.
+    #[must_use]
+    pub fn bypassed(&self) -> Traffic {
+        let frames = self.device.frames.saturating_sub(self.counted.frames);
+        if frames <= self.tolerance_frames {
+            return Traffic::default();
+        }
+        Traffic {
+            frames,
+            bytes: self.device.bytes.saturating_sub(self.counted.bytes),
+        }
     }
 }
 
@@ -100,26 +175,37 @@ impl Sent {
 mod tests {
     use super::*;
 
+    const fn traffic(frames: u64) -> Traffic {
+        Traffic {
+            frames,
+            bytes: frames * 1000,
+        }
+    }
+
     #[test]
-    fn what_no_class_with_a_rule_counted_is_unmatched() {
+    fn what_psp_did_not_count_has_bypassed_it() {
         let before = Sent {
-            device_bytes: 1000,
-            classes_bytes: 500,
-            default_bytes: 100,
-            ..Sent::default()
+            device: traffic(100),
+            counted: traffic(50),
+            unmatched: Some(traffic(10)),
+            waiting_frames: 4,
         };
-        let after = Sent {
-            device_bytes: 11_000,
-            classes_bytes: 4500,
-            default_bytes: 3100,
-            ..before
+        let after = |device, counted| Sent {
+            device: traffic(device),
+            counted: traffic(counted),
+            unmatched: Some(traffic(30)),
+            waiting_frames: 0,
         };
-        let account = Account {
-            device_bytes: 10_000,
-            unmatched_bytes: 9000,
-            matched_bytes: 1000,
-        };
-        assert_eq!(after.since(&before), Some(account));
-        assert_eq!(before.since(&after), None);
+        let account = after(1100, 550).since(&before).unwrap();
+        assert_eq!(account.tolerance_frames, 16 + 4 + 10);
+        assert_eq!(account.unmatched, Some(traffic(20)));
+        assert_eq!(account.bypassed(), traffic(500));
+        let within = after(1100, 1020).since(&before).unwrap();
+        assert_eq!(within.bypassed(), Traffic::default());
+        let beyond = after(1100, 1019).since(&before).unwrap();
+        assert_eq!(beyond.bypassed(), traffic(31));
+        // psp was made anew.
+        assert_eq!(after(1100, 40).since(&before), None);
+        assert_eq!(before.since(&after(1100, 550)), None);
     }
 }

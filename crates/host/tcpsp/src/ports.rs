@@ -17,6 +17,10 @@ pub struct Port {
     pub index: u32,
     /// Id of the qdisc.
     pub handle: Handle,
+    /// Frames that the device has sent, whoever gave them to it.
+    pub device_frames: u64,
+    /// Bytes of these frames.
+    pub device_bytes: u64,
     /// The class that it is the queue of, or [`Handle::ROOT`].
     pub parent: Handle,
     /// What the kernel counts of any qdisc.
@@ -73,6 +77,8 @@ pub fn assemble(links: &[Link], qdiscs: &[Qdisc], classes: &[Class]) -> Vec<Port
             device: link.name.clone(),
             index: link.index,
             handle: qdisc.handle,
+            device_frames: link.sent_frames,
+            device_bytes: link.sent_bytes,
             parent: qdisc.parent,
             counters: qdisc.counters,
             psp: qdisc.psp.clone()?,
@@ -109,6 +115,8 @@ mod tests {
             tx_queues: 1,
             kind: None,
             tied_to: None,
+            sent_frames: 0,
+            sent_bytes: 0,
         }
     }
 

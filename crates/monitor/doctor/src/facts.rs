@@ -2,7 +2,7 @@
 //! Facts of a host, as the rules want them. `None` is what this kernel or driver does not say.
 
 use serde::Serialize;
-use tcpsp::account::Reasons;
+use tcpsp::account::{Account, Reasons};
 use tcpsp::{Handle, QdiscOptions, QdiscStats};
 
 /// Facts of a host.
@@ -120,6 +120,8 @@ pub struct Device {
     pub file_changes: Option<Vec<String>>,
     /// Why packets may not come to their classes, as the kernel's tables say.
     pub reasons: Reasons,
+    /// What it sent while the host was looked at, and what psp counted of that.
+    pub account: Option<Account>,
     /// Qdiscs, without those that the kernel made on its own below classes.
     pub qdiscs: Vec<Qdisc>,
     /// Its psp qdiscs.

@@ -66,6 +66,8 @@ fn latenesses_and_a_trial() {
         tcpsp::ports::Port {
             device: "eth0".to_owned(),
             index: 2,
+            device_frames: 0,
+            device_bytes: 0,
             handle: ROOT,
             parent: Handle::ROOT,
             counters: tcpsp::Counters::default(),

@@ -6,10 +6,23 @@ use std::collections::BTreeSet;
 use crate::host::{ROOT, device, fine, launches, psp, qdisc};
 use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Program, Trial};
 use doctor::{RULES, Severity, findings};
-use tcpsp::account::Renewed;
+use tcpsp::account::{Account, Renewed, Traffic};
 use tcpsp::{Gap, Handle, SplitGso, Why};
 
 type Change = fn(&mut Facts);
+
+fn account(device: u64, counted: u64, unmatched: Option<u64>) -> Account {
+    let traffic = |frames| Traffic {
+        frames,
+        bytes: frames * 1000,
+    };
+    Account {
+        device: traffic(device),
+        counted: traffic(counted),
+        unmatched: unmatched.map(traffic),
+        tolerance_frames: 16 + device / 100,
+    }
+}
 
 pub fn program(facts: &mut Facts, with_launch_times: u64, with_rate: u64) {
     facts.pacing_programs = Some(vec![Program {
@@ -106,6 +119,20 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         Severity::Fault,
         "by its index 5; it has 9 now",
         "pspacer apply --device eth0",
+    ),
+    (
+        |f| device(f).account = Some(account(1000, 900, None)),
+        "bypassed",
+        Severity::Fault,
+        "sent 1000 frames, psp counted 900 of them; they may differ by 26.",
+        "pspacer verify eth0",
+    ),
+    (
+        |f| device(f).account = Some(account(1000, 1000, Some(250))),
+        "unmatched",
+        Severity::Note,
+        "No rule claims 25.0 % of what it sent: 250 frames",
+        "pspacer verify eth0",
     ),
     (
         |f| {

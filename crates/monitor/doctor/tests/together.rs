@@ -52,5 +52,10 @@ fn a_device_that_is_paced_without_the_module_is_paced() {
         device(&mut facts).qdiscs = vec![qdisc(kind, Handle::new(major, 0), Handle::ROOT)];
         let has_rule = findings(&facts).iter().any(|found| found.id == "no-psp");
         assert_eq!(has_rule, !is_paced, "{kind}");
+        (facts.is_module_loaded, facts.is_module_installed) = (false, false);
+        let is_missed = findings(&facts)
+            .iter()
+            .any(|found| found.id == "module-missing");
+        assert_eq!(is_missed, !is_paced, "{kind}");
     }
 }

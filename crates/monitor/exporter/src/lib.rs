@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod devices;
 mod families;
 mod file;
 mod http;
@@ -15,6 +16,7 @@ mod stall_watch;
 mod stalls;
 pub mod text;
 
+pub use devices::device_families;
 pub use families::{Family, Kind, Number, Sample, families};
 pub use file::replace;
 pub use http::{Bounds, REQUEST_BYTES, serve};

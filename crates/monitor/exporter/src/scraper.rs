@@ -11,6 +11,7 @@ use manager::overview::Overview;
 use tcpsp::Tc;
 use tcpsp::ports::Port;
 
+use crate::devices::device_families;
 use crate::families::{Family, Kind, Number, Sample, families};
 use crate::reservations::reservation_families;
 use crate::stalls::Stalls;
@@ -189,6 +190,7 @@ impl Scraper {
             all.extend(reservation_families(&read(), *most));
         }
         let ports = read.unwrap_or_default();
+        all.extend(device_families(&ports));
         all.extend(families(&ports, self.most_classes, &self.names));
         text::open_metrics(all)
     }

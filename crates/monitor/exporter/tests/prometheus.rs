@@ -55,6 +55,42 @@ fn promtool_finds_no_fault() {
     assert!(out.unwrap().status.success());
 }
 
+#[test]
+fn what_leaves_past_psp_is_alerted() {
+    let rules =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../packaging/prometheus/psp.rules.yml");
+    let series = |name: &str, device: &str, step: u64| {
+        format!(
+            "      - series: 'psp_device_{name}_frames_total{{device=\"{device}\"}}'\n        \
+             values: '0+{step}x20'\n"
+        )
+    };
+    let tested = format!(
+        "rule_files: [\"{}\"]\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    \
+         input_series:\n{}{}{}{}    alert_rule_test:\n      - eval_time: 15m\n        \
+         alertname: PspBypassed\n        exp_alerts:\n          - exp_labels: {{severity: critical, \
+         device: eth0}}\n            exp_annotations:\n              summary: \"eth0: 10 frames a \
+         second leave past psp\"\n              description: \"They are not paced: pspacer doctor \
+         eth0.\"\n",
+        rules.display(),
+        series("sent", "eth0", 6000),
+        series("counted", "eth0", 5400),
+        series("sent", "eth1", 6000),
+        series("counted", "eth1", 5990),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("test.yml");
+    fs::write(&file, tested).unwrap();
+    let mut promtool = Command::new(program("promtool"));
+    let out = promtool
+        .args(["test", "rules"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = [out.stdout, out.stderr].concat();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&said));
+}
+
 /// Answers every request with these metrics, as the exporter answers a Prometheus.
 fn serve(listener: &TcpListener, metrics: &str) {
     for client in listener.incoming() {

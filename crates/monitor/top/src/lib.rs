@@ -5,11 +5,13 @@
 
 #![forbid(unsafe_code)]
 
+mod devices;
 mod model;
 mod reservations;
 mod screen;
 mod view;
 
+pub use devices::DeviceRow;
 pub use host_config::ClassNames;
 pub use model::{Drop, Late, Model, PortRow, Row, Sample};
 pub use screen::{draw, text};

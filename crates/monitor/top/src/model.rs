@@ -187,7 +187,7 @@ impl Model {
         self.samples.back()
     }
 
-    fn before(&self) -> Option<&Sample> {
+    pub(crate) fn before(&self) -> Option<&Sample> {
         let index = self.samples.len().checked_sub(2)?;
         self.samples.get(index)
     }

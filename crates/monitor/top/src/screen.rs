@@ -60,9 +60,19 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model, view: &View) {
         reservations::draw(frame, granted, overview);
     }
     frame.render_widget(Line::from(summary(model, view, shown.len())), head);
+    let devices = model.devices();
     let ports: Vec<_> = ports
         .iter()
-        .map(|port| Line::from(port_line(port)))
+        .enumerate()
+        .map(|(place, port)| {
+            let mut line = port_line(port);
+            let is_first = ports.iter().position(|of| of.device == port.device) == Some(place);
+            let device = devices.iter().find(|row| row.device == port.device);
+            if let Some(device) = device.filter(|_| is_first) {
+                line += &device.words();
+            }
+            Line::from(line)
+        })
         .collect();
     frame.render_widget(Paragraph::new(ports), top);
     match view.selected_of(&shown).filter(|_| view.is_close) {

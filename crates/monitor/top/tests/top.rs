@@ -141,6 +141,31 @@ fn ports_and_their_gap_frames() {
 }
 
 #[test]
+fn devices_show_what_no_rule_claims_and_what_bypasses() {
+    let mut model = Model::default();
+    for second in 1..=2 {
+        let mut sample = sample(second);
+        let port = &mut sample.ports[0];
+        port.psp.options.default_minor = 2;
+        // 12,500 frames of 1000 bytes of the first class each second, and half of that.
+        port.device_frames = 20_000 * second;
+        port.device_bytes = 20_000_000 * second;
+        model.take(sample);
+    }
+    let devices = model.devices();
+    assert_eq!(devices.len(), 2);
+    let eth0 = &devices[0];
+    assert_eq!(eth0.sent.frames, 20_000);
+    assert_eq!(eth0.counted.frames, 18_750);
+    assert_eq!(eth0.bypassed.frames, 1250);
+    assert!(eth0.unmatched.unwrap().bytes > 0, "{eth0:?}");
+    let text = top::text(&model, &View::default(), 200).unwrap();
+    assert!(text.contains("1250 frames PAST psp"), "{text}");
+    assert!(!after(2).devices().iter().any(|row| row.bypassed.frames > 0));
+    assert_eq!(after(1).devices(), []);
+}
+
+#[test]
 fn rows_are_sorted_and_filtered() {
     let model = after(3);
     let shown = |view: &View| -> Vec<String> {

@@ -96,7 +96,6 @@ pub fn verify(
     links: &[Link],
     link: &Link,
     reasons: Reasons,
-    counts_unpaced: bool,
     wanted: Wanted,
 ) -> Result<Report, Error> {
     let index_of = |name: &str| {
@@ -142,7 +141,6 @@ pub fn verify(
         reading_ns: last.after_ns - last.before_ns + first.after_ns - first.before_ns,
         default,
         classes: counted(device, &first, &last),
-        counts_unpaced,
         reasons,
         rules: device
             .rules
@@ -187,7 +185,6 @@ fn counted(device: &Device, first: &Reading, last: &Reading) -> BTreeMap<u16, Cl
             frames: now.0.saturating_sub(then.0),
             bytes: now.1.saturating_sub(then.1),
             rate_bps: rate_of(class.minor),
-            is_paced: class.options.class_type() != tcpsp::ClassType::Normal,
         };
         (class.minor, counted)
     });

@@ -27,8 +27,6 @@ pub struct ClassCounted {
     pub bytes: u64,
     /// Its rate in the kernel; 0: it has none.
     pub rate_bps: u64,
-    /// Whether the file gives it a rate.
-    pub is_paced: bool,
 }
 
 /// What else is known of the window.
@@ -44,8 +42,6 @@ pub struct Window {
     pub default: u16,
     /// What of each class counts: by minor number, 0 for what no class has.
     pub classes: BTreeMap<u16, ClassCounted>,
-    /// Whether frames of no class, or of classes without a rate, are counted.
-    pub counts_unpaced: bool,
     /// What the kernel's tables say.
     pub reasons: Reasons,
     /// The rules as text, by their place in the file.
@@ -64,8 +60,6 @@ pub enum State {
     Foreign,
     /// Its frames cannot be told by what is in them.
     NotAsked,
-    /// Its backend does not count it.
-    NotCounted,
 }
 
 /// A rule whose frames its class did not count.
@@ -207,10 +201,7 @@ fn class(
     let (all, unsure) = (matched.all.frames, matched.unsure.frames);
     let missing = all.saturating_sub(unsure).saturating_sub(counted.frames);
     let extra = counted.frames.saturating_sub(all);
-    let is_counted = counted.is_paced || window.counts_unpaced;
-    let state = if !is_counted {
-        State::NotCounted
-    } else if missing > tolerance {
+    let state = if missing > tolerance {
         State::Missing
     } else if extra > tolerance {
         State::Foreign

@@ -125,8 +125,17 @@ file edt '{ to = "10.8.0.2" }'
 say "apply edt" pspacer apply /tmp/host.toml
 send 1000 10.8.0.2:5001
 verify edt
+send 1000 10.8.0.2:5001 10.8.0.2:5004
+say "doctor edt" pspacer doctor c1a --json
+wait
 tc filter del dev c1a egress
 tc filter add dev c1a egress prio 1 protocol all matchall action ok
 send 1000 10.8.0.2:5001
 verify taken
 say "doctor taken" pspacer doctor c1a --json
+
+# The program taken away: frames leave without a class.
+tc filter del dev c1a egress
+send 1000 10.8.0.2:5001
+say "doctor bypassed" pspacer doctor c1a --json
+wait

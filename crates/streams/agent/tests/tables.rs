@@ -264,6 +264,7 @@ fn untouched(speed_bps: Option<u64>) -> Port {
         is_ethernet: true,
         queues: 1,
         speed_bps,
+        has_made_up_speed: false,
         max_frame_bytes: 1514,
         made: host_config::Made::Module,
         can_classify: false,

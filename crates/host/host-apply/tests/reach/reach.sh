@@ -56,6 +56,17 @@ paced() {
 	check "$backend: $case_of: something is received" at_least 3 "$rate"
 }
 
+# extreme RATE: a file with this rate is refused before anything changes, or applied whole.
+extreme() {
+	file "$backend" '{ to = "10.8.0.2" }'
+	sed -i "s/10mbit/$1/" /tmp/host.toml
+	if psp apply /tmp/host.toml >/dev/null; then
+		same "" "$(psp apply /tmp/host.toml)" && psp remove c1a >/dev/null
+	else
+		same "$none" "$(tc qdisc show dev c1a)"
+	fi
+}
+
 # vlan NAME BELOW ID PROTOCOL ADDRESS: makes a VLAN and a neighbour in it.
 vlan() {
 	ip link add link "$2" name "$1" type vlan id "$3" protocol "$4"
@@ -71,7 +82,20 @@ vlan v100 c1a 100 802.1Q 10.9.0
 vlan s208 c1a 208 802.1ad 10.10.1
 vlan v4 s208 4 802.1Q 10.10.0
 
+none=$(tc qdisc show dev c1a)
 for backend; do
+	for rate in 1bit 50bit 51bit 999bit 1kbit 2457bit 8kbit 999999999bit 1gbit 1000000001bit 1tbit; do
+		check "$backend: $rate is refused, or applied whole" extreme $rate
+	done
+
+	# A device that is not there, beside one that is.
+	file "$backend" '{ to = "10.8.0.2" }'
+	printf '[[device]]\nname = "eth9"\nbackend = "%s"\n[[device.class]]\nname = "c"\nrate = "1mbit"\n' \
+		"$backend" >>/tmp/host.toml
+	refuse "$backend: a device that is not there is named" 'eth9: no such device' psp apply /tmp/host.toml
+	paced "beside a device that is not there" 1000 10.8.0.2:5001
+	psp remove c1a >/dev/null
+
 	file "$backend" '{ to = "10.8.0.2" }' '{ to = "10.9.0.2" }' '{ to = "10.10.0.2" }' \
 		'{ to = "10.10.1.2" }'
 	check "$backend: trunk: applied" psp apply /tmp/host.toml
@@ -129,6 +153,17 @@ for backend; do
 	kill $follower
 	ip link del br0
 done
+
+# tun and tap say 10 Mbit/s, which nobody measured.
+ip tuntap add dev vnet0 mode tap
+ip link set vnet0 up
+backend=module
+file module '{ to = "10.8.0.2" }'
+sed -i 's/c1a/vnet0/; s/10mbit/20mbit/' /tmp/host.toml
+check "module: a class is faster than a speed that the kernel made up" psp apply /tmp/host.toml
+check "module: which is no line" same 1 "$(tc qdisc show dev vnet0 | grep -c 'line 100Gbit')"
+check "module: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
+ip link del vnet0
 
 # Departure times are the first that is asked, or nothing changes.
 case " $* " in

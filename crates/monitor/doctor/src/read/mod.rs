@@ -87,6 +87,9 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
         };
         sysfs::device(root, &mut device);
         ethtool::device(&mut device);
+        if link.has_made_up_speed() {
+            device.line_rate_bps = None;
+        }
         device.manager_file = managers::file_of(root, &link.name);
         devices.push(device);
     }

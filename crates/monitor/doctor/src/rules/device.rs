@@ -7,7 +7,7 @@ use units::terse;
 
 use crate::facts::{Device, Facts, Qdisc};
 use crate::finding::Severity;
-use crate::rules::found::{Found, found};
+use crate::rules::found::{Found, found, paces_without_module};
 
 /// Drivers of devices in virtual machines that look like a NIC and have no wire.
 const VIRTUAL: &[&str] = &[
@@ -66,16 +66,6 @@ pub fn down(_: &Facts, device: &Device) -> Option<Found> {
         "Nothing is sent, and the line rate is not known before it is up.",
         format!("ip link set {} up", device.name),
     )
-}
-
-/// Whether a qdisc is one that `pspacer apply` puts where the module is not: the qdisc of BPF, or an
-/// fq with an id of ours.
-fn paces_without_module(qdisc: &Qdisc) -> bool {
-    const BPF: &str = "psp_bpf";
-    const FIRST_MAJOR: u16 = 0x7073;
-    const LAST_MAJOR: u16 = 0x8000;
-    let is_ours = (FIRST_MAJOR..LAST_MAJOR).contains(&qdisc.handle.major());
-    qdisc.kind == BPF || qdisc.kind == "fq" && is_ours
 }
 
 /// It has psp.

@@ -5,7 +5,7 @@ use units::terse;
 
 use crate::facts::{Facts, Program};
 use crate::finding::Severity;
-use crate::rules::found::{Found, found};
+use crate::rules::found::{Found, found, paces_without_module};
 
 /// The oldest kernel whose laboratory psp passes.
 const OLDEST: (u32, u32) = (6, 1);
@@ -45,7 +45,9 @@ pub fn module_not_loaded(facts: &Facts) -> Option<Found> {
 
 /// The module is installed.
 pub fn module_missing(facts: &Facts) -> Option<Found> {
-    if facts.is_module_loaded || facts.is_module_installed {
+    let mut devices = facts.devices.iter();
+    let is_paced = devices.any(|device| device.qdiscs.iter().any(paces_without_module));
+    if facts.is_module_loaded || facts.is_module_installed || is_paced {
         return None;
     }
     found(

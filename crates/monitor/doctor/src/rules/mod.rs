@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rules: each looks at facts and says what it finds.
 
+mod account;
 mod device;
 mod files;
 mod found;
@@ -62,6 +63,8 @@ pub const RULES: &[Rule] = &[
     of_device("file-differs", files::differs),
     of_device("taken-before", files::taken_before),
     of_device("interface-renewed", files::interface_renewed),
+    of_device("bypassed", account::bypassed),
+    of_device("unmatched", account::unmatched),
     of_device("other-manager", files::other_manager),
     of_device("mtu-untested", device::mtu),
     of_device("no-wire", device::no_wire),

@@ -53,6 +53,7 @@ pub fn fine() -> Facts {
         manager_file: None,
         file_changes: Some(Vec::new()),
         reasons: Reasons::default(),
+        account: None,
         qdiscs: vec![qdisc("psp", ROOT, Handle::ROOT)],
         psp: vec![psp],
         trial: None,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ports whose statistics are known.
 
-use exporter::{Stalls, families, text};
+use exporter::{Stalls, device_families, families, text};
 use host_config::ClassNames;
 use tcpsp::ports::{Port, PortClass};
 use tcpsp::stats::Stats;
@@ -40,6 +40,8 @@ pub fn port(device: &str, classes: Vec<PortClass>) -> Port {
         device: device.to_owned(),
         index: 2,
         handle: Handle::new(1, 0),
+        device_frames: 0,
+        device_bytes: 0,
         parent: Handle::ROOT,
         counters: Counters::default(),
         psp: PspQdisc {
@@ -72,6 +74,7 @@ pub fn all_types() -> Vec<Port> {
 pub fn rendered(ports: &[Port], most: usize) -> String {
     let mut all = exporter::Health::default().families();
     all.extend(Stalls::default().families());
+    all.extend(device_families(ports));
     all.extend(families(ports, most, &ClassNames::default()));
     text::open_metrics(all).unwrap()
 }

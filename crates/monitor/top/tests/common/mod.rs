@@ -71,6 +71,8 @@ pub fn port(device: &str, mode: Mode, sent: u64, gaps: u64, classes: Vec<PortCla
         device: device.to_owned(),
         index: u32::from(device.as_bytes()[3]),
         handle: Handle::new(1, 0),
+        device_frames: 0,
+        device_bytes: 0,
         parent: Handle::ROOT,
         counters: Counters::default(),
         psp: PspQdisc {
