@@ -6,3 +6,4 @@
 mod facts;
 mod host;
 mod rules;
+mod several;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rules that look at several facts, and the order of what they find.
+
+use doctor::findings;
+use tcpsp::Handle;
+
+use crate::host::{device, fine, psp, qdisc};
+use crate::rules::program;
+
+#[test]
+fn classes_that_take_the_rates_of_sockets_are_no_limit_to_them() {
+    let mut facts = fine();
+    facts.paced_sockets = Some(3);
+    for class in &mut psp(&mut facts).classes {
+        class.is_dynamic = !class.is_normal;
+    }
+    assert_eq!(findings(&facts), []);
+    psp(&mut facts).classes.clear();
+    assert_eq!(findings(&facts), []);
+}
+
+/// What keeps launch times does not keep rates.
+#[test]
+fn a_qdisc_keeps_what_sockets_ask_for() {
+    let mut facts = fine();
+    program(&mut facts, 1, 1);
+    facts.keeps_launch_times = true;
+    let ids: Vec<_> = findings(&facts).iter().map(|f| f.id).collect();
+    assert_eq!(ids, ["socket-rates-lost"]);
+    facts.keeps_socket_rates = true;
+    assert_eq!(findings(&facts), []);
+}
+
+#[test]
+fn the_worst_comes_first() {
+    let mut facts = fine();
+    facts.paced_sockets = Some(1);
+    psp(&mut facts).stats.gap_failed = 1;
+    device(&mut facts).is_full_duplex = Some(false);
+    let ids: Vec<_> = findings(&facts).iter().map(|finding| finding.id).collect();
+    assert_eq!(ids, ["half-duplex", "gap-memory", "sockets-paced"]);
+}
+
+#[test]
+fn a_device_that_is_paced_without_the_module_is_paced() {
+    for (kind, major, is_paced) in [
+        ("psp_bpf", 0x7073, true),
+        ("fq", 0x7073, true),
+        ("fq", 0x8001, false),
+    ] {
+        let mut facts = fine();
+        device(&mut facts).psp.clear();
+        device(&mut facts).qdiscs = vec![qdisc(kind, Handle::new(major, 0), Handle::ROOT)];
+        let has_rule = findings(&facts).iter().any(|found| found.id == "no-psp");
+        assert_eq!(has_rule, !is_paced, "{kind}");
+    }
+}
