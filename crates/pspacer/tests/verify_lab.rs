@@ -75,6 +75,21 @@ fn check(kernel: Kernel) {
         let is_named = text.contains(&format!("\"id\": \"{id}\""));
         assert!(is_named && *status == 1, "{kernel}: {name}: {text}");
     }
+    let (text, status) = &said["taken text"];
+    // Lines are folded.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for line in [
+        " packets in 1",
+        "% of them looked at, 0 lost",
+        "c0: FAULT, ",
+        " frames missing; ",
+        "Why: another program takes packets before the classifier: ",
+        "frames match { to = \"10.8.0.2\" }, such as ",
+        "rest: well; ",
+    ] {
+        assert!(words.contains(line), "{kernel}: {line} in {text}");
+    }
+    assert_eq!(*status, 1, "{kernel}: {text}");
     let (text, _) = &said["doctor edt"];
     assert!(!text.contains("\"bypassed\""), "{kernel}: {text}");
 }

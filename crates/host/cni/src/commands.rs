@@ -158,7 +158,7 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
     let (backend, why) = choose(*backend);
     let classes = (egress.as_ref(), ingress.as_ref());
     let works = Call::works(&call.netns, &ends, classes, backend)?;
-    let record = Record {
+    let mut record = Record {
         container: of.container.clone(),
         netns: call.path.clone(),
         netns_number: call.netns.number,
@@ -171,6 +171,8 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         budget: *budget,
         pod_name,
         claims,
+        egress_sent: None,
+        ingress_sent: None,
     };
     let store = |record: &Record| {
         records
@@ -196,6 +198,7 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
     if egress.is_none() && ingress.is_none() {
         records.delete(of).map_err(|error| io_failure(&error))?;
     } else {
+        let _ = counted(&works, &mut record)?;
         store(&record)?;
     }
     said.dedup();
@@ -214,12 +217,14 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
     let call = Call::read(input, variable)?;
     let (records, _lock) = locked(&call.config.name)?;
     let of = &call.attachment;
-    let record = records.load(of).map_err(|error| io_failure(&error))?;
+    let mut record = records.load(of).map_err(|error| io_failure(&error))?;
     let (mut egress, mut ingress) = (call.wanted.egress.as_ref(), call.wanted.ingress.as_ref());
     let is_of_record = |record: &&Record| record.is_set || !record.claims.is_empty();
     if let Some(record) = record.as_ref().filter(is_of_record) {
         (egress, ingress) = (record.egress.as_ref(), record.ingress.as_ref());
     }
+    let (egress, ingress) = (egress.cloned(), ingress.cloned());
+    let (egress, ingress) = (egress.as_ref(), ingress.as_ref());
     let ends = call.ends(ingress)?;
     // What ADD chose stays right, also if the module was loaded since then.
     let made = record
@@ -234,7 +239,14 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
         .map(Work::text)
         .collect();
     if left.is_empty() {
-        return Ok(());
+        let Some(record) = &mut record else {
+            return Ok(());
+        };
+        let past = counted(&works, record)?;
+        records
+            .store(of, record)
+            .map_err(|error| io_failure(&error))?;
+        return past.map_or(Ok(()), |msg| Err(Error::new(DIFFERS, msg)));
     }
     Err(Error {
         details: left.concat(),
@@ -247,6 +259,32 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
             ),
         )
     })
+}
+
+/// Reads what each device has sent, beside what the record knows: returns what left one past its
+/// class since then, beyond the tolerance of [`tcpsp::account`]. The record knows the new reading.
+fn counted(works: &[Work<'_>], record: &mut Record) -> Result<Option<String>, Error> {
+    let mut past = None;
+    let known = [&mut record.egress_sent, &mut record.ingress_sent];
+    for (work, known) in works.iter().zip(known) {
+        let now = work.sent().map_err(|error| Error::not_paced(&error))?;
+        let account = now.zip(*known).and_then(|(now, then)| now.since(&then));
+        *known = now;
+        let Some(account) = account.filter(|account| account.bypassed().frames > 0) else {
+            continue;
+        };
+        past = past.or_else(|| {
+            Some(format!(
+                "`{}` sent {} frames since ADD or CHECK looked last, expected no more than the {} \
+                 that its class counted, and {}: some leave past it",
+                work.name(),
+                account.device.frames,
+                account.counted.frames,
+                account.tolerance_frames
+            ))
+        });
+    }
+    Ok(past)
 }
 
 /// Takes away what there is of an attachment. Whatever is gone already is no error.

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use host_apply::{DeviceWork, observe};
 use host_config::{Backend, Device, Host, Target, backend_notes, check_backend};
 use tcpsp::Tc;
+use tcpsp::account::Sent;
 
 use crate::config::{Class, LINE_BPS};
 use crate::ends::End;
@@ -22,6 +23,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// A device, and what leads to what is wanted of it.
 pub struct Work<'a> {
     netns: Option<&'a Netns>,
+    name: String,
     device: DeviceWork,
 }
 
@@ -86,13 +88,35 @@ impl<'a> Work<'a> {
             DeviceWork::new(&mut tc, observed, target, notes, false)
         };
         let device = in_netns(netns, plan)?;
-        Ok(Self { netns, device })
+        Ok(Self {
+            netns,
+            name: end.name.clone(),
+            device,
+        })
     }
 
     /// Returns whether all is as it is wanted.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.device.changes() == 0
+    }
+
+    /// Returns what the device has sent, and what psp counted of it; `None` without psp.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn sent(&self) -> Result<Option<Sent>> {
+        in_netns(self.netns, || {
+            let mut ports = backend::ports(&mut Tc::open()?)?;
+            ports.retain(|port| port.device == self.name);
+            Ok(Sent::new(&ports))
+        })
+    }
+
+    /// Returns the device's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Returns the changes that are left, for people.

@@ -11,6 +11,8 @@ use anyhow::{Context, Result};
 use host_config::Backend;
 use serde::{Deserialize, Serialize};
 
+use tcpsp::account::Sent;
+
 use crate::config::{Budget, Class, Rates};
 use crate::ends::End;
 use crate::environment::{Attachment, PodName};
@@ -50,6 +52,12 @@ pub struct Record {
     /// The uids of the pod's claims that hold for it.
     #[serde(default)]
     pub claims: Vec<String>,
+    /// What the pod's device had sent when ADD or CHECK looked last.
+    #[serde(default)]
+    pub egress_sent: Option<Sent>,
+    /// The same of its end on the host.
+    #[serde(default)]
+    pub ingress_sent: Option<Sent>,
 }
 
 impl Record {
@@ -57,6 +65,11 @@ impl Record {
     #[must_use]
     pub fn rates(&self) -> Rates {
         Rates::new(self.egress.as_ref(), self.ingress.as_ref())
+    }
+
+    /// Forgets what was sent: classes may count anew.
+    pub fn forget_sent(&mut self) {
+        (self.egress_sent, self.ingress_sent) = (None, None);
     }
 
     /// Returns who paces.

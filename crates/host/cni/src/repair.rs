@@ -98,6 +98,9 @@ fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Opt
     }
     let text: String = works.iter().map(Work::text).collect();
     works.iter().try_for_each(|work| work.make().map(|_| ()))?;
+    let mut record = record.clone();
+    record.forget_sent();
+    records.store(of, &record)?;
     Ok(Some(Found::Repaired(text)))
 }
 

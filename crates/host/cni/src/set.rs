@@ -189,6 +189,7 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
         anyhow!("{msg} (code {code})")
     })?;
     record.is_set = true;
+    record.forget_sent();
     let backend = record.known_backend()?;
     let netns = Netns::open(&record.netns)?.filter(|netns| netns.number == record.netns_number);
     let netns =

@@ -54,6 +54,8 @@ pub fn record(container: &str, egress: u64, ingress: u64) -> Record {
         budget: Budget::default(),
         pod_name: None,
         claims: Vec::new(),
+        egress_sent: None,
+        ingress_sent: None,
     }
 }
 

@@ -16,6 +16,7 @@ const MODULES: &[&str] = &[
     "sch_psp",
     "wire",
     "veth",
+    "pktgen",
     "dummy",
     "macvlan",
     "ipvlan",

@@ -15,6 +15,7 @@ use host_config::{ClassNames, Host};
 use libbpf_rs::query::ProgInfoIter;
 use scenario::Kernel;
 use tcpsp::Tc;
+use tcpsp::account::Sent;
 use testkit::guest::{compile, test_program};
 
 use crate::commands::{apply, remove, run};
@@ -85,8 +86,8 @@ fn show(device: &str) -> String {
     lines.collect()
 }
 
-/// Returns frames and bytes of a device: of its classes and of what has none together, then of its
-/// qdiscs.
+/// Returns frames and bytes of a device: of its classes and of what has none together, the same with
+/// gap frames, then of its qdiscs.
 fn sums(device: &str) -> String {
     let mut tc = Tc::open().unwrap();
     let ports = backend::ports(&mut tc).unwrap_or_else(|error| panic!("{error}"));
@@ -106,9 +107,16 @@ fn sums(device: &str) -> String {
         of_qdiscs.1 += port.counters.sent_bytes;
         assert_eq!(port.psp.stats.sent_frames, of_qdiscs.0, "{port:?}");
     }
+    let of_device = ports.iter().filter(|port| port.device == device);
+    let sent = Sent::new(of_device).unwrap();
     format!(
-        "{} {}\n{} {}\n",
-        of_classes.0, of_classes.1, of_qdiscs.0, of_qdiscs.1
+        "{} {}\n{} {}\n{} {}\n",
+        of_classes.0,
+        of_classes.1,
+        sent.counted.frames,
+        sent.counted.bytes,
+        of_qdiscs.0,
+        of_qdiscs.1
     )
 }
 

@@ -6,4 +6,4 @@
 mod facts;
 mod host;
 mod rules;
-mod together;
+mod several;

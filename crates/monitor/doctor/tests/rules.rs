@@ -128,10 +128,10 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "pspacer verify eth0",
     ),
     (
-        |f| device(f).account = Some(account(1000, 1000, Some(250))),
+        |f| device(f).account = Some(account(1000, 1000, Some(1000))),
         "unmatched",
         Severity::Note,
-        "No rule claims 25.0 % of what it sent: 250 frames",
+        "No rule claims any of the 1000 frames",
         "pspacer verify eth0",
     ),
     (

@@ -9,6 +9,7 @@
 )]
 
 mod common;
+mod devices;
 mod http;
 mod metrics;
 mod prometheus;

@@ -132,6 +132,9 @@ tc filter del dev c1a egress
 tc filter add dev c1a egress prio 1 protocol all matchall action ok
 send 1000 10.8.0.2:5001
 verify taken
+send 1000 10.8.0.2:5001
+say "taken text" pspacer verify c1a --for 1s /tmp/host.toml
+wait
 say "doctor taken" pspacer doctor c1a --json
 
 # The program taken away: frames leave without a class.

@@ -83,6 +83,18 @@ send() {
 	nap 100
 }
 
+# past_qdisc POD FRAMES: sends frames that no qdisc sees from the pod's device.
+past_qdisc() {
+	$IP netns exec "$1" sh -e -c "
+		cd /proc/net/pktgen
+		echo 'add_device eth0' >kpktgend_0
+		for setting in 'count $2' 'pkt_size 200' 'xmit_mode start_xmit' 'dst 10.3.0.9'; do
+			echo \"\$setting\" >eth0
+		done
+		echo start >pgctrl
+		echo rem_device_all >kpktgend_0"
+}
+
 cable c1 1000000000 sink=1
 ip addr add 10.0.0.1/24 dev c1a
 ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev c1a
@@ -131,6 +143,13 @@ for backend; do
 	send 2 300 5002
 	wait $first
 	kept "$backend-both" c1
+
+	check "$backend: CHECK counts what was sent" is_checked "$backend" 1 "$(egress 100)"
+	past_qdisc 1 200
+	refuse "$backend: CHECK sees frames that leave past the class" \
+		'eth0. sent [0-9]* frames since ADD or CHECK looked last' \
+		is_checked "$backend" 1 "$(egress 100)"
+	check "$backend: and that no more do" is_checked "$backend" 1 "$(egress 100)"
 
 	# Other rates under traffic, beside another pod's.
 	send 1 400 5001 &

@@ -59,6 +59,9 @@ in_cgroup() {
 # sent CLASS: prints how many frames a class has sent.
 sent() { psp show c1a | sed -n "s/^$1 //p"; }
 
+# tx COUNTER: prints what the device counts as sent.
+tx() { cat "/sys/class/net/c1a/statistics/tx_$1"; }
+
 kind() { tc qdisc show dev "$1" root | sed -n 's/^qdisc \([^ ]*\) .*/\1/p' | head -n 1; }
 
 none_left() {
@@ -82,6 +85,8 @@ for backend; do
 	echo 1 >$WIRE/c1/reset
 	device_frames=$(counter c1 a data_frames)
 	device_bytes=$(counter c1 a data_bytes)
+	tx_frames=$(tx packets)
+	tx_bytes=$(tx bytes)
 	check "$backend: the file is applied" psp apply /tmp/host.toml
 	psp verified >/tmp/verified
 	while read -r program count; do
@@ -96,6 +101,9 @@ for backend; do
 	psp sums c1a >/tmp/sums
 	sum="$(($(counter c1 a data_frames) - device_frames)) $(($(counter c1 a data_bytes) - device_bytes))"
 	check "$backend: the classes have sent what the device has" same "$sum" "$(head -n 1 /tmp/sums)"
+	sum_of_device="$(($(tx packets) - tx_frames)) $(($(tx bytes) - tx_bytes))"
+	check "$backend: with gap frames it is what the device counts" \
+		same "$sum_of_device" "$(sed -n 2p /tmp/sums)"
 	check "$backend: and so has the qdisc" same "$sum" "$(tail -n 1 /tmp/sums)"
 	sent=$(sent service)
 	check "$backend: a unit's packets" at_least 10 "$sent"

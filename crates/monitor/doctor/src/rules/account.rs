@@ -24,18 +24,21 @@ pub fn bypassed(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Rules claim what is sent.
+/// Fewer frames that no rule claims may be ARP of a host that sends nothing else now.
+const UNMATCHED_MIN: u64 = 100;
+
+/// Rules claim something of what is sent. Some of it is no rule's on almost every host, so only a
+/// device of which they claim nothing is worth a word.
 pub fn unmatched(_: &Facts, device: &Device) -> Option<Found> {
     let account = device.account?;
-    let unmatched = account.unmatched.filter(|of| of.frames > 0)?;
-    let percent = unmatched.bytes as f64 * 100.0 / account.counted.bytes.max(1) as f64;
+    let unmatched = account.unmatched?.frames;
+    if unmatched < UNMATCHED_MIN || unmatched < account.counted.frames {
+        return None;
+    }
     found(
         Severity::Note,
-        format!(
-            "No rule claims {percent:.1} % of what it sent: {} frames of the default class, or of none.",
-            unmatched.frames
-        ),
-        "ARP and the host's own traffic are there; a rule that misses its frames shows here, too.",
+        format!("No rule claims any of the {unmatched} frames that it sent meanwhile."),
+        "All are of the default class, or of none: other traffic, or rules that miss their frames.",
         format!("pspacer verify {}", device.name),
     )
 }

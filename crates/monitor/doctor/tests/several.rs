@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What findings take into account beside the fact that each is for.
+//! Rules that look at several facts, and the order of what they find.
+
+use doctor::findings;
+use tcpsp::Handle;
+use tcpsp::account::{Account, Traffic};
 
 use crate::host::{device, fine, psp, qdisc};
 use crate::rules::program;
-use doctor::findings;
-use tcpsp::Handle;
 
 #[test]
 fn classes_that_take_the_rates_of_sockets_are_no_limit_to_them() {
@@ -16,6 +18,24 @@ fn classes_that_take_the_rates_of_sockets_are_no_limit_to_them() {
     assert_eq!(findings(&facts), []);
     psp(&mut facts).classes.clear();
     assert_eq!(findings(&facts), []);
+}
+
+#[test]
+fn some_traffic_is_no_rules() {
+    let traffic = |frames| Traffic {
+        frames,
+        bytes: frames * 1000,
+    };
+    for (unmatched, is_found) in [(99, false), (999, false), (1000, true)] {
+        let mut facts = fine();
+        device(&mut facts).account = Some(Account {
+            device: traffic(1000),
+            counted: traffic(if unmatched == 99 { 99 } else { 1000 }),
+            unmatched: Some(traffic(unmatched)),
+            tolerance_frames: 1000,
+        });
+        assert_eq!(findings(&facts).len(), usize::from(is_found), "{unmatched}");
+    }
 }
 
 /// What keeps launch times does not keep rates.
