@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Subcommands of the feature `full`: all but those that run scenarios.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -62,6 +63,31 @@ pub enum Command {
     },
 }
 
+/// Between applying a file and whoever waits for the prompt.
+const VERIFY_NS: u64 = 2_000_000_000;
+
+/// Looks at what leaves after `apply`, if that is asked for, or somebody watches.
+fn verified(args: &host_apply::ApplyArgs) -> Result<ExitCode> {
+    let is_quiet = args.dry_run || args.confirmed || args.follow;
+    match args.verify {
+        Some(time_ns) => verify::after_apply(args, time_ns).map(|well| {
+            if well {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }),
+        None if !is_quiet && std::io::stdout().is_terminal() => {
+            // What was applied stays applied, whatever the look says.
+            if let Err(error) = verify::after_apply(args, VERIFY_NS) {
+                output::note(&format!("pspacer: not verified: {error:#}"));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
 /// Runs a subcommand. `whole` returns the whole command line.
 pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> {
     match command {
@@ -72,7 +98,11 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
         },
         Command::Host(command) => {
             let (out, note) = (&mut output::out(), &mut output::note);
-            host_apply::run(command, &mut host_apply::Io { out, note }).map(|()| ExitCode::SUCCESS)
+            host_apply::run(command, &mut host_apply::Io { out, note })?;
+            match command {
+                host_apply::Command::Apply(args) => verified(args),
+                _ => Ok(ExitCode::SUCCESS),
+            }
         }
         Command::Import(args) => import::main(args).map(|()| ExitCode::SUCCESS),
         Command::Watch(args) => watch::main(args).map(flowed),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use draw::terminal::paragraph;
+use host_apply::ApplyArgs;
 use linux_io::links::links;
 use serde::Serialize;
 use tcpsp::Tc;
@@ -16,6 +17,9 @@ use verify::report::{ClassReport, Report, State};
 
 use crate::headings::{OUTPUT, RUN};
 use crate::{output, terminal, values};
+
+/// Packets a second of a processor that are looked at one by one.
+const BUDGET: u32 = 100_000;
 
 /// Arguments of `pspacer verify`.
 #[derive(Debug, Args)]
@@ -29,7 +33,7 @@ pub struct VerifyArgs {
         help_heading = RUN)]
     pub time: u64,
     /// Packets a second of a processor that are looked at one by one; of more, a sample
-    #[arg(long, value_name = "PACKETS", default_value_t = 100_000,
+    #[arg(long, value_name = "PACKETS", default_value_t = BUDGET,
         value_parser = clap::value_parser!(u32).range(1000..), help_heading = RUN)]
     pub budget: u32,
     /// One JSON object on standard output, nothing else there
@@ -50,27 +54,12 @@ struct Json<'a> {
 /// # Errors
 /// A fault in a file, no psp, or no permission.
 pub fn main(args: &VerifyArgs) -> Result<bool> {
-    let mut tc = Tc::open()?;
-    let mut reports = Vec::new();
     let is_file = |word: &&String| word.contains('/') || word.ends_with(".toml");
     let (files, names): (Vec<_>, Vec<_>) = args.words.iter().partition(is_file);
     ensure!(names.len() < 2, "{}: expected one device", names.len());
     let files: Vec<PathBuf> = files.into_iter().map(PathBuf::from).collect();
-    let wanted = names.first().map(|name| name.as_str());
-    for device in host_apply::devices_of(&files, wanted)? {
-        let links = links().context("the kernel's table of devices")?;
-        let link = links.iter().find(|link| link.name == device.name);
-        let link = link.ok_or_else(|| anyhow!("{}: no such device", device.name))?;
-        let observed = host_apply::observe(&mut tc, &device.name)?;
-        let (facts, port) = (&observed.facts, &observed.port);
-        let reasons = backend::reasons(&mut tc, port, facts, &links)?;
-        let wanted = Wanted {
-            time_ns: args.time,
-            frames_per_s: args.budget,
-        };
-        let report = verify(&mut tc, &device, &links, link, reasons, wanted);
-        reports.push(report?);
-    }
+    let device = names.first().map(|name| name.as_str());
+    let reports = look(&files, device, (args.time, args.budget))?;
     let is_well = reports.iter().all(Report::is_well);
     let mut out = output::out();
     if args.json {
@@ -87,6 +76,43 @@ pub fn main(args: &VerifyArgs) -> Result<bool> {
         }
     }
     Ok(is_well)
+}
+
+/// Looks for so long at the devices that `apply` has set up by these files, and notes what is
+/// wrong. Returns `true` if nothing is.
+///
+/// # Errors
+/// No permission.
+pub fn after_apply(args: &ApplyArgs, time_ns: u64) -> Result<bool> {
+    let chosen = &args.chosen;
+    let reports = look(&chosen.files, chosen.device.as_deref(), (time_ns, BUDGET))?;
+    let bad: Vec<_> = reports.iter().filter(|report| !report.is_well()).collect();
+    for report in &bad {
+        output::note(&text(report));
+    }
+    Ok(bad.is_empty())
+}
+
+/// Looks at the devices of files, one after the other, each for a time in ns, at so many packets a
+/// second one by one.
+fn look(files: &[PathBuf], device: Option<&str>, of: (u64, u32)) -> Result<Vec<Report>> {
+    let mut tc = Tc::open()?;
+    let mut reports = Vec::new();
+    for device in host_apply::devices_of(files, device)? {
+        let links = links().context("the kernel's table of devices")?;
+        let link = links.iter().find(|link| link.name == device.name);
+        let link = link.ok_or_else(|| anyhow!("{}: no such device", device.name))?;
+        let observed = host_apply::observe(&mut tc, &device.name)?;
+        let (facts, port) = (&observed.facts, &observed.port);
+        let reasons = backend::reasons(&mut tc, port, facts, &links)?;
+        let wanted = Wanted {
+            time_ns: of.0,
+            frames_per_s: of.1,
+        };
+        let report = verify(&mut tc, &device, &links, link, reasons, wanted);
+        reports.push(report?);
+    }
+    Ok(reports)
 }
 
 fn text(report: &Report) -> String {

@@ -90,6 +90,13 @@ fn check(kernel: Kernel) {
         assert!(words.contains(line), "{kernel}: {line} in {text}");
     }
     assert_eq!(*status, 1, "{kernel}: {text}");
+    let (text, status) = &said["apply verify"];
+    assert_eq!(*status, 0, "{kernel}: {text}");
+    let (text, status) = &said["apply verify taken"];
+    assert!(
+        *status == 1 && text.contains("c0: FAULT"),
+        "{kernel}: {text}"
+    );
     let (text, _) = &said["doctor edt"];
     assert!(!text.contains("\"bypassed\""), "{kernel}: {text}");
 }

@@ -66,6 +66,11 @@ pub struct ApplyArgs {
     /// Keep the changes that wait to be confirmed
     #[arg(long, conflicts_with_all = ["confirm", "files", "device"], help_heading = RUN)]
     pub confirmed: bool,
+    /// Then look for so long at what leaves, and say which frames do not come to their class; with
+    /// the option given the exit status is 1 if there are some [default: 2s at a terminal]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["dry_run",
+        "confirmed", "follow"], help_heading = RUN)]
+    pub verify: Option<u64>,
     /// Change nothing now, but stay: whenever an interface or a cgroup that a match names comes or is
     /// made anew, apply again what was applied last
     #[arg(long, conflicts_with_all = ["confirm", "confirmed", "dry_run", "files", "device",

@@ -32,6 +32,7 @@ fn apply_args(files: Vec<PathBuf>, follow: bool) -> ApplyArgs {
         confirm: None,
         confirmed: false,
         follow,
+        verify: None,
         drain: 10_000_000_000,
     }
 }

@@ -65,9 +65,10 @@ impl Circuits {
             };
             if first.row.parent != row.parent {
                 let (parent, line) = (&first.row.parent, first.row.line);
-                let column = match parent.column == row.parent.column {
-                    true => String::new(),
-                    false => format!(" in `{}`", parent.column),
+                let column = if parent.column == row.parent.column {
+                    String::new()
+                } else {
+                    format!(" in `{}`", parent.column)
                 };
                 let expected = format!(
                     "\"{}\"{column}, as line {line} has it of the same circuit",

@@ -231,6 +231,6 @@ impl Capture {
     pub fn whole(&self, end: End) -> Span {
         let mut those = self.records.iter().filter(|r| r.is_of(end) && r.is_data());
         let first = those.next().map_or(0, |r| r.time_ns);
-        (first, those.last().map_or(first, |r| r.time_ns))
+        (first, those.next_back().map_or(first, |r| r.time_ns))
     }
 }

@@ -142,3 +142,16 @@ tc filter del dev c1a egress
 send 1000 10.8.0.2:5001
 say "doctor bypassed" pspacer doctor c1a --json
 wait
+
+# apply looks itself: at a device that is well, and at one where a filter of others takes the frames.
+tc filter del dev c1a egress 2>/dev/null || true
+pspacer remove c1a
+file module '{ to = "10.8.0.2" }'
+send 1000 10.8.0.2:5001
+say "apply verify" pspacer apply --verify 1s /tmp/host.toml
+wait
+tc filter del dev c1a parent 7073:
+tc filter add dev c1a parent 7073: pref 1 protocol ip flower dst_ip 10.8.0.2 classid 7073:9000
+send 1000 10.8.0.2:5001
+say "apply verify taken" pspacer apply --verify 1s /tmp/host.toml
+wait
