@@ -277,9 +277,10 @@ fn what_is_wrong_of_nodes_is_named() {
         ),
     ] {
         let network = NETWORK.replace(from, to);
-        let network = match said.contains("its id") {
-            true => network.replace("\"type\": \"AP\"", "\"id\": \"x\""),
-            false => network,
+        let network = if said.contains("its id") {
+            network.replace("\"type\": \"AP\"", "\"id\": \"x\"")
+        } else {
+            network
         };
         assert_ne!(network, NETWORK, "{from}");
         let found = import(
