@@ -65,11 +65,18 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
 pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
     let mut notes = Vec::new();
     let mut classes = device.classes.iter();
-    if let Some(class) = classes.find(|class| class.minor == device.options.default_minor)
-        && let TypeOptions::Paced {
-            launch: Some(_), ..
-        } = class.options.by_type
-    {
+    let has_launch_times = |class: &&Class| {
+        let by_type = &class.options.by_type;
+        matches!(
+            by_type,
+            TypeOptions::Paced {
+                launch: Some(_),
+                ..
+            }
+        )
+    };
+    let default = classes.find(|class| class.minor == device.options.default_minor);
+    if let Some(class) = default.filter(has_launch_times) {
         notes.push(format!(
             "`default` is class {}, which has `txtime`: packets that no match claims and that have \
              no launch time (ARP, PTP, ssh) are dropped",

@@ -225,7 +225,7 @@ fn ipv6(random: &mut Random) -> Vec<u8> {
         extensions.push((kind, bytes));
     }
     let class: u8 = random.of(&[0, 0xb8]);
-    let mut packet = vec![0x60 | class >> 4, class << 4, 0, 0, 0, 100];
+    let mut packet = vec![0x60 | (class >> 4), class << 4, 0, 0, 0, 100];
     packet.push(extensions.first().map_or(protocol, |(kind, _)| *kind));
     packet.push(64);
     packet.extend(v6(random));
@@ -309,7 +309,7 @@ fn words(set: &[Rule], packets: &[Packet]) -> Vec<u8> {
     all.push(u32::try_from(packets.len()).unwrap());
     let mut bytes: Vec<u8> = all.iter().flat_map(|word| word.to_ne_bytes()).collect();
     for packet in packets {
-        let tag = packet.tag.map_or(0, |tag| 1 << 16 | u32::from(tag));
+        let tag = packet.tag.map_or(0, |tag| (1 << 16) | u32::from(tag));
         let (mark, interface) = (packet.beside.mark, packet.beside.interface);
         let len = u32::try_from(packet.bytes.len()).unwrap();
         for word in [len, tag, mark, interface] {
