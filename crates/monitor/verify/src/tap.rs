@@ -210,7 +210,18 @@ mod tests {
     #[test]
     fn a_record_is_read_as_the_program_writes_it() {
         let mut record = 5u64.to_ne_bytes().to_vec();
-        for word in [60u32, 3, 7, 0x7073_8000, 2, (1 << 16) | 100, 0x0800, 0, 0, 4] {
+        for word in [
+            60u32,
+            3,
+            7,
+            0x7073_8000,
+            2,
+            (1 << 16) | 100,
+            0x0800,
+            0,
+            0,
+            4,
+        ] {
             record.extend(word.to_ne_bytes());
         }
         record.extend([9; 160]);
