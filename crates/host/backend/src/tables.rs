@@ -15,16 +15,12 @@ use crate::seen::Seen;
 
 /// Returns what a qdisc of the kernel's table is a part of, if it is of ours and not the module's.
 fn made_of(qdisc: &Qdisc) -> Option<Made> {
-    if !minor::is_at_its_place(qdisc.handle, qdisc.parent) {
-        return None;
+    if edt::is_ours(qdisc) {
+        let is_root = qdisc.parent == Handle::ROOT;
+        return Some(if is_root { Made::Edt } else { Made::EdtMq });
     }
-    let queue = minor::queue_below_mq(qdisc.handle);
-    match (qdisc.kind.as_str(), queue) {
-        (kind, _) if kind == Made::Bpf.kind() => Some(Made::Bpf),
-        (edt::FQ, None) => Some(Made::Edt),
-        (edt::FQ, Some(_)) => Some(Made::EdtMq),
-        _ => None,
-    }
+    let is_bpf = qdisc.kind == Made::Bpf.kind();
+    (is_bpf && minor::is_at_its_place(qdisc.handle, qdisc.parent)).then_some(Made::Bpf)
 }
 
 /// Looks at the psp that a qdisc is a part of. Fqs of ours without a program are one that begins.

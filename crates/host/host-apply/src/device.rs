@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use host_config::{Backend, Made, Plan, Target, TargetRoot, changes, plan as plan_of, text};
-use tcpsp::{Match, Tc};
+use host_config::{Backend, Made, Plan, Port, Target, TargetRoot, changes, plan as plan_of, text};
+use tcpsp::{Change, Match, Tc};
 
 use crate::choice::has_program_filters;
 use crate::make::{check, make};
@@ -74,6 +74,29 @@ fn first_asked(tc: &mut Tc, observed: &Observed) -> Result<()> {
     }
 }
 
+/// Returns a note if raising rates may throw away what waits for departure times.
+fn dropped(plan: &Plan, port: &Port) -> Option<String> {
+    let slow = plan.changes.iter().filter_map(|change| {
+        let Change::ChangeClass { id, options } = change else {
+            return None;
+        };
+        let psp = port.psp(id.qdisc())?;
+        let had = psp.classes.get(&id.minor())?;
+        let is_edt = psp.made.backend() == Backend::Edt;
+        (is_edt && backend::edt::drops_what_waits(&had.options, options))
+            .then(|| plan.names.get(&id.minor()).cloned())
+            .flatten()
+    });
+    let slow: Vec<String> = slow.collect();
+    (!slow.is_empty()).then(|| {
+        format!(
+            "packets of {} that would leave 200 ms later than by the new rate are dropped, and all \
+             that wait on the device with them",
+            slow.join(", ")
+        )
+    })
+}
+
 impl DeviceWork {
     /// Plans. `notes` are what a person should know beside. Nothing changes.
     ///
@@ -102,6 +125,7 @@ impl DeviceWork {
         if has_stray {
             plan.notes.push(STRAY.to_owned());
         }
+        plan.notes.extend(dropped(&plan, &observed.port));
         plan.notes.splice(0..0, notes);
         Ok(Self {
             observed,

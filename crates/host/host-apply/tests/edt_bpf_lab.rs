@@ -14,7 +14,7 @@ use std::time::Duration;
 use pace::{ClassConfig, Config as Port, Decision, Mode, Scheduler};
 use scenario::Kernel;
 use tcpsp::Tc;
-use testkit::guest::{check_times, frames, starts, test_program};
+use testkit::guest::{check_times, compile, frames, starts, test_program};
 
 use crate::commands::{apply, remove};
 use crate::guest::run_in_guest;
@@ -56,7 +56,7 @@ fn in_guest() {
         return;
     }
     let said = match words[..] {
-        ["apply", file] => apply(Path::new(file)),
+        ["apply" | "notes", file] => apply(Path::new(file)),
         ["remove"] => remove("c1a"),
         ["horizon"] => {
             let mut tc = Tc::open().unwrap();
@@ -79,7 +79,9 @@ fn in_guest() {
         }
         _ => panic!("{words:?}"),
     };
-    for line in said.lines().filter(|line| !line.contains(": note: ")) {
+    let has_notes = words[0] == "notes";
+    let is_said = |line: &&str| has_notes || !line.contains(": note: ");
+    for line in said.lines().filter(is_said) {
         println!("EDT {line}");
     }
 }
@@ -202,6 +204,9 @@ fn check_script(kernel: Kernel, name: &str) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
     let script = format!("/edt/{name}");
+    let tai = folder.path().join("tai");
+    compile(&here.join("tests/edt/tai.c"), &tai);
+    files.push((tai, "/edt/tai".to_owned()));
     files.push((here.join(format!("tests/edt/{name}")), script.clone()));
     files.push((
         here.join("../../../kernel/tests/lib.sh"),

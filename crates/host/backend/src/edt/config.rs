@@ -110,6 +110,17 @@ fn paced_class(options: &ClassOptions) -> Option<PacedClass> {
     })
 }
 
+/// Returns whether a change of a class may throw away what waits on its device: packets of a full
+/// queue would leave far too late by the rate that the class had.
+#[must_use]
+pub fn drops_what_waits(had: &ClassOptions, wanted: &ClassOptions) -> bool {
+    let (Some(had), Some(wanted)) = (paced_class(had), paced_class(wanted)) else {
+        return false;
+    };
+    wanted.rate_bps > had.rate_bps
+        && waiting::is_slow(had.horizon_ns, had.rate_bps, wanted.rate_bps)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

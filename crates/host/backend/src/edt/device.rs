@@ -10,7 +10,7 @@ use tcpsp::{Change, Handle, PlainFilter, PlainQdisc, Tc};
 use super::config::Config;
 use super::layout::{RATE, Tables};
 use super::program::Loaded;
-use super::running::{BPF, CLSACT, CLSACT_HANDLE, FILTER, FQ, Running, is_ours};
+use super::running::{BPF, CLSACT, CLSACT_HANDLE, FILTER, FQ, Running, STAND_IN, is_ours, place};
 use super::waiting;
 use crate::error::{Error, refused};
 
@@ -20,9 +20,6 @@ const FQ_FLOW_LIMIT: u16 = 2;
 const FQ_TIMER_SLACK: u16 = 13;
 /// Most packets in an fq, and of one flow. fq's own 100 of a flow would drop a class's burst.
 const PACKETS_MAX: u32 = 100_000;
-
-/// The id of an fq for the moment in which another takes the place of one of ours.
-const OTHER: Handle = Handle::new(minor::MAJOR - 1, 0);
 
 /// A filter's attributes (linux/pkt_cls.h).
 const BPF_FD: u16 = 6;
@@ -207,7 +204,7 @@ fn throw_away(tc: &mut Tc, device: u32) -> Result<(), Error> {
     let qdiscs = tc.qdiscs()?;
     let ours = qdiscs.iter().filter(|q| q.device == device && is_ours(q));
     for qdisc in ours {
-        for handle in [OTHER, qdisc.handle] {
+        for handle in [STAND_IN, place(qdisc)] {
             tc.put_qdisc(device, &fq(qdisc.parent, handle), true)?;
         }
     }

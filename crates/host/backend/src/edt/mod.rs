@@ -15,9 +15,10 @@ mod program;
 mod running;
 mod waiting;
 
+pub use config::drops_what_waits;
 pub use device::remove;
 pub(crate) use device::{change, put};
 pub(crate) use look::look;
 pub use look::{asked_before, is_there};
 pub use program::programs;
-pub(crate) use running::FQ;
+pub(crate) use running::is_ours;

@@ -14,6 +14,10 @@ use crate::error::{Error, refused};
 /// The object that build.rs compiled; empty if clang was missing.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/edt.bpf.o"));
 
+/// CLOCK_TAI less CLOCK_REALTIME since 2017 (IERS, Bulletin C), for a kernel that nobody has told: a
+/// daemon of NTP or PTP does, seconds after the boot. Until then the clocks are the same.
+const TAI_AHEAD_S: u64 = 37;
+
 const PROGRAM: &str = "set_departure";
 
 /// A program that was loaded and is not attached. It goes with this value, unless a filter holds
@@ -33,6 +37,11 @@ impl Loaded {
         let mut loader = EbpfLoader::new();
         loader.set_global("slots_max", &room.slots, true);
         let tai_ahead_s = tai_ahead_s().map_err(|error| refused("clock", &error))?;
+        let tai_ahead_s = if tai_ahead_s == 0 {
+            TAI_AHEAD_S
+        } else {
+            tai_ahead_s
+        };
         let tai_ahead_ns = tai_ahead_s.saturating_mul(1_000_000_000);
         loader.set_global("tai_ahead_ns", &tai_ahead_ns, true);
         loader.set_max_entries("edt_states", room.slots.saturating_add(1));

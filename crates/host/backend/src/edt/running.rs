@@ -22,6 +22,9 @@ const PRIORITY: u16 = 1;
 /// The program's id in what the kernel dumps of a filter (TCA_BPF_ID).
 const BPF_ID: u16 = 11;
 
+/// The id of an fq for the moment in which another takes the place of one of ours.
+pub(crate) const STAND_IN: Handle = Handle::new(minor::MAJOR - 1, 0);
+
 /// The place of our filter.
 pub(crate) const FILTER: FilterId = FilterId {
     qdisc: EGRESS,
@@ -171,9 +174,20 @@ impl Running {
     }
 }
 
-/// Returns whether a qdisc is an fq of ours: at the root, or at a transmit queue below our mq.
+/// Returns whether a qdisc is an fq of ours: at the root, or at a transmit queue below our mq. One
+/// under [`STAND_IN`] is what an `apply` left that ended amid throwing away.
 pub(crate) fn is_ours(qdisc: &Qdisc) -> bool {
-    qdisc.kind == FQ && minor::is_at_its_place(qdisc.handle, qdisc.parent)
+    qdisc.kind == FQ && minor::is_at_its_place(place(qdisc), qdisc.parent)
+}
+
+/// Returns the id that `apply` gives an fq of ours at this place.
+pub(crate) fn place(qdisc: &Qdisc) -> Handle {
+    if qdisc.handle != STAND_IN {
+        return qdisc.handle;
+    }
+    let is_mq = qdisc.parent.major() == minor::mq().major();
+    let queue = qdisc.parent.minor().checked_sub(1).filter(|_| is_mq);
+    queue.map_or(minor::root(), minor::below_mq)
 }
 
 /// Returns the maps of the program with this id, and what is in force.

@@ -74,6 +74,17 @@ check "packets of both classes are counted" same "20000000 9000000" \
 	"$(edt show | awk '$2 > 0 { printf "%s%s", sep, $1; sep = " " }')"
 check "none waited for too long" same "0 0 " "$(edt show | awk '{ printf "%s ", $4 }')"
 check "the program is there" at_least 1 "$(programs)"
+if grep -q 'backend = "edt"' /edt/second.toml; then
+	# An apply that throws away what waits may end while another fq stands in.
+	tc qdisc replace dev c1a root handle 7072: fq
+	check "an fq that stands in is ours" same "" "$(edt apply /edt/second.toml)"
+	sed 's/= "20000000bit"/= "20kbit"/' /edt/second.toml >/tmp/slow.toml
+	check "a slow class" edt apply /tmp/slow.toml
+	check "what is dropped for a higher rate is said" sh -c "EDT='notes /edt/second.toml' \
+		$EDT_PROGRAM | grep -q 'note: packets of fast that would leave 200 ms later'"
+	check "nothing waits for a lower rate in vain" same "" "$(EDT='notes /tmp/slow.toml' $EDT_PROGRAM |
+		grep 'note: packets' || :)"
+fi
 check "remove" edt remove
 check "qdiscs are as before" same "$before" "$(tc qdisc show dev c1a)"
 check "no filter is left" same "" "$(tc filter show dev c1a egress 2>/dev/null)"

@@ -58,6 +58,12 @@ for clock in monotonic tai real; do
 	launched class $clock 5001
 	launched "best effort" $clock 5002
 done
+# The offset of TAI is set after the file was applied, as a daemon does some seconds after the boot.
+check "TAI is set" /edt/tai 37
+for clock in tai real; do
+	launched "class, TAI set" $clock 5001
+	launched "best effort, TAI set" $clock 5002
+done
 # A class holds back what launch times ask for above its rate, whatever the clock.
 for clock in monotonic tai; do
 	now=$(sed -n 's/^now_ns //p' $WIRE/idle)
