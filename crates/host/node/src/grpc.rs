@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::fs;
 use std::future::{Future, Ready, ready};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -14,8 +14,9 @@ use std::task::{Context, Poll};
 
 use anyhow::{Context as _, Result, bail};
 use prost::Message;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::task::spawn_blocking;
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
@@ -24,6 +25,7 @@ use tonic::transport::Server;
 use tonic::{Code, Request, Response, Status};
 use tonic_prost::ProstCodec;
 
+use crate::authority::OfHere;
 use crate::driver::Driver;
 use crate::proto::{
     ClaimsRequest, InfoRequest, PluginInfo, PrepareResponse, RegistrationStatus,
@@ -85,12 +87,16 @@ pub async fn serve(
     let serve = Server::builder()
         .add_service(Plugin::<1>(own.clone()))
         .add_service(Plugin::<2>(own.clone()))
-        .serve_with_incoming(UnixListenerStream::new(service));
+        .serve_with_incoming(UnixListenerStream::new(service).map(of_here));
     let register = Server::builder()
         .add_service(Plugin::<0>(own))
-        .serve_with_incoming(UnixListenerStream::new(registration));
+        .serve_with_incoming(UnixListenerStream::new(registration).map(of_here));
     tokio::try_join!(serve, register).context("the kubelet's sockets")?;
     Ok(())
+}
+
+fn of_here(stream: io::Result<UnixStream>) -> io::Result<OfHere> {
+    stream.map(OfHere::new)
 }
 
 /// Makes a socket in place of that of a process that has ended.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+mod authority;
 pub mod claim;
 pub mod driver;
 pub mod grpc;

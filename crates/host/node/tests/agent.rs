@@ -3,8 +3,9 @@
 //! prepares, waits for a server that is down, and loses nothing when it is killed.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -68,7 +69,7 @@ impl Agent {
         });
         let sockets = Sockets::new(&kubelet, DRIVER);
         until("the sockets", || {
-            std::os::unix::net::UnixStream::connect(&sockets.registration).is_ok()
+            UnixStream::connect(&sockets.registration).is_ok()
         });
         Self {
             child,
@@ -351,4 +352,43 @@ fn arguments_are_checked() {
         text.contains("-reg.sock: it is no socket, expected one or nothing"),
         "{text}"
     );
+}
+
+/// Returns the bytes of a recorded client.
+fn recorded(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/dials")
+        .join(name);
+    let text = fs::read_to_string(path).unwrap();
+    let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+/// The kubelet's library names the server by the path of the socket, which no server of HTTP/2 takes;
+/// so do gRPC's for Python and C.
+#[test]
+fn clients_that_name_the_server_by_its_path_are_answered() {
+    let server = Server::start(0, None);
+    let folder = tempfile::tempdir().unwrap();
+    let agent = Agent::start(folder.path(), &server.url);
+    for client in ["grpc-go-1.72.1.hex", "grpc-python-1.85.3.hex"] {
+        let mut stream = UnixStream::connect(&agent.sockets.registration).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&recorded(client)).unwrap();
+        let mut answer = Vec::new();
+        let has = |answer: &[u8], text: &str| {
+            let mut parts = answer.windows(text.len());
+            parts.any(|part| part == text.as_bytes())
+        };
+        while !has(&answer, "v1beta1.DRAPlugin") {
+            let mut bytes = [0; 4096];
+            let came = stream.read(&mut bytes).unwrap();
+            assert!(came > 0, "{client}: closed after {answer:?}");
+            answer.extend_from_slice(&bytes[..came]);
+        }
+        assert!(has(&answer, DRIVER), "{client}");
+    }
 }
