@@ -269,7 +269,7 @@ func (c *cluster) agent(folder, program, node, egress string) (*exec.Cmd, string
 	authority, err := os.ReadFile(filepath.Join(folder, "certificates/apiserver.crt"))
 	must(err)
 	must(os.WriteFile(filepath.Join(home, "account/ca.crt"), authority, 0o600))
-	environment := []string{"RUNTIME_DIRECTORY=" + filepath.Join(home, "run")}
+	environment := []string{"PSPACER_RUN=" + filepath.Join(home, "run")}
 	return start(home, program, environment, "run", "--egress", egress, "--ingress", "1gbit",
 		"--node", node, "--uplink", "lo", "--every", "1s", "--api", c.address,
 		"--account", filepath.Join(home, "account"), "--kubelet", filepath.Join(home, "kubelet")), token

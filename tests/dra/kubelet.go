@@ -162,7 +162,7 @@ func main() {
 	agent := exec.Command(os.Args[1], "run", "--egress", "100gbit", "--ingress", "1500mbit",
 		"--node", "n1", "--every", "1s", "--uplink", "lo",
 		"--api", "http://"+listener.Addr().String(), "--kubelet", folder)
-	agent.Env = append(os.Environ(), "RUNTIME_DIRECTORY="+run)
+	agent.Env = append(os.Environ(), "PSPACER_RUN="+run)
 	agent.Stdout, agent.Stderr = os.Stdout, os.Stderr
 	// It ends with this program, however that ends: with this thread of it.
 	runtime.LockOSThread()

@@ -2,12 +2,14 @@
 //! Reads the kernel's list of network devices.
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 
 use netlink_packet_core::{DefaultNla, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkLayerType, LinkMessage};
+use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
-use crate::rtnetlink::dump;
+use crate::rtnetlink::{Socket, dump};
 
 /// IFLA_PARENT_DEV_NAME, since Linux 5.14.
 const PARENT: u16 = 56;
@@ -34,6 +36,8 @@ pub struct Link {
     /// Index of the device that it is tied to: of a veth its other end, of a macvlan or ipvlan the
     /// one below it. It may be one of another network namespace.
     pub tied_to: Option<u32>,
+    /// Number of the network namespace of that device, if it is another than this.
+    pub tied_namespace: Option<i32>,
     /// Frames that it has sent, as its driver counts them; a burst may be one.
     pub sent_frames: u64,
     /// Bytes of these frames.
@@ -60,6 +64,31 @@ pub fn links() -> io::Result<Vec<Link>> {
         _ => None,
     });
     Ok(links.collect())
+}
+
+/// Returns the number that this network namespace has given to another, if it has: those of
+/// [`Link::tied_namespace`] have one once [`links`] has read them.
+///
+/// # Errors
+/// The kernel's.
+pub fn namespace_number(of: impl AsFd) -> io::Result<Option<i32>> {
+    let descriptor = u32::try_from(of.as_fd().as_raw_fd()).map_err(io::Error::other)?;
+    let mut asked = NsidMessage::default();
+    asked.attributes.push(NsidAttribute::Fd(descriptor));
+    let answers = Socket::open()?.ask(RouteNetlinkMessage::GetNsId(asked))?;
+    let number = answers.iter().find_map(|answer| match answer {
+        RouteNetlinkMessage::NewNsId(known) => {
+            known
+                .attributes
+                .iter()
+                .find_map(|attribute| match attribute {
+                    NsidAttribute::Id(number) => Some(*number),
+                    _ => None,
+                })
+        }
+        _ => None,
+    });
+    Ok(number.filter(|number| *number >= 0))
 }
 
 fn link(entry: &LinkMessage) -> Option<Link> {
@@ -95,6 +124,10 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         LinkAttribute::Link(index) => Some(*index),
         _ => None,
     });
+    let tied_namespace = attributes().find_map(|attribute| match attribute {
+        LinkAttribute::LinkNetNsId(number) => Some(*number),
+        _ => None,
+    });
     let sent = attributes().find_map(|attribute| match attribute {
         LinkAttribute::Stats64(stats) => Some((stats.tx_packets, stats.tx_bytes)),
         _ => None,
@@ -110,6 +143,7 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         tx_queues: tx_queues.unwrap_or(1),
         kind,
         tied_to,
+        tied_namespace,
         sent_frames,
         sent_bytes,
     })

@@ -18,6 +18,7 @@ use crate::netns::{Netns, within_new};
 use crate::pacing::{Work, remove};
 use crate::previous;
 use crate::record::{Record, Records};
+use crate::repair::is_lost;
 
 type Variable<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
 
@@ -67,8 +68,7 @@ impl Call {
     /// Finds the device, and its end on the host if that is needed.
     fn ends(&self, ingress: Option<&Class>) -> Result<Ends, Error> {
         let device = &self.attachment.device;
-        let names = previous::host_devices(&self.passed);
-        let ends = find(&self.netns, device, &names).map_err(|error| Error::not_paced(&error))?;
+        let ends = find(&self.netns, device).map_err(|error| Error::not_paced(&error))?;
         let ends = ends.ok_or_else(|| {
             let expected = format!("a device of the network namespace {}", self.path);
             Error::environment("CNI_IFNAME", Some(device), &expected)
@@ -78,8 +78,8 @@ impl Call {
                 let kind = ends.kind.as_deref().unwrap_or("no virtual device");
                 let msg = format!(
                     "`runtimeConfig.bandwidth.ingressRate` is {}, expected none or 0: what a pod \
-                     receives is paced on the host's end of a veth, which `prevResult` names, and \
-                     `{device}` is {kind}",
+                     receives is paced on the end of a veth that is in the network namespace of this \
+                     call, and `{device}` is {kind}",
                     class.rate_bps
                 );
                 Err(Error::new(INVALID_CONFIGURATION, msg))
@@ -93,12 +93,10 @@ impl Call {
         ends: &Ends,
         (egress, ingress): (Option<&Class>, Option<&Class>),
         backend: Backend,
-    ) -> Result<Vec<Work<'a>>, Error> {
-        let refused = |error: anyhow::Error| Error::not_paced(&error);
-        let mut works = vec![];
-        works.push(Work::new(Some(netns), &ends.pod, egress, backend).map_err(refused)?);
+    ) -> AnyResult<Vec<Work<'a>>> {
+        let mut works = vec![Work::new(Some(netns), &ends.pod, egress, backend)?];
         if let Some(host) = &ends.host {
-            works.push(Work::new(None, host, ingress, backend).map_err(refused)?);
+            works.push(Work::new(None, host, ingress, backend)?);
         }
         Ok(works)
     }
@@ -157,7 +155,8 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
     budget::check(&run, &asked, *budget)?;
     let (backend, why) = choose(*backend);
     let classes = (egress.as_ref(), ingress.as_ref());
-    let works = Call::works(&call.netns, &ends, classes, backend)?;
+    let works = Call::works(&call.netns, &ends, classes, backend);
+    let works = works.map_err(|error| Error::not_paced(&error))?;
     let mut record = Record {
         container: of.container.clone(),
         netns: call.path.clone(),
@@ -232,7 +231,8 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
         .and_then(|record| Backend::from_word(&record.backend));
     let backend = call.wanted.backend.or(made);
     let (backend, _) = choose(backend);
-    let works = Call::works(&call.netns, &ends, (egress, ingress), backend)?;
+    let works = Call::works(&call.netns, &ends, (egress, ingress), backend);
+    let works = works.map_err(|error| Error::not_compared(&error))?;
     let left: Vec<String> = works
         .iter()
         .filter(|work| !work.is_done())
@@ -311,7 +311,7 @@ pub fn del(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
         None => {
             if let Some(netns) = netns {
                 if !netns.is_own().map_err(refused)? {
-                    unrecorded(&config, &of, &netns).map_err(refused)?;
+                    unrecorded(&of, &netns).map_err(refused)?;
                 }
             }
             // One that could not be read goes, too.
@@ -321,9 +321,8 @@ pub fn del(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
 }
 
 /// Takes away what no record tells of.
-fn unrecorded(config: &Config, of: &Attachment, netns: &Netns) -> AnyResult<()> {
-    let names = config.previous().map(previous::host_devices);
-    let Some(ends) = find(netns, &of.device, &names.unwrap_or_default())? else {
+fn unrecorded(of: &Attachment, netns: &Netns) -> AnyResult<()> {
+    let Some(ends) = find(netns, &of.device)? else {
         return Ok(());
     };
     remove(Some(netns), &ends.pod)?;
@@ -347,7 +346,8 @@ fn take_away(
     records.delete(of)
 }
 
-/// Takes away what is of no valid attachment of the network.
+/// Takes away what is of no valid attachment of the network. Where the caller does not say which are,
+/// as `cnitool gc` does not, it is what has lost its network namespace.
 ///
 /// # Errors
 /// Bad input, or the kernel's first refusal: all others are taken away all the same.
@@ -357,12 +357,15 @@ pub fn gc(input: &[u8]) -> Result<(), Error> {
     let (records, _lock) = locked(&config.name)?;
     let mut first: Option<Error> = None;
     let known = records.attachments().map_err(|error| io_failure(&error))?;
-    for of in known.iter().filter(|of| !valid.contains(of)) {
+    let is_kept = |of: &Attachment| valid.as_ref().is_some_and(|valid| valid.contains(of));
+    for of in known.iter().filter(|of| !is_kept(of)) {
         let gone = || -> AnyResult<()> {
             match records.load(of)? {
                 Some(record) => {
-                    let netns = Netns::open(&record.netns)?;
-                    take_away(&records, of, &record, netns.as_ref())
+                    if valid.is_none() && !is_lost(&record)? {
+                        return Ok(());
+                    }
+                    take_away(&records, of, &record, record.namespace()?.as_ref())
                 }
                 None => records.delete(of),
             }

@@ -13,7 +13,7 @@ use crate::error::{
 };
 
 /// Versions of CNI, the newest last.
-pub const VERSIONS: &[&str] = &["0.4.0", "1.0.0", "1.1.0"];
+pub const VERSIONS: &[&str] = &["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
 
 /// The line of a device without one of its own, where a backend wants it: no class is faster.
 pub const LINE_BPS: u64 = host_config::LINE_UNKNOWN_BPS;
@@ -266,16 +266,16 @@ impl Config {
         Ok(self.psp()?.backend)
     }
 
-    /// Returns the attachments that there are, of GC.
+    /// Returns the attachments that there are, of GC; `None`: the caller does not say.
     ///
     /// # Errors
     /// That it is no list of them.
-    pub fn valid(&self) -> Result<Vec<Attachment>, Error> {
+    pub fn valid(&self) -> Result<Option<Vec<Attachment>>, Error> {
         let key = "cni.dev/valid-attachments";
         let expected = "a list of tables { \"containerID\", \"ifname\" }";
         let list = match self.table.get(key) {
-            None => return Err(Error::lacks(key, expected)),
-            Some(Value::Null) => return Ok(Vec::new()),
+            None => return Ok(None),
+            Some(Value::Null) => return Ok(Some(Vec::new())),
             Some(Value::Array(list)) => list,
             Some(other) => return Err(Error::wrong(key, other, expected)),
         };
@@ -291,9 +291,9 @@ impl Config {
             })
         };
         let entries = list.iter();
-        entries
-            .map(|entry| read(entry).ok_or_else(|| Error::wrong(key, entry, expected)))
-            .collect()
+        let entries =
+            entries.map(|entry| read(entry).ok_or_else(|| Error::wrong(key, entry, expected)));
+        entries.collect::<Result<_, _>>().map(Some)
     }
 
     fn psp(&self) -> Result<Psp, Error> {

@@ -2,7 +2,7 @@
 //! The two ends of an attachment: the device in the pod, and what leads to it on the host.
 
 use anyhow::Result;
-use linux_io::links::{Link, links};
+use linux_io::links::{Link, links, namespace_number};
 use serde::{Deserialize, Serialize};
 
 use crate::netns::Netns;
@@ -42,12 +42,21 @@ impl End {
         }
     }
 
-    /// Returns whether the device is in the network namespace of this thread.
+    /// Returns the device as it is now in the network namespace of this thread, if it is there: others
+    /// may have given it another name, or another address.
     ///
     /// # Errors
     /// If the kernel's table cannot be read.
-    pub fn is_here(&self) -> Result<bool> {
-        Ok(here()?.contains(self))
+    pub fn here(&self) -> Result<Option<Self>> {
+        Ok(self.among(&here()?).cloned())
+    }
+
+    /// Returns the device as it is among those that there are.
+    #[must_use]
+    pub fn among<'a>(&self, here: &'a [Self]) -> Option<&'a Self> {
+        here.iter().find(|other| {
+            other.index == self.index && (other.name == self.name || other.address == self.address)
+        })
     }
 }
 
@@ -59,23 +68,25 @@ pub fn here() -> Result<Vec<End>> {
     Ok(links()?.iter().map(End::new).collect())
 }
 
-/// Finds the ends of a device of a pod. `None`: it is not there. The end on the host is one of
-/// `host_names`: in different network namespaces devices may have the same index.
+/// Finds the ends of a device of a pod. `None`: it is not there. The one on the host is the device
+/// here that the kernel ties to that one, in that network namespace: not every plugin names it.
 ///
 /// # Errors
 /// The kernel's.
-pub fn find(netns: &Netns, device: &str, host_names: &[String]) -> Result<Option<Ends>> {
+pub fn find(netns: &Netns, device: &str) -> Result<Option<Ends>> {
     let in_pod = netns.within(|| Ok(links()?))?;
     let Some(pod) = in_pod.iter().find(|link| link.name == device) else {
         return Ok(None);
     };
     let is_veth = |link: &Link| link.kind.as_deref() == Some(VETH);
     let host = if is_veth(pod) {
-        links()?.into_iter().find(|link| {
+        let here = links()?;
+        let number = namespace_number(&netns.file)?;
+        here.into_iter().find(|link| {
             is_veth(link)
-                && host_names.contains(&link.name)
-                && pod.tied_to == Some(link.index)
-                && link.tied_to == Some(pod.index)
+                && (pod.tied_to, link.tied_to) == (Some(link.index), Some(pod.index))
+                && link.tied_namespace.is_some()
+                && link.tied_namespace == number
         })
     } else {
         None

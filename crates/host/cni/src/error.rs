@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a runtime is told of a failure: a number, a sentence, and what helps.
 
+use host_config::Refusal;
 use serde_json::{Value, json};
 
 /// Numbers that CNI defines.
@@ -24,6 +25,8 @@ pub const DIFFERS: u32 = 101;
 /// More than is left of the node's budget.
 pub const OVER_BUDGET: u32 = 102;
 
+/// What the stock plugin `bandwidth` puts on the host's end of a veth, as a refusal names it.
+const STOCK: &str = "qdisc tbf 1: at root";
 /// Most characters of a value that a message shows.
 const VALUE_CHARS: usize = 80;
 
@@ -72,7 +75,26 @@ impl Error {
 
     /// What keeps a device from being paced.
     pub fn not_paced(error: &anyhow::Error) -> Self {
-        Self::new(NOT_PACED, format!("{error:#}"))
+        let Some(Refusal::OfOthers { what, .. }) = error.downcast_ref() else {
+            return Self::new(NOT_PACED, format!("{error:#}"));
+        };
+        let mut new = Self::new(NOT_PACED, what);
+        if what.contains(STOCK) {
+            new.details =
+                "the stock plugin `bandwidth` puts such a qdisc there: one of the two goes \
+                           out of the list of plugins, expected this one alone"
+                    .to_owned();
+        }
+        new
+    }
+
+    /// What keeps a device from being compared: that of others is a difference.
+    pub fn not_compared(error: &anyhow::Error) -> Self {
+        let is_of_others = matches!(error.downcast_ref(), Some(Refusal::OfOthers { .. }));
+        Self {
+            code: if is_of_others { DIFFERS } else { NOT_PACED },
+            ..Self::not_paced(error)
+        }
     }
 
     /// Returns CNI's form, of a version.

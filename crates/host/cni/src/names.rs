@@ -51,7 +51,11 @@ pub fn add_names_of(run: &Path, here: &[End], names: &mut ClassNames) -> Result<
                     ingress: Some(_),
                     pod_name: Some(pod),
                     ..
-                })) if here.contains(&host) => names.insert(&host.name, CLASS, pod.text()),
+                })) => {
+                    if let Some(end) = host.among(here) {
+                        names.insert(&end.name, CLASS, pod.text());
+                    }
+                }
                 Ok(_) => {}
                 Err(error) => done = done.and(Err(error)),
             }

@@ -13,7 +13,8 @@ const OWN: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace.
 pub struct Netns {
-    file: File,
+    /// Its file.
+    pub file: File,
     /// The number of its file: no other that lives at the same time has it.
     pub number: u64,
 }

@@ -151,8 +151,8 @@ impl<'a> Work<'a> {
 /// # Errors
 /// The kernel's refusal.
 pub fn remove(netns: Option<&Netns>, end: &End) -> Result<()> {
-    if in_netns(netns, || end.is_here())? {
-        Work::new(netns, end, None, Backend::Module)?.make()?;
+    if let Some(end) = in_netns(netns, || end.here())? {
+        Work::new(netns, &end, None, Backend::Module)?.make()?;
     }
     Ok(())
 }

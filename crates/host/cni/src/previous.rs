@@ -5,26 +5,27 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
+use crate::config::VERSIONS;
 use crate::error::{Error, INCOMPATIBLE_VERSION};
 
 const ADDRESS: &str = "an address and its prefix such as \"10.1.0.5/16\"";
 
-/// Checks a result, and returns it as it is passed on.
+/// Checks a result, and returns it as it is passed on. Plugins differ in what they tell of devices:
+/// Calico up to 3.30 names the host's end alone, and weave none.
 ///
 /// # Errors
-/// What is not as CNI says, or that it has no such device in a sandbox.
+/// What is not as CNI says, or that it names devices of sandboxes, and not this one.
 pub fn check(previous: &Value, version: &str, device: &str) -> Result<Value, Error> {
     let Value::Object(table) = previous else {
         return Err(Error::wrong("prevResult", previous, "a table"));
     };
     match table.get("cniVersion") {
         None => {}
-        Some(Value::String(own)) if own == version => {}
+        // The plugin before may have answered by another version; they say the same.
+        Some(Value::String(own)) if VERSIONS.contains(&own.as_str()) => {}
         Some(other) => {
-            let msg = format!(
-                "`prevResult.cniVersion` is {other}, expected \"{version}\", which the \
-                 configuration has"
-            );
+            let known = VERSIONS.join(", ");
+            let msg = format!("`prevResult.cniVersion` is {other}, expected one of {known}");
             return Err(Error::new(INCOMPATIBLE_VERSION, msg));
         }
     }
@@ -66,10 +67,9 @@ pub fn check(previous: &Value, version: &str, device: &str) -> Result<Value, Err
         "a table",
         Value::is_object,
     )?;
-    let is_this = |interface: &&Value| {
-        interface.get("name").and_then(Value::as_str) == Some(device) && !is_of_host(interface)
-    };
-    if !interfaces.is_empty() && !interfaces.iter().any(|interface| is_this(&interface)) {
+    let of_pod: Vec<&Value> = interfaces.iter().filter(|i| !is_of_host(i)).collect();
+    let is_this = |interface: &&Value| interface.get("name").is_some_and(|name| name == device);
+    if !of_pod.is_empty() && !of_pod.iter().any(is_this) {
         let found = previous.get("interfaces").unwrap_or(&Value::Null);
         let expected = format!("`{device}` in a sandbox, which CNI_IFNAME names");
         return Err(Error::wrong("prevResult.interfaces", found, &expected));
@@ -77,15 +77,6 @@ pub fn check(previous: &Value, version: &str, device: &str) -> Result<Value, Err
     let mut passed = table.clone();
     passed.insert("cniVersion".to_owned(), version.into());
     Ok(Value::Object(passed))
-}
-
-/// Returns the names of the devices of a result that are the host's, as far as it can be read.
-#[must_use]
-pub fn host_devices(previous: &Value) -> Vec<String> {
-    let list = previous.get("interfaces").and_then(Value::as_array);
-    let of_host = list.into_iter().flatten().filter(|entry| is_of_host(entry));
-    let names = of_host.filter_map(|entry| entry.get("name")?.as_str());
-    names.map(str::to_owned).collect()
 }
 
 fn is_of_host(interface: &Value) -> bool {

@@ -16,6 +16,7 @@ use tcpsp::account::Sent;
 use crate::config::{Budget, Class, Rates};
 use crate::ends::End;
 use crate::environment::{Attachment, PodName};
+use crate::netns::Netns;
 
 /// The folder below that of `pspacer`.
 const FOLDER: &str = "cni";
@@ -70,6 +71,15 @@ impl Record {
     /// Forgets what was sent: classes may count anew.
     pub fn forget_sent(&mut self) {
         (self.egress_sent, self.ingress_sent) = (None, None);
+    }
+
+    /// Returns the pod's network namespace, if it is still that.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn namespace(&self) -> Result<Option<Netns>> {
+        let found = Netns::open(&self.netns)?;
+        Ok(found.filter(|netns| netns.number == self.netns_number))
     }
 
     /// Returns who paces.

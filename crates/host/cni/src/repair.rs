@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use host_apply::Lock;
 
-use crate::ends::here;
+use crate::ends::End;
 use crate::environment::{Attachment, PodName};
 use crate::netns::Netns;
 use crate::pacing::Work;
@@ -55,11 +55,8 @@ pub fn repair(run: &Path, tell: &mut dyn FnMut(Found)) -> Result<()> {
 }
 
 fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Option<Found>> {
-    let netns = Netns::open(&record.netns)?;
-    let Some(netns) = netns.filter(|netns| netns.number == record.netns_number) else {
-        let here = here()?;
-        let is_alive = record.host.as_ref().is_some_and(|end| here.contains(end));
-        if is_alive || !is_gone(&record.netns) {
+    let Some(netns) = record.namespace()? else {
+        if !is_lost(record)? {
             bail!(
                 "{}: no network namespace, expected one: if this is a container, it lacks the \
                  host's folder",
@@ -70,27 +67,24 @@ fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Opt
         let text = format!("{} is gone", record.netns);
         return Ok(Some(Found::Removed(text)));
     };
-    if !netns.within(|| record.pod.is_here())? {
-        bail!(
-            "{} of its network namespace is another device now",
-            record.pod.name
-        );
-    }
+    let pod = netns.within(|| record.pod.here())?;
+    let pod = pod.with_context(|| {
+        let name = &record.pod.name;
+        format!("{name} of its network namespace is another device now")
+    })?;
     let backend = record.known_backend()?;
     let mut works = vec![Work::new(
         Some(&netns),
-        &record.pod,
+        &pod,
         record.egress.as_ref(),
         backend,
     )?];
     if let Some(host) = record.host.as_ref().filter(|_| record.ingress.is_some()) {
-        if !here()?.contains(host) {
-            bail!(
-                "{} is another device now, expected the pod's end",
-                host.name
-            );
-        }
-        works.push(Work::new(None, host, record.ingress.as_ref(), backend)?);
+        let end = host.here()?.with_context(|| {
+            let name = &host.name;
+            format!("{name} is another device now, expected the pod's end")
+        })?;
+        works.push(Work::new(None, &end, record.ingress.as_ref(), backend)?);
     }
     works.retain(|work| !work.is_done());
     if works.is_empty() {
@@ -102,6 +96,15 @@ fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Opt
     record.forget_sent();
     records.store(of, &record)?;
     Ok(Some(Found::Repaired(text)))
+}
+
+/// Returns whether a pod has certainly lost its network namespace.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn is_lost(record: &Record) -> Result<bool> {
+    let host = record.host.as_ref().map(End::here).transpose()?.flatten();
+    Ok(record.namespace()?.is_none() && host.is_none() && is_gone(&record.netns))
 }
 
 /// Returns whether a path of a network namespace says that it is gone: its folder is there, and it

@@ -13,9 +13,9 @@ use units::parse;
 
 use crate::budget::{self, Asked, Sum};
 use crate::config::{Class, LINE_BPS};
+use crate::ends::End;
 use crate::environment::{Attachment, PodName};
 use crate::error::Error;
-use crate::netns::Netns;
 use crate::pacing::Work;
 use crate::record::{Record, Records, of_host};
 
@@ -191,17 +191,21 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     record.is_set = true;
     record.forget_sent();
     let backend = record.known_backend()?;
-    let netns = Netns::open(&record.netns)?.filter(|netns| netns.number == record.netns_number);
+    let netns = record.namespace()?;
     let netns =
         netns.with_context(|| format!("{}: the network namespace is gone", record.netns))?;
+    let gone = |end: &End| format!("{} is another device now, expected the pod's", end.name);
+    let pod = netns.within(|| record.pod.here())?;
+    let pod = pod.with_context(|| gone(&record.pod))?;
     let mut works = vec![Work::new(
         Some(&netns),
-        &record.pod,
+        &pod,
         record.egress.as_ref(),
         backend,
     )?];
     if let Some(host) = &record.host {
-        works.push(Work::new(None, host, record.ingress.as_ref(), backend)?);
+        let end = host.here()?.with_context(|| gone(host))?;
+        works.push(Work::new(None, &end, record.ingress.as_ref(), backend)?);
     }
     records.store(&of, &record.while_made(Some(&before)))?;
     works.iter().try_for_each(|work| work.make().map(|_| ()))?;

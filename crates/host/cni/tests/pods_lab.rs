@@ -23,6 +23,7 @@ const MODULES: &[&str] = &[
     "cls_bpf",
     "sch_fq",
     "sch_ingress",
+    "sch_tbf",
 ];
 const FRAME_BYTES: u64 = 1500;
 /// Most frames that leave ahead of the rate: what a timer of the guest is late by is sent at once.
@@ -120,6 +121,54 @@ fn check(kernel: Kernel, backends: &[&str]) {
         );
         check_rate(&what("ingress"), &starts(&of("ingress"), 5003), 40_000_000);
     }
+}
+
+/// Networks with a veth, in the order of the script's pods.
+const NETWORKS: &[&str] = &[
+    "flannel",
+    "multus",
+    "calico-3.29",
+    "calico-3.30",
+    "weave",
+    "aws-vpc",
+    "bridge",
+    "ptp",
+];
+
+fn check_networks(kernel: Kernel, backend: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = program(&crate::plugin(), folder.path(), "cni", "pspacer-cni");
+    for (from, to) in [
+        ("tests/pods/networks.sh", "/cni/networks.sh"),
+        ("tests/pods/pod.sh", "/cni/pod.sh"),
+        ("../../../kernel/tests/lib.sh", "/cni/lib.sh"),
+    ] {
+        files.push((here.join(from), to.to_owned()));
+    }
+    let plugin = "/cni/ld.so --library-path /cni /cni/pspacer-cni";
+    run_in_guest(
+        (kernel, MODULES),
+        &files,
+        &format!("PLUGIN='{plugin}' sh /cni/networks.sh {backend}"),
+        GUEST_TIMEOUT,
+        folder.path(),
+    );
+    for (port, network) in (5001..).zip(NETWORKS) {
+        let frames = frames(folder.path(), &format!("{backend}-{network}"));
+        let what = format!("{kernel}, {backend}, {network}");
+        check_rate(&what, &starts(&frames, port), 50_000_000);
+    }
+}
+
+#[test]
+fn networks_plugins_go_before_on_6_12() {
+    check_networks(Kernel::V6_12, "edt");
+}
+
+#[test]
+fn networks_plugins_go_before_the_module_on_7() {
+    check_networks(Kernel::V7, "module");
 }
 
 #[test]

@@ -150,6 +150,7 @@ mod tests {
             tx_queues: 1,
             kind: None,
             tied_to: None,
+            tied_namespace: None,
             sent_frames: 0,
             sent_bytes: 0,
         };

@@ -9,13 +9,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use fs4::FileExt;
 
-/// Where the folder is, unless systemd names another (RUNTIME_DIRECTORY).
+/// Where the folder is. `RUNTIME_DIRECTORY` does not move it: a plugin of a runtime that systemd
+/// started has that of the runtime.
 const FOLDER: &str = "/run/pspacer";
+/// Names another folder: for tests.
+const VARIABLE: &str = "PSPACER_RUN";
 
 /// Returns the folder's path, also where there is none.
 #[must_use]
 pub fn path() -> PathBuf {
-    let named = std::env::var_os("RUNTIME_DIRECTORY").filter(|path| !path.is_empty());
+    let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
     named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 
@@ -67,5 +70,10 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
         fs::write(&beside, text)?;
         fs::rename(&beside, path)
     };
-    write().with_context(|| path.display().to_string())
+    let written = write();
+    if written.is_err() {
+        // A disk that is full keeps no part of it.
+        let _ = fs::remove_file(&beside);
+    }
+    written.with_context(|| path.display().to_string())
 }

@@ -33,7 +33,7 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
         (ADDRESSES_MAX, in_tables)
     };
     if count > most {
-        return Err(Refusal(format!(
+        return Err(Refusal::Wrong(format!(
             "{count} filters of a device, expected at most {most} by backend \"{}\"; one of ports \
              without protocol and address takes four{}",
             backend.word(),
@@ -117,7 +117,7 @@ impl By {
     fn refuse<T>(&self, value: String, expected: &str, why: Option<&str>) -> Result<T, Refusal> {
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
         let word = self.0.word();
-        Err(Refusal(format!(
+        Err(Refusal::Wrong(format!(
             "{value}, expected {expected} by backend \"{word}\"{why}"
         )))
     }
@@ -168,7 +168,7 @@ impl By {
         if !matches!(device.options.mode, Mode::Auto | Mode::Timer) {
             let why = "no queue knows when frames of others are on the wire";
             let value = format!("`mode` is \"{}\"", device.options.mode.word());
-            return Err(Refusal(format!(
+            return Err(Refusal::Wrong(format!(
                 "{value}, expected \"auto\" or \"timer\" with `queues` \"mq\": {why}"
             )));
         }
@@ -184,7 +184,7 @@ impl By {
             )
         };
         match device.classes.iter().find(reserves) {
-            Some(class) => Err(Refusal(format!(
+            Some(class) => Err(Refusal::Wrong(format!(
                 "class {}: expected no period and no launch times with `queues` \"mq\": they are \
                  those of one queue",
                 class.name
@@ -222,7 +222,7 @@ impl By {
             TypeOptions::Group { .. } => {
                 let expected = "no [[device.group]]";
                 let (word, why) = (self.0.word(), "only the module has groups");
-                Err(Refusal(format!(
+                Err(Refusal::Wrong(format!(
                     "group {name}: expected {expected} by backend \"{word}\": {why}"
                 )))
             }

@@ -86,7 +86,7 @@ pub fn launches(
     speed_bps: Option<u64>,
     max_frame_bytes: u32,
 ) -> Result<Vec<LaunchReport>, Refusal> {
-    let refuse = |sentence: String| Err(Refusal(format!("{}: {sentence}", device.name)));
+    let refuse = |sentence: String| Err(Refusal::Wrong(format!("{}: {sentence}", device.name)));
     if device.classes.iter().all(|class| class.launches.is_empty()) {
         return Ok(Vec::new());
     }

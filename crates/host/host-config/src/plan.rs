@@ -105,7 +105,13 @@ fn waiting(slot: &Slot) -> u32 {
 
 impl Planner<'_> {
     fn refuse<T>(&self, sentence: &str) -> Result<T, Refusal> {
-        Err(Refusal(format!("{}: {sentence}", self.port.name)))
+        Err(Refusal::Wrong(format!("{}: {sentence}", self.port.name)))
+    }
+
+    /// Refuses to touch what others have configured.
+    fn leave<T>(&self, sentence: &str, does: &'static str) -> Result<T, Refusal> {
+        let what = format!("{}: {sentence}", self.port.name);
+        Err(Refusal::OfOthers { what, does })
     }
 
     /// Notes that a qdisc goes with its packets.
@@ -181,10 +187,10 @@ impl Planner<'_> {
                 handle: theirs,
                 ..
             } if !self.take_over => {
-                return self.refuse(&format!(
-                    "qdisc {kind} {theirs} at {parent} was configured by others, expected none; \
-                     --take-over replaces it"
-                ));
+                let what = format!(
+                    "qdisc {kind} {theirs} at {parent} was configured by others, expected none"
+                );
+                return self.leave(&what, "replaces it");
             }
             Slot::Other {
                 kind,
@@ -388,24 +394,21 @@ impl Planner<'_> {
             };
             let mut classes = have.classes.iter();
             if is_group_state(class) && !self.take_over && classes.any(|class| is_in(&class)) {
-                return self.refuse(&format!(
-                    "group {id} goes, and others have put a class into it; --take-over deletes both"
-                ));
+                let what = format!("group {id} goes, and others have put a class into it");
+                return self.leave(&what, "deletes both");
             }
             if class.has_queue && !self.take_over {
-                return self.refuse(&format!(
-                    "class {id} goes, and others have put a queue into it; --take-over deletes \
-                     both"
-                ));
+                let what = format!("class {id} goes, and others have put a queue into it");
+                return self.leave(&what, "deletes both");
             }
             let mut others = others.iter();
             let named = others.find(|filter| filter.class == Some(*minor));
             if let (Some(filter), false) = (named, self.take_over) {
-                return self.refuse(&format!(
-                    "class {id} goes, and a filter of others names it: {} of priority {}; \
-                     --take-over deletes both",
+                let what = format!(
+                    "class {id} goes, and a filter of others names it: {} of priority {}",
                     filter.kind, filter.priority
-                ));
+                );
+                return self.leave(&what, "deletes both");
             }
             if class.waiting > 0 {
                 self.notes.push(format!(

@@ -56,7 +56,7 @@ impl Agent {
             ])
             .args(["--every", "1s", "--api", url, "--kubelet"])
             .arg(&kubelet)
-            .env("RUNTIME_DIRECTORY", &run)
+            .env("PSPACER_RUN", &run)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -195,7 +195,7 @@ fn a_claim_from_registration_to_the_end() {
     assert_eq!(prepare(&socket, V1, &asked("c1")).unwrap().error, "");
     let status = Command::new(program())
         .args(["status", "--json"])
-        .env("RUNTIME_DIRECTORY", &agent.run)
+        .env("PSPACER_RUN", &agent.run)
         .output()
         .unwrap();
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();
@@ -204,7 +204,7 @@ fn a_claim_from_registration_to_the_end() {
     assert_eq!(status["claims"][0]["uid"], "c1");
     let text = Command::new(program())
         .arg("status")
-        .env("RUNTIME_DIRECTORY", &agent.run)
+        .env("PSPACER_RUN", &agent.run)
         .output()
         .unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
@@ -291,7 +291,7 @@ fn arguments_are_checked() {
     let run = |args: &[&str]| {
         let out = Command::new(program())
             .args(args)
-            .env("RUNTIME_DIRECTORY", folder.path().join("run"))
+            .env("PSPACER_RUN", folder.path().join("run"))
             .env_remove("NODE_NAME")
             .output()
             .unwrap();
