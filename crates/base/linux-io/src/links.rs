@@ -45,8 +45,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns whether the kernel makes up the speed that the device reports: 10 Mbit/s of tun and tap,
-    /// 10 Gbit/s of veth. Nobody measured it, and nothing is sent at it.
+    /// Returns whether the kernel makes up the speed that the device reports: 10 Gbit/s of
+    /// tun, tap and veth. Nobody measured it, and nothing is sent at it.
     #[must_use]
     pub fn has_made_up_speed(&self) -> bool {
         matches!(self.kind.as_deref(), Some("tun" | "veth"))

@@ -42,7 +42,7 @@ impl Call {
         let wanted = config.wanted(Rates::default())?;
         let previous = config.previous().ok_or_else(|| {
             let expected =
-                "one: this plugin stands behind bridge, ptp, macvlan or ipvlan in a list";
+                "one: this plugin stands behind that of a network in a list";
             Error::lacks("prevResult", expected)
         })?;
         let passed = previous::check(previous, config.version, &attachment.device)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer-cni`, a plugin for container networks (CNI): behind bridge, ptp, macvlan or ipvlan in a
-//! list it paces what a pod sends and receives (docs/use/pods.md). What a pod sends is paced on the
+//! `pspacer-cni`, a plugin for container networks (CNI): behind that of a network in a list it
+//! paces what a pod sends and receives (docs/use/pods.md). What a pod sends is paced on the
 //! pod's own device, what it receives on the host's end of a veth, each by what [`pacing`] makes as
 //! `pspacer apply` would.
 

@@ -204,7 +204,7 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "launch-times-lost",
         Severity::Warning,
         "no qdisc keeps them: sender 2.",
-        "txtime",
+        "txtime monotonic",
     ),
     (
         |f| program(f, 0, 1),
@@ -306,8 +306,13 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "in 200 µs",
         "echo 250000",
     ),
+    // The qdisc gets TCP's bursts with TSO and GSO off, too.
     (
-        |f| psp(f).options.split_gso = SplitGso::Off,
+        |f| {
+            psp(f).options.split_gso = SplitGso::Off;
+            device(f).has_tso = Some(false);
+            device(f).has_gso = Some(false);
+        },
         "bursts-whole",
         Severity::Warning,
         "split-gso is off",
@@ -322,7 +327,7 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "inner-pacing",
         Severity::Note,
         "class 1:2 is fq",
-        "parent 1:2 pfifo",
+        "parent 1:2 pfifo limit 1000",
     ),
     (
         |f| {

@@ -78,7 +78,7 @@ pub fn not_paced(_: &Facts, device: &Device) -> Option<Found> {
     let why = if device.qdiscs.iter().any(|qdisc| qdisc.kind == "fq") {
         "fq paces each TCP connection by itself; classes with rates are psp's."
     } else {
-        "Nothing is paced."
+        "psp paces nothing of what it sends."
     };
     found(
         Severity::Note,
@@ -222,12 +222,10 @@ pub fn bursts(_: &Facts, device: &Device) -> Option<Found> {
     let whole =
         |psp: &&crate::facts::Psp| psp.options.split_gso == SplitGso::Off && psp.rates_bps > 0;
     let psp = device.psp.iter().find(whole)?;
-    if device.has_tso == Some(false) && device.has_gso == Some(false) {
-        return None;
-    }
     found(
         Severity::Warning,
-        "split-gso is off, and TCP hands over bursts of up to 64 kB (TSO, GSO).".to_owned(),
+        "split-gso is off, and TCP hands over bursts of up to 64 kB, also with TSO and GSO off."
+            .to_owned(),
         "Each burst of a paced class leaves in one piece, at line rate.",
         format!(
             "tc qdisc change dev {} handle {} psp split-gso auto",
@@ -265,7 +263,7 @@ pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Found> {
         "It holds frames back by its own clock: psp sees them only when it gives them, and the \
          class may get less than its rate.",
         format!(
-            "tc qdisc replace dev {} parent {} pfifo",
+            "tc qdisc replace dev {} parent {} pfifo limit 1000",
             device.name, inner.parent
         ),
     )
@@ -282,8 +280,8 @@ pub fn beyond_horizon(_: &Facts, device: &Device) -> Option<Found> {
             fq.handle,
             fq.horizon_drops.unwrap_or(0)
         ),
-        "It keeps no packet for longer than its horizon, 10 s unless it is told another. Where no psp \
-         converts them, fq of kernels before 7 takes times on CLOCK_TAI for such, too.",
+        "It keeps no packet for longer than its horizon, 10 s unless it is told another. Times on \
+         CLOCK_TAI are such to it, also of a pod or container behind a veth; backend edt converts them.",
         format!("tc -s qdisc show dev {}", device.name),
     )
 }

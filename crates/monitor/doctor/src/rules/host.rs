@@ -247,7 +247,7 @@ pub fn lost_launch_times(facts: &Facts) -> Option<Found> {
         Severity::Warning,
         format!("Sockets have launch times (SO_TXTIME), and no qdisc keeps them: {programs}."),
         "Each frame leaves when it is sent. psp with txtime, etf or fq keep launch times.",
-        "tc class change dev DEV classid 1:1 psp rate 100mbit txtime",
+        "tc class change dev DEV classid 1:1 psp rate 100mbit txtime monotonic",
     )
 }
 

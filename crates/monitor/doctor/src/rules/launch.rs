@@ -114,7 +114,8 @@ pub fn by_timer(facts: &Facts, device: &Device) -> Option<Found> {
             "etf at {} launches by the host's timers, and the NIC ({driver}) could.",
             etf.parent
         ),
-        "Frames with SO_TXTIME are as late as timers are.",
+        "A timer sends a frame with SO_TXTIME its delta early, less what it is late, and drops one \
+         whose time has passed.",
         // The kernel changes no etf, and "replace" by the same kind is a change.
         format!(
             "tc qdisc del dev {0} {1} && tc qdisc add dev {0} {1} etf clockid CLOCK_TAI delta 300000 offload",
@@ -172,7 +173,8 @@ pub fn software(facts: &Facts, device: &Device) -> Option<Found> {
             "etf at {} is on a NIC that does not launch by time, as far as is known.",
             etf.parent
         ),
-        "It is a timer there: frames with SO_TXTIME are as late as timers are.",
+        "It is a timer there: it sends a frame with SO_TXTIME its delta early, less what it is late, \
+         and drops one whose time has passed.",
         format!("tc -s qdisc show dev {}", device.name),
     )
 }
