@@ -99,6 +99,9 @@ pub struct RestoreArgs {
     /// Wait for so long first, and do nothing if the file is deleted meanwhile
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = RUN)]
     pub after: Option<u64>,
+    /// Guard changes that wait to be confirmed: of apply alone
+    #[arg(long, hide = true, conflicts_with = "after")]
+    pub guard: bool,
     /// How long a class that goes may take to send its frames
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s",
         help_heading = RUN)]

@@ -2,10 +2,12 @@
 //! What the subcommands do.
 
 use std::fs;
-use std::io::Write;
+use std::io::{IsTerminal, Write, stdin};
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::rc::Rc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_config::{
@@ -21,11 +23,11 @@ use units::nearest::hint;
 use crate::applied;
 use crate::args::{ApplyArgs, Chosen, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 use crate::choice::choose;
-use crate::confirm::{guard, start_guard, wait_for_key};
+use crate::confirm::{self, LOOK, Outcome, Trial, guard, left};
 use crate::device::DeviceWork;
 use crate::observe::{Observed, observe, ours};
 use crate::queue_limits;
-use crate::run_dir::{Lock, folder, pending, write};
+use crate::run_dir::{Lock, folder};
 
 /// Where files are if none is named.
 const FOLDER: &str = "/etc/pspacer";
@@ -123,80 +125,99 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
         return all_are_there(&absent);
     }
     let folder = folder()?;
-    let pending = pending(&folder);
+    let lock = Lock::take(&folder)?;
     if args.confirmed {
-        let lock = Lock::take(&folder)?;
-        fs::remove_file(&pending).map_err(|_| anyhow!("no change waits to be confirmed"))?;
-        drop(lock);
-        (io.note)("pspacer: the changes stay");
-        return Ok(());
+        let trial = Trial::waiting(&folder)?.context("no change waits to be confirmed")?;
+        return said(trial.decide(&lock, true, &mut |_| Ok(()))?, io);
     }
     let mut tc = Tc::open()?;
-    let lock = Lock::take(&folder)?;
-    nothing_pending(&pending)?;
+    nothing_waits(&folder)?;
     let (mut work, absent) = work(&mut tc, &args.chosen)?;
     let changes: usize = work.iter().map(Work::changes).sum();
     let confirm = args
         .confirm
         .filter(|_| changes > 0)
         .map(Duration::from_nanos);
-    if let Some(after) = confirm {
-        let devices = work
-            .iter()
-            .map(|work| (&work.device.observed, &work.limits.limits));
-        let saved = saved(devices).map_err(|reason| {
-            anyhow!("{reason}; without --confirm the change cannot be taken back")
-        })?;
-        write(&pending, &saved.write())?;
-        start_guard(&pending, after).inspect_err(|_| {
-            let _ = fs::remove_file(&pending);
-        })?;
-    }
+    let mut trial = match confirm {
+        Some(_) => Some(begun(&folder, &work)?),
+        None => None,
+    };
     let made = make_all(&mut tc, &mut work, args.drain, io);
-    // The guard waits for the lock before it restores.
-    drop(lock);
     if changes == 0 {
         (io.note)("pspacer: nothing to change");
     }
-    match (made, confirm) {
-        (Ok(()), Some(after)) => confirmed(&pending, after, io),
-        (Err(error), Some(after)) => Err(error.context(format!(
-            "what was changed is taken back within {}",
-            units::display::time(after.as_secs_f64())
-        ))),
-        (made, None) => made,
+    if let (Some(after), Some((trial, guard))) = (confirm, &mut trial) {
+        tried(made, (trial, guard, after), lock, args.drain, io)
+    } else {
+        made
     }?;
     all_are_there(&absent)
 }
 
-fn nothing_pending(pending: &Path) -> Result<()> {
-    ensure!(
-        !pending.exists(),
-        "changes wait to be confirmed: `pspacer apply --confirmed` keeps them, `pspacer \
-         restore {0}` and deleting {0} takes them back",
-        pending.display()
-    );
-    Ok(())
+/// Refuses while changes wait to be confirmed, or are half taken back.
+fn nothing_waits(folder: &Path) -> Result<()> {
+    match left(folder) {
+        None => Ok(()),
+        Some(file) => bail!(
+            "changes wait to be confirmed: `pspacer apply --confirmed` keeps them, `pspacer restore \
+             {0}` and deleting {0} takes them back",
+            file.display()
+        ),
+    }
 }
 
-fn confirmed(pending: &Path, after: Duration, io: &mut Io<'_>) -> Result<()> {
-    let time = units::display::time(after.as_secs_f64());
+/// Keeps the state before changes, and starts the guard.
+fn begun(folder: &Path, work: &[Work]) -> Result<(Trial, Child)> {
+    let devices = work
+        .iter()
+        .map(|work| (&work.device.observed, &work.limits.limits));
+    let saved = saved(devices)
+        .map_err(|reason| anyhow!("{reason}; without --confirm the change cannot be taken back"))?;
+    let mut guard = std::process::Command::new(std::env::current_exe()?);
+    guard.args(["restore", "--guard"]).arg(folder);
+    Trial::begin(folder, &saved.write(), &mut guard)
+}
+
+/// Asks whether changes that were made stay; takes back what was made of others. Their time begins
+/// here.
+fn tried(
+    made: Result<()>,
+    (trial, guard, after): (&Trial, &mut Child, Duration),
+    lock: Lock,
+    drain_ns: u64,
+    io: &mut Io<'_>,
+) -> Result<()> {
+    let mut back = |state: &str| put_back("the state before", state, drain_ns);
+    let until_ns = match made.and_then(|()| confirm::made(guard, after)) {
+        Ok(until_ns) => until_ns,
+        Err(error) => {
+            return match trial.decide(&lock, false, &mut back) {
+                Ok(_) => Err(error.context("what was changed is taken back")),
+                Err(left) => Err(error.context(format!("not all is taken back: {left:#}"))),
+            };
+        }
+    };
+    drop(lock);
     (io.note)(&format!(
-        "pspacer: all is taken back in {time} unless you confirm: Enter, or `pspacer apply \
-         --confirmed`"
+        "pspacer: all is taken back in {} unless you confirm: Enter, or `pspacer apply --confirmed`",
+        units::display::time(after.as_secs_f64())
     ));
-    match wait_for_key(pending, after)? {
-        None => Ok(()),
-        Some(true) => {
-            fs::remove_file(pending).context("the changes were taken back already")?;
-            (io.note)("pspacer: the changes stay");
-            Ok(())
-        }
-        Some(false) => {
-            (io.note)("pspacer: the time is over, or the changes were confirmed elsewhere");
-            Ok(())
-        }
+    let input = stdin();
+    if !input.is_terminal() {
+        return Ok(());
     }
+    let is_kept = trial.ask(&mut input.lock(), until_ns)?;
+    let lock = Lock::take(&folder()?)?;
+    said(trial.decide(&lock, is_kept, &mut back)?, io)
+}
+
+/// Says what has become of changes.
+fn said(outcome: Outcome, io: &mut Io<'_>) -> Result<()> {
+    match outcome {
+        Outcome::Stay => (io.note)("pspacer: the changes stay"),
+        Outcome::TakenBack => bail!("nobody confirmed the changes in time: they are taken back"),
+    }
+    Ok(())
 }
 
 pub(crate) fn make_all(
@@ -280,47 +301,52 @@ pub fn save(args: &SaveArgs, io: &mut Io<'_>) -> Result<()> {
 /// # Errors
 /// If the file is not as `save` writes it, or the kernel refuses a change.
 pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
-    let name = || args.file.display().to_string();
-    let text = files::text(&args.file).with_context(name)?;
-    let saved = Saved::read(&text).map_err(|reason| anyhow!("{}: {reason}", name()))?;
-    let after = args.after.map(Duration::from_nanos);
-    if let Some(after) = after {
-        if !guard(&args.file, after)? {
+    if args.guard {
+        let Some(trial) = guard(&args.file)? else {
             return Ok(());
+        };
+        let lock = Lock::take(&args.file)?;
+        let mut back = |state: &str| put_back("the state before", state, args.drain);
+        return trial.decide(&lock, false, &mut back).map(|_| ());
+    }
+    let name = args.file.display().to_string();
+    let text = files::text(&args.file).with_context(|| name.clone())?;
+    Saved::read(&text).map_err(|reason| anyhow!("{name}: {reason}"))?;
+    if let Some(after_ns) = args.after {
+        let until = Instant::now() + Duration::from_nanos(after_ns);
+        while Instant::now() < until {
+            if !args.file.exists() {
+                return Ok(());
+            }
+            sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
         }
     }
-    let folder = folder()?;
-    let _lock = Lock::take(&folder)?;
-    // It may have been confirmed while the lock was waited for.
-    if after.is_some() && !args.file.exists() {
-        return Ok(());
-    }
+    let _lock = Lock::take(&folder()?)?;
+    restored(&name, &text, args.drain, io)
+}
+
+/// Puts back a state, and says nothing.
+fn put_back(name: &str, state: &str, drain_ns: u64) -> Result<()> {
+    let mut quiet = Io {
+        out: &mut std::io::sink(),
+        note: &mut |_| (),
+    };
+    restored(name, state, drain_ns, &mut quiet)
+}
+
+/// Makes devices as a text says that they were.
+fn restored(name: &str, text: &str, drain_ns: u64, io: &mut Io<'_>) -> Result<()> {
+    let saved = Saved::read(text).map_err(|reason| anyhow!("{name}: {reason}"))?;
     let mut tc = Tc::open()?;
     let mut work = Vec::new();
     for device in &saved.devices {
         let target = device.target();
-        let target = target.map_err(|reason| anyhow!("{}: {reason}", name()))?;
+        let target = target.map_err(|reason| anyhow!("{name}: {reason}"))?;
         let limits = WantedLimits::Each(device.byte_queue_limits_min_bytes.clone());
         let wanted = |_: &Observed| Ok((Wanted::only(target), limits));
         work.push(planned(&mut tc, &device.name, wanted, false)?);
     }
-    // Nobody reads what the guard says.
-    let mut quiet = std::io::sink();
-    let mut io = match after {
-        Some(_) => Io {
-            out: &mut quiet,
-            note: &mut *io.note,
-        },
-        None => Io {
-            out: &mut *io.out,
-            note: &mut *io.note,
-        },
-    };
-    make_all(&mut tc, &mut work, args.drain, &mut io)?;
-    if after.is_some() {
-        fs::remove_file(&args.file).with_context(name)?;
-    }
-    Ok(())
+    make_all(&mut tc, &mut work, drain_ns, io)
 }
 
 /// Takes away what `apply` has set up on a device.
@@ -330,7 +356,7 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
 pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
     let folder = folder()?;
     let _lock = Lock::take(&folder)?;
-    nothing_pending(&pending(&folder))?;
+    nothing_waits(&folder)?;
     let mut tc = Tc::open()?;
     let nothing = Wanted::only(Target::nothing());
     let wanted = |_: &Observed| Ok((nothing, WantedLimits::Before));

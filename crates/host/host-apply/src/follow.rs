@@ -15,9 +15,10 @@ use tcpsp::{Match, Tc};
 
 use crate::applied;
 use crate::commands::{Io, make_all, work_on};
+use crate::confirm::left;
 use crate::match_objects::numbers;
 use crate::observe::ours;
-use crate::run_dir::{Lock, folder, pending};
+use crate::run_dir::{Lock, folder};
 
 /// Between two looks. A container's packets are best effort for so long after it comes.
 const LOOK_MS: u16 = 2000;
@@ -78,7 +79,7 @@ fn look(
     }
     // What waits to be confirmed is not followed; it is looked at again.
     let _lock = Lock::take(run)?;
-    if pending(run).exists() {
+    if left(run).is_some() {
         return Ok(());
     }
     let mut tc = Tc::open()?;

@@ -11,6 +11,8 @@ mod args;
 mod choice;
 mod commands;
 mod confirm;
+#[cfg(test)]
+mod confirm_tests;
 mod device;
 mod follow;
 mod make;

@@ -32,11 +32,6 @@ pub fn folder() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns where the state is that a change goes back to unless it is confirmed.
-pub(crate) fn pending(folder: &Path) -> PathBuf {
-    folder.join("unconfirmed.json")
-}
-
 /// Held while changes are made; ends with the process, however that ends.
 pub struct Lock {
     _file: File,
