@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use exporter::{Bounds, Scraper, count_stalls, replace, serve, text};
+use exporter::{Bounds, Scraper, count_stalls, serve, text};
 use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
@@ -116,5 +116,6 @@ pub fn main(args: &ExporterArgs) -> Result<()> {
 }
 
 fn write(path: &Path, scraped: &str) -> Result<()> {
-    replace(path, &text::prometheus(scraped)).with_context(|| path.display().to_string())
+    psp_files::write::replace(path, text::prometheus(scraped))
+        .with_context(|| path.display().to_string())
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer import`: makes the file of a host of the files of another system.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use host_import::{Choice, Direction, Input};
-use linux_io::files;
+use psp_files::{read, write};
 
 use crate::headings::OUTPUT;
 use crate::output;
@@ -62,7 +61,7 @@ pub enum Way {
 
 fn read(path: &Path) -> Result<(String, Vec<u8>)> {
     let name = path.display().to_string();
-    let bytes = files::bytes(path).with_context(|| name.clone())?;
+    let bytes = read::bytes(path).with_context(|| name.clone())?;
     Ok((name, bytes))
 }
 
@@ -89,7 +88,7 @@ pub fn main(args: &ImportArgs) -> Result<()> {
     let imported = host_import::libreqos(input(&devices), network.as_ref().map(input), &choice)?;
     match &args.output {
         Some(file) => {
-            fs::write(file, &imported.text).with_context(|| file.display().to_string())?
+            write::replace(file, &imported.text).with_context(|| file.display().to_string())?
         }
         None => output::print(&imported.text)?,
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer ping`: measures the delay of a host by probes on a schedule.
 
-use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -257,7 +256,8 @@ pub fn main(args: &PingArgs) -> Result<ExitCode> {
     .with_context(|| address.to_string())?;
     if let Some(path) = &args.plot {
         let svg = histogram(&plot(&plan, &done.results)).svg();
-        fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+        psp_files::write::replace(path, svg)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     print(args, &plan, &done)?;
     if let Some(target) = &target {

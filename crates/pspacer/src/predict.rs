@@ -117,7 +117,8 @@ pub fn main(args: &PredictArgs) -> Result<()> {
     let answer = answer(args)?;
     if let Some(path) = &args.plot {
         let svg = plot(&answer).svg;
-        fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+        psp_files::write::replace(path, svg)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut out = output::out();
     if args.json {

@@ -26,6 +26,7 @@ mod media;
 mod media_audio_lab;
 mod media_lab;
 mod monitoring_lab;
+mod outputs;
 mod periods_lab;
 mod ping;
 mod predict;

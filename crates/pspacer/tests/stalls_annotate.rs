@@ -452,7 +452,7 @@ fn what_cannot_be_written_changes_nothing() {
         (&["--other-end", &other, "--report", &other], read),
         (&["--other-end", &other, "--annotate", &other], read),
         (&["--report", new, "--annotate", new], "name one file"),
-        (&["--annotate", "/dev/null"], "expected a new file"),
+        (&["--annotate", "/dev/null"], "expected a regular file"),
     ] {
         refuses(&[&["stalls", &file], arguments].concat(), expected);
     }

@@ -7,7 +7,6 @@
 
 pub mod clock;
 pub mod descriptors;
-pub mod files;
 pub mod launch;
 pub mod links;
 pub mod neighbours;

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result as AnyResult};
-use host_apply::{Lock, choose, folder};
+use host_apply::{CALL_WAIT, Lock, choose, folder};
 use host_config::Backend;
 use serde_json::Value;
 
@@ -41,8 +41,7 @@ impl Call {
         let attachment = Attachment::read(variable)?;
         let wanted = config.wanted(Rates::default())?;
         let previous = config.previous().ok_or_else(|| {
-            let expected =
-                "one: this plugin stands behind that of a network in a list";
+            let expected = "one: this plugin stands behind that of a network in a list";
             Error::lacks("prevResult", expected)
         })?;
         let passed = previous::check(previous, config.version, &attachment.device)?;
@@ -106,7 +105,7 @@ impl Call {
 fn locked(network: &str) -> Result<(Records, Lock), Error> {
     let lock = || -> AnyResult<(Records, Lock)> {
         let run = folder()?;
-        let lock = Lock::take(&run)?;
+        let lock = Lock::take_within(&run, CALL_WAIT)?;
         Ok((Records::new(&run, network), lock))
     };
     lock().map_err(|error| Error::new(IO_FAILURE, format!("{error:#}")))

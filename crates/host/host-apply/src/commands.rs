@@ -14,8 +14,8 @@ use host_config::{
     Backend, ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Saved, Target,
     WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
 };
-use linux_io::files;
 use linux_io::links::links;
+use psp_files::read;
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
@@ -310,7 +310,7 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
         return trial.decide(&lock, false, &mut back).map(|_| ());
     }
     let name = args.file.display().to_string();
-    let text = files::text(&args.file).with_context(|| name.clone())?;
+    let text = read::text(&args.file).with_context(|| name.clone())?;
     Saved::read(&text).map_err(|reason| anyhow!("{name}: {reason}"))?;
     if let Some(after_ns) = args.after {
         let until = Instant::now() + Duration::from_nanos(after_ns);
@@ -483,7 +483,7 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device, Rc<str>)>> {
     let mut all: Vec<(PathBuf, Device, Rc<str>)> = Vec::new();
     for file in files {
         let name = file.display().to_string();
-        let text: Rc<str> = files::text(&file).with_context(|| name.clone())?.into();
+        let text: Rc<str> = read::text(&file).with_context(|| name.clone())?.into();
         for device in Host::read(&name, &text)?.devices {
             let before = all.iter().find(|(_, before, _)| before.name == device.name);
             if let Some((first, ..)) = before {
@@ -546,7 +546,7 @@ fn names_in(folder: &Path) -> Result<ClassNames> {
     if folder.exists() {
         for path in files_of(folder)? {
             let name = path.display().to_string();
-            let text = files::text(&path).with_context(|| name.clone())?;
+            let text = read::text(&path).with_context(|| name.clone())?;
             let host = Host::read(&name, &text)?;
             host.devices.iter().for_each(|device| names.add(device));
         }

@@ -29,7 +29,7 @@ pub use commands::{Io, class_names, devices_of, differences};
 pub use device::DeviceWork;
 pub use make::{check, make};
 pub use observe::{Observed, observe};
-pub use run_dir::{Lock, folder, path, write};
+pub use run_dir::{CALL_WAIT, Lock, folder, path, write};
 
 /// Runs a subcommand.
 ///

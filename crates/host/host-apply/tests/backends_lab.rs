@@ -39,6 +39,7 @@ fn in_guest() {
             String::new()
         }
         ["restore", file] => run(&Command::Restore(RestoreArgs {
+            guard: false,
             file: file.into(),
             after: None,
             drain: 10_000_000_000,

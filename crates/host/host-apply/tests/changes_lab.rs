@@ -324,6 +324,7 @@ fn in_guest() {
         ["save", "again"] => save("/tmp/saved-again"),
         ["restore"] => {
             run(&Apply::Restore(host_apply::RestoreArgs {
+                guard: false,
                 file: "/tmp/saved".into(),
                 after: None,
                 drain: 10_000_000_000,

@@ -322,6 +322,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(testkit::properties())]
+
         #[test]
         fn parts_of_any_length_give_the_same(
             frames in prop::collection::vec((0u8..12, any::<u8>(), prop::collection::vec(any::<u8>(), 0..200)), 0..8),

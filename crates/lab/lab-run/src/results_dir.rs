@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -86,6 +87,7 @@ impl ResultsDir {
         );
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
+        options.custom_flags(psp_files::read::NOFOLLOW);
         let mut file = options
             .open(&marker)
             .with_context(|| said("cannot write into the folder"))?;
@@ -149,7 +151,9 @@ impl ResultsDir {
     /// When the file cannot be made.
     pub fn create(&self, path: &Path) -> Result<File> {
         self.record_in_marker(path, false)?;
-        File::create(path).with_context(|| format!("cannot write {}", path.display()))
+        // What was there has been taken away; a link that somebody puts there is not followed.
+        let made = OpenOptions::new().write(true).create_new(true).open(path);
+        made.with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Writes a file below the folder; `path` begins with the folder's path.

@@ -8,7 +8,6 @@
 
 mod devices;
 mod families;
-mod file;
 mod http;
 mod reservations;
 mod scraper;
@@ -18,7 +17,6 @@ pub mod text;
 
 pub use devices::device_families;
 pub use families::{Family, Kind, Number, Sample, families};
-pub use file::replace;
 pub use http::{Bounds, REQUEST_BYTES, serve};
 pub use reservations::reservation_families;
 pub use scraper::{Health, ReadNames, ReadOverview, Scraper};

@@ -5,7 +5,6 @@ mod files;
 mod outputs;
 mod qlogs;
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -197,7 +196,8 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
     }
     if let Some(path) = &args.report {
         let page = draw(args, &mut found)?;
-        fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        psp_files::write::replace(path, page)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let (Some(path), [capture]) = (&args.annotate, args.files.as_slice()) {
         annotate::write(capture, path, &found)?;

@@ -2,7 +2,7 @@
 //! Checks, before anything is read or written, that outputs do not take the place of what is read
 //! or of each other.
 
-use std::fs::{self, Metadata};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,8 @@ use std::path::{Path, PathBuf};
 pub fn fault(inputs: &[&Path], outputs: &[(&str, &Path)]) -> Option<String> {
     outputs.iter().enumerate().find_map(|(i, (option, path))| {
         let name = path.display();
-        // A copy takes the name of what was there, which a device would not survive.
-        let is_fit =
-            |there: Metadata| there.is_file() || (*option == "--report" && !there.is_dir());
-        if fs::metadata(path).is_ok_and(|there| !is_fit(there)) {
-            return Some(format!(
-                "{option} {name}: expected a new file or one to replace"
-            ));
+        if let Err(fault) = psp_files::write::check(path) {
+            return Some(format!("{option} {name}: {fault}"));
         }
         if inputs.iter().any(|input| are_same(input, path)) {
             return Some(format!(

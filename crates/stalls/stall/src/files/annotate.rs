@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes a copy of a capture whose packets carry the findings as comments.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use capture::annotate::{AnnotateError, Copied, annotate};
+use psp_files::write::NewFile;
 
 use super::comments::comments;
 use crate::captures::CaptureResults;
@@ -20,18 +20,9 @@ use crate::captures::CaptureResults;
 /// If the capture cannot be read, or the copy cannot be written.
 pub fn write(capture: &Path, out: &Path, found: &CaptureResults) -> Result<Copied> {
     let cannot = || format!("cannot write {}", out.display());
-    let folder = match out.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let temporary = tempfile::Builder::new()
-        .prefix(".pspacer-")
-        .suffix(".pcapng")
-        .permissions(Permissions::from_mode(0o666)) // less the user's umask
-        .tempfile_in(folder)
-        .with_context(cannot)?;
+    let mut new = NewFile::create(out).with_context(cannot)?;
     let source = File::open(capture).with_context(|| capture.display().to_string())?;
-    let mut to = BufWriter::new(temporary.as_file());
+    let mut to = BufWriter::new(&mut new);
     let copied = match annotate(BufReader::new(source), &mut to, &comments(found)) {
         Ok(copied) => copied,
         Err(AnnotateError::Read(error)) => {
@@ -41,7 +32,6 @@ pub fn write(capture: &Path, out: &Path, found: &CaptureResults) -> Result<Copie
     };
     to.flush().with_context(cannot)?;
     drop(to);
-    temporary.as_file().sync_all().with_context(cannot)?;
-    temporary.persist(out).with_context(cannot)?;
+    new.finish().with_context(cannot)?;
     Ok(copied)
 }

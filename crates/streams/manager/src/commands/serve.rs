@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer manager`: decides over the reservations of segments.
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
@@ -172,7 +171,7 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
     let own_url = format!("{scheme}://{address}");
     if let Some(path) = &args.address_file {
         let text = format!("{own_url}\n");
-        fs::write(path, text).with_context(|| path.display().to_string())?;
+        psp_files::write::replace(path, text).with_context(|| path.display().to_string())?;
     }
     let (stop_serving, end) = oneshot::channel();
     let is_over = AtomicBool::new(false);

@@ -1,35 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads files that people name. Nothing that is no file, or has no end, is waited for.
 
-use std::fs::{self, FileType, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use crate::kind::other;
+
+/// A flag of open(2): a link is refused.
+pub const NOFOLLOW: i32 = OFlags::NOFOLLOW.bits() as i32;
 /// Longest file that is read.
 pub const BYTES_MAX: u64 = 16 << 20;
 const EXPECTED: &str = "expected a regular file of at most 16 MiB";
 
 fn fault(what: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("{what}, {EXPECTED}"))
-}
-
-/// Returns what a path leads to, if it is no regular file.
-fn other(file_type: FileType) -> Option<&'static str> {
-    let kinds = [
-        (file_type.is_dir(), "it is a directory"),
-        (file_type.is_fifo(), "it is a fifo"),
-        (file_type.is_socket(), "it is a socket"),
-        (file_type.is_char_device(), "it is a character device"),
-        (file_type.is_block_device(), "it is a block device"),
-        (!file_type.is_file(), "it is no file"),
-    ];
-    kinds
-        .iter()
-        .find(|(is_it, _)| *is_it)
-        .map(|(_, what)| *what)
 }
 
 /// Reads a regular file, after following links, of at most 16 MiB. It does not block: a fifo, a
