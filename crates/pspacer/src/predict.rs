@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer predict`: predicts the delay over cascaded routers, from a β or from measured delays.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -181,7 +180,7 @@ fn classes(args: &PredictArgs, path: &Path, stages: usize) -> Result<Classes> {
     let text = if path.as_os_str() == "-" {
         std::io::read_to_string(std::io::stdin())
     } else {
-        fs::read_to_string(path)
+        psp_files::read::text(path)
     };
     let text = text.with_context(name)?;
     let cell: Vec<_> = args

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer router`: forwards packets in user space, and the packets of streams on a schedule.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -44,7 +43,7 @@ struct Json<'a> {
 /// When the configuration cannot be read or is refused, or a device cannot be used.
 pub fn main(args: &RouterArgs) -> Result<()> {
     let name = || args.config.display().to_string();
-    let text = fs::read_to_string(&args.config).with_context(name)?;
+    let text = psp_files::read::text(&args.config).with_context(name)?;
     let config = read(&text).with_context(name)?;
     let mut out = output::out();
     if args.check {

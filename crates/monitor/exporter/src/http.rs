@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Answers a Prometheus: GET /metrics, and nothing else. A connection has one answer and a bounded
-//! time, and the number of connections is bounded: slow clients hinder neither the others for long
-//! nor the host. What a connection holds is released when its task ends, however it ends.
+//! time, and the number of connections is bounded: of too many, the oldest that has not asked gives way,
+//! so clients that are slow or silent hinder neither the others nor the host. What a connection holds is released when its task ends, however it ends.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{self, Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             time: Duration::from_secs(5),
-            connections: 8,
+            connections: 64,
         }
     }
 }
@@ -115,13 +116,19 @@ async fn accept(listener: &TcpListener, scraper: Scraper, bounds: Bounds) {
     let refused = scraper.refused();
     let router = router(scraper);
     let slots = Arc::new(Semaphore::new(bounds.connections));
-    loop {
+    let silent = Silent::default();
+    for number in 0.. {
         // A client that went, or no descriptor left: the listener stays.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+        let slot = match Arc::clone(&slots).try_acquire_owned() {
+            Ok(slot) => Some(slot),
+            Err(_) if silent.give_way() => Arc::clone(&slots).acquire_owned().await.ok(),
+            Err(_) => None,
+        };
+        let Some(slot) = slot else {
             refused.count();
             // The short answer fits the socket's buffer; a client that goes is no error.
             if let Ok(mut client) = client.into_std() {
@@ -129,23 +136,66 @@ async fn accept(listener: &TcpListener, scraper: Scraper, bounds: Bounds) {
             }
             continue;
         };
-        let (router, refused) = (router.clone(), refused.clone());
+        let (router, refused, silent) = (router.clone(), refused.clone(), silent.clone());
+        let gives_way = silent.add(number);
         tokio::spawn(async move {
             let _slot = slot;
-            if !serve_one(client, router, bounds).await {
+            let asked = || silent.remove(number);
+            if !serve_one(client, router, bounds, gives_way, asked).await {
                 refused.count();
             }
+            silent.remove(number);
         });
+        // Those that have something to say say it before the next comes.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The connections that have not asked yet, the oldest first.
+#[derive(Clone, Default)]
+struct Silent(Arc<sync::Mutex<BTreeMap<u64, oneshot::Sender<()>>>>);
+
+impl Silent {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a connection; returns what resolves when it has to give way.
+    fn add(&self, number: u64) -> oneshot::Receiver<()> {
+        let (sender, gives_way) = oneshot::channel();
+        self.all().insert(number, sender);
+        gives_way
+    }
+
+    fn remove(&self, number: u64) -> Option<oneshot::Sender<()>> {
+        self.all().remove(&number)
+    }
+
+    /// Closes the oldest, if there is one.
+    fn give_way(&self) -> bool {
+        let oldest = self.all().pop_first();
+        oldest.is_some_and(|(_, sender)| sender.send(()).is_ok())
     }
 }
 
 /// Serves a connection, and returns whether there was a request: one that came in time and that
 /// hyper could read. To others hyper answers, 400 or 431, or nobody does.
-async fn serve_one(client: TcpStream, router: Router, bounds: Bounds) -> bool {
+async fn serve_one<T>(
+    client: TcpStream,
+    router: Router,
+    bounds: Bounds,
+    gives_way: oneshot::Receiver<()>,
+    asked: impl Fn() -> T,
+) -> bool {
     let has_asked = AtomicBool::new(false);
     let service = TowerToHyperService::new(router);
+    let kept: sync::Mutex<Option<T>> = sync::Mutex::new(None);
     let noted = service_fn(|request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
+        // What it gives way by stays, unused, until the answer is there.
+        if let Ok(mut kept) = kept.lock() {
+            kept.get_or_insert_with(&asked);
+        }
         service.call(request)
     });
     let served = http1::Builder::new()
@@ -155,7 +205,10 @@ async fn serve_one(client: TcpStream, router: Router, bounds: Bounds) -> bool {
         .max_buf_size(REQUEST_BYTES)
         .serve_connection(TokioIo::new(client), noted);
     // A client that goes is no error of the exporter.
-    let _ = tokio::time::timeout(bounds.time, served).await;
+    tokio::select! {
+        _ = tokio::time::timeout(bounds.time, served) => {}
+        _ = gives_way => {}
+    }
     has_asked.load(Ordering::Relaxed)
 }
 

@@ -145,22 +145,29 @@ fn a_long_and_a_slow_request_are_refused() {
 }
 
 #[test]
-fn the_number_of_connections_is_bounded() {
+fn the_number_of_connections_is_bounded_and_the_silent_give_way() {
     let bounds = Bounds {
         connections: 1,
         time: TIMEOUT,
     };
-    let at = start(scraper(), bounds);
+    let at = start(panicking(0), bounds);
     let mut first = connect(at);
     first.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
-    let second = rest(&connect(at));
-    assert_eq!(status(&second), 503, "{second}");
-    assert!(second.ends_with("too many connections\n"), "{second}");
-    // The first is still served, once it has asked.
-    first.write_all(b"\r\n").unwrap();
-    let answer = rest(&first);
-    assert_eq!((status(&answer), refused(&answer)), (200, 1), "{answer}");
-    assert_eq!(refused(&ask_until(at, 200)), refused(&answer));
+    // Who asks goes before who does not.
+    assert_eq!(status(&ask(at, GET)), 200);
+    assert_eq!(rest(&first), "");
+}
+
+/// As many as a host without privileges can open stay silent, and come again when they are closed.
+#[test]
+fn silent_connections_deny_no_scrape() {
+    let at = start(scraper(), Bounds::default());
+    let silent: Vec<TcpStream> = (0..800).map(|_| connect(at)).collect();
+    for _ in 0..20 {
+        assert_eq!(status(&ask(at, GET)), 200);
+        let _again = connect(at);
+    }
+    drop(silent);
 }
 
 #[test]

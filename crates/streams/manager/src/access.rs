@@ -154,6 +154,8 @@ fn quota(section: Section<'_>) -> Result<Quota, Error> {
 pub fn read(text: &str) -> Result<Access, Error> {
     let document = Document::parse("", text)?;
     let file = document.top("the file", FILE).check()?;
+    // A file that is being written is empty for a moment: nobody would be known.
+    let list = file.require("access")?;
     let mut entries: Vec<Entry> = Vec::new();
     let mut names = Taken::default();
     for section in file.tables("access", "[[access]]", ENTRY)? {
@@ -187,6 +189,9 @@ pub fn read(text: &str) -> Result<Access, Error> {
             token_sha256,
             certificate_sha256,
         });
+    }
+    if entries.is_empty() {
+        return Err(list.fault("one table or more"));
     }
     Ok(Access::Known(entries))
 }

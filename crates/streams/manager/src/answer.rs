@@ -380,7 +380,7 @@ impl View {
             owner: reservation.owner.to_string(),
             bound_ns: grant.bound_ns(),
             lease_ns: reservation.lease_ns,
-            expires_in_ns: reservation.expires_ns.saturating_sub(now_ns),
+            expires_in_ns: reservation.left_ns(now_ns),
             in_force: not_in_force.is_empty(),
             not_in_force,
             spread_periods: grant.spread_periods,

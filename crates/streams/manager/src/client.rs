@@ -269,7 +269,7 @@ impl Client {
         }
     }
 
-    fn no_answer(&self, path: &str, error: &serde_json::Error) -> ClientError {
+    fn no_answer(&self, path: &str, error: &dyn std::fmt::Display) -> ClientError {
         ClientError::Transport {
             url: format!("{}{path}", self.base()),
             problem: format!("this is no answer of a manager: {error}"),
@@ -361,7 +361,8 @@ impl Client {
         self.json("POST", "/v1/topology", Some(&body))
     }
 
-    /// Reads a list page by page. Names and "/" need no escapes in a query.
+    /// Reads a list page by page. Names and "/" need no escapes in a query. A manager that repeats
+    /// itself has no last page.
     fn pages<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -373,6 +374,11 @@ impl Client {
             let path = format!("{path}?after={after}&limit={PAGE}");
             let page: Vec<T> = self.json("GET", &path, None::<&()>)?;
             let is_last = page.len() < PAGE;
+            let begin = page.first().map(&key);
+            if page.len() > PAGE || begin.is_some_and(|begin| begin <= after) {
+                let what = format!("a page after {after:?} that begins before it, or is longer");
+                return Err(self.no_answer(&path, &what));
+            }
             all.extend(page);
             if is_last {
                 return Ok(all);

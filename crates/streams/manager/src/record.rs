@@ -251,6 +251,15 @@ impl Update {
 }
 
 impl Reservation {
+    /// Returns the time until its lease ends; of one that has ended, none.
+    #[must_use]
+    pub fn left_ns(&self, now_ns: u64) -> u64 {
+        match self.state {
+            ReservationState::Granted => self.expires_ns.saturating_sub(now_ns),
+            _ => 0,
+        }
+    }
+
     /// Returns when something happens to it unless somebody does something.
     #[must_use]
     pub fn due_ns(&self) -> u64 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a manager reads again while it runs: its callers and its certificates.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,7 +33,7 @@ pub struct Loaded {
 
 /// Reads a file; errors name it.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| path.display().to_string())
+    psp_files::read::bytes(path).with_context(|| path.display().to_string())
 }
 
 impl Files {
@@ -54,7 +53,7 @@ impl Files {
             return Ok(Access::Open);
         };
         let named = || path.display().to_string();
-        let text = fs::read_to_string(path).with_context(named)?;
+        let text = psp_files::read::text(path).with_context(named)?;
         access::read(&text).with_context(named)
     }
 

@@ -15,6 +15,7 @@ mod etcd;
 mod histories;
 mod in_force;
 mod managers;
+mod pages;
 mod reload;
 mod request_corpus;
 mod reroute;

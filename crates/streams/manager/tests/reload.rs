@@ -157,6 +157,29 @@ fn callers_and_certificates_are_read_again_or_stay() {
         "{said}"
     );
     assert_eq!(status(&running.client(&first, None, Some("old"))), 200);
+    // One that is being written is empty for a moment; a fifo has nobody who writes.
+    for (text, expected) in [
+        ("", "lacks `access`"),
+        ("access = []\n", "expected one table or more"),
+    ] {
+        write("access.toml", text.as_bytes());
+        let said = running.reload();
+        assert!(
+            said.contains("access.toml: ") && said.contains(expected),
+            "{said}"
+        );
+        assert_eq!(status(&running.client(&first, None, Some("old"))), 200);
+    }
+    let path = folder.path().join("access.toml");
+    fs::remove_file(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    let said = running.reload();
+    assert!(
+        said.contains("access.toml: it is a fifo, expected a regular file"),
+        "{said}"
+    );
+    fs::remove_file(&path).unwrap();
     access("token_sha256", sha256(b"new"));
     write("m.key", &first.sign().key);
     let said = running.reload();

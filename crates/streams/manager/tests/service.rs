@@ -489,6 +489,15 @@ fn roles_bound_what_a_token_may_do() {
     assert!(longer.expires_in_ns > 60 * S);
     assert!(all.release("x").unwrap().released);
     assert_eq!(reserved_bytes(&one), 0);
+    // Of one that has ended nothing is left.
+    let ended = ureq::get(format!("http://{}/v1/reservations/x", running.address))
+        .header("authorization", "Bearer one")
+        .call();
+    let ended: serde_json::Value = ended.unwrap().body_mut().read_json().unwrap();
+    assert_eq!(
+        (&ended["granted"], &ended["expires_in_ns"]),
+        (&false.into(), &0.into())
+    );
 }
 
 /// A certificate that an authority has signed, with its key, as PEM and DER.

@@ -2,7 +2,6 @@
 //! What a topology leaves to streams and to best effort, in words.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use admission::{TopologyFile, nrt_shares};
@@ -13,7 +12,7 @@ use super::outcome::time;
 /// Reads a topology; returns it with its text. Errors name the file.
 pub fn read_topology(path: &Path) -> Result<(String, TopologyFile)> {
     let named = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(named)?;
+    let text = psp_files::read::text(path).with_context(named)?;
     let file = admission::read(&text).with_context(named)?;
     Ok((text, file))
 }
