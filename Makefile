@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch deb rpm image test-packages licences install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch bench-verify deb rpm image test-packages licences install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -33,6 +33,7 @@ help:
 	@echo "make experiments-quick  runs a short form of each experiment, into out/quick"
 	@echo "make bench              measures the scheduler's speed; writes docs/understand/benchmarks.md"
 	@echo "make bench-stalls       measures pspacer stalls; writes docs/understand/stalls-benchmark.md"
+	@echo "make bench-verify       measures what pspacer verify costs a flood of small frames (root): docs/use/verify.md"
 	@echo "make bench-watch        measures what pspacer watch costs a transfer (root): docs/use/watch.md"
 	@echo "make deb                builds the Debian packages, into build/deb: docs/use/packages.md"
 	@echo "make rpm                builds the RPM packages, into build/rpm"
@@ -139,6 +140,11 @@ bench-watch: setup
 	@cargo build --release --locked --package pspacer
 	@$(MAKE) --no-print-directory -C lab O=$(abspath build/lab)
 	@bench/watch.sh $(PSPACER) build/lab
+
+# Floods a veth pair in a network namespace of its own, as root.
+bench-verify: setup
+	@tools/setup.sh tcpdump
+	@cargo test --release --locked --package verify --test it -- cost:: --ignored --nocapture
 
 # Packages hold what is committed: docs/use/packages.md.
 deb: setup

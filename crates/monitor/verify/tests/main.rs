@@ -5,4 +5,5 @@
 
 mod agrees;
 mod backends_lab;
+mod cost;
 mod matching;

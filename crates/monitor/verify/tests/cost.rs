@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tap costs: small frames leave a device as fast as two senders can, without it and with
+//! it, and with tcpdump in its place. `make bench-verify` runs it; it judges nothing.
+
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use host_config::Host;
+use nix::sched::{CloneFlags, unshare};
+use nix::time::{ClockId, clock_gettime};
+use verify::Matcher;
+use verify::tally::Tally;
+use verify::tap::Tap;
+
+const DEVICE: &str = "d0";
+const SENDERS: usize = 2;
+const SECONDS: u64 = 4;
+const ROUNDS: usize = 5;
+/// Between two looks, and frames of one: those of `live.rs`.
+const LOOK: Duration = Duration::from_millis(5);
+const DRAIN_MOST: usize = 50_000;
+/// Of the times that the kernel tells user space in (USER_HZ).
+const TICK_NS: u64 = 10_000_000;
+const FILE: &str = r#"
+[[device]]
+name = "d0"
+line = "10gbit"
+default = "rest"
+[[device.class]]
+name = "a"
+rate = "1gbit"
+match = [{ to = "10.9.0.2", to_port = 5001 }, { to = "10.10.0.0/16" }]
+[[device.class]]
+name = "b"
+rate = "1gbit"
+match = [{ to_port = 5002, protocol = "udp" }]
+[[device.class]]
+name = "rest"
+type = "normal"
+"#;
+
+fn run(words: &[&str]) {
+    let status = Command::new(words[0]).args(&words[1..]).status().unwrap();
+    assert!(status.success(), "{words:?}");
+}
+
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+    u64::try_from(time.tv_sec() * 1_000_000_000 + time.tv_nsec()).unwrap()
+}
+
+/// Sends until it is told to end; returns frames, and this thread's processor time.
+fn send(port: u16, end: &AtomicBool) -> (u64, u64) {
+    let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+    socket.connect(("10.9.0.2", port)).unwrap();
+    let (mut frames, begun_ns) = (0, cpu_ns());
+    while !end.load(Ordering::Relaxed) {
+        for _ in 0..64 {
+            frames += u64::from(socket.send(&[0; 18]).is_ok());
+        }
+    }
+    (frames, cpu_ns() - begun_ns)
+}
+
+enum Observer {
+    Nobody,
+    /// The tap, with a budget of frames a second and processor.
+    Tap(u32),
+    Tcpdump,
+}
+
+/// What a round gave.
+#[derive(Default)]
+struct Found {
+    frames: u64,
+    sender_ns: u64,
+    observer_ns: u64,
+    shown: u64,
+    lost: u64,
+}
+
+/// Processor time of a child, user and system.
+fn child_ns(child: &Child) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    let after = stat.rsplit(") ").next().unwrap();
+    let ticks: u64 = after
+        .split(' ')
+        .skip(11)
+        .take(2)
+        .map(|word| word.parse::<u64>().unwrap())
+        .sum();
+    ticks * TICK_NS
+}
+
+fn round(observer: &Observer, index: u32) -> Found {
+    let end = AtomicBool::new(false);
+    let mut found = Found::default();
+    thread::scope(|scope| {
+        let mut tcpdump = matches!(observer, Observer::Tcpdump).then(|| {
+            let words = ["-q", "-n", "-i", DEVICE, "-s", "160", "-w", "/dev/null"];
+            let mut child = Command::new("tcpdump");
+            let child = child.args(words).stderr(Stdio::piped()).spawn().unwrap();
+            thread::sleep(Duration::from_secs(1));
+            child
+        });
+        let mut tap = match observer {
+            Observer::Tap(budget) => Some(Tap::open(DEVICE, index, *budget).unwrap()),
+            _ => None,
+        };
+        let host = Host::read("d0.toml", FILE).unwrap();
+        let device = &host.devices[0];
+        let minors: Vec<u16> = device.classes.iter().map(|class| class.minor).collect();
+        let matcher = Matcher::new(&device.rules, &minors, &|_| None);
+        let mut tally = Tally::new(matcher, true);
+        let senders: Vec<_> = (0..SENDERS)
+            .map(|n| {
+                let end = &end;
+                scope.spawn(move || send(5001 + n as u16, end))
+            })
+            .collect();
+        let begun = Instant::now();
+        let begun_ns = cpu_ns();
+        while begun.elapsed() < Duration::from_secs(SECONDS) {
+            thread::sleep(LOOK);
+            if let Some(tap) = &mut tap {
+                tap.drain(DRAIN_MOST, &mut |shown| {
+                    tally.take(shown, device.options.default_minor);
+                });
+            }
+        }
+        found.observer_ns = cpu_ns() - begun_ns;
+        if let Some(tap) = &tap {
+            let totals = tap.totals().unwrap();
+            (found.shown, found.lost) = (totals.shown, totals.lost);
+        }
+        if let Some(child) = &mut tcpdump {
+            found.observer_ns = child_ns(child);
+            run(&["kill", "-INT", &child.id().to_string()]);
+        }
+        end.store(true, Ordering::Relaxed);
+        for sender in senders {
+            let (frames, ns) = sender.join().unwrap();
+            found.frames += frames;
+            found.sender_ns += ns;
+        }
+        if let Some(child) = tcpdump {
+            let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+            let number = |ending: &str| -> u64 {
+                let line = said.lines().find(|line| line.ends_with(ending)).unwrap();
+                line.split(' ').next().unwrap().parse().unwrap()
+            };
+            found.shown = number("captured");
+            found.lost = number("dropped by kernel");
+        }
+    });
+    found
+}
+
+#[test]
+#[ignore = "a benchmark: make bench-verify"]
+fn a_flood_of_small_frames() {
+    unshare(CloneFlags::CLONE_NEWNET).unwrap();
+    // The other end takes frames to another address for somebody else's, and drops them at once.
+    let words = |line: &str| run(&line.split(' ').collect::<Vec<_>>());
+    words("ip link add d0 type veth peer name d1");
+    words("ip addr add 10.9.0.1/24 dev d0");
+    words("ip link set d1 up");
+    words("ip link set d0 up");
+    words("ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:99 dev d0");
+    let links = linux_io::links::links().unwrap();
+    let index = links.iter().find(|link| link.name == DEVICE).unwrap().index;
+    let observers = [
+        ("nobody looks", Observer::Nobody),
+        ("verify, 100,000 frames a second", Observer::Tap(100_000)),
+        ("verify, each frame", Observer::Tap(u32::MAX)),
+        ("tcpdump -s 160 -w /dev/null", Observer::Tcpdump),
+    ];
+    let mut found: [Vec<Found>; 4] = Default::default();
+    for _ in 0..ROUNDS {
+        for ((_, observer), found) in observers.iter().zip(&mut found) {
+            found.push(round(observer, index));
+        }
+    }
+    println!("observer | frames a second | a sender's ns a frame | observer's processor | shown | lost of those");
+    for ((name, _), found) in observers.iter().zip(&found) {
+        let median = |of: &dyn Fn(&Found) -> f64| {
+            let mut all: Vec<f64> = found.iter().map(of).collect();
+            all.sort_by(f64::total_cmp);
+            all[all.len() / 2]
+        };
+        let share = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+        println!(
+            "{name} | {:.0} | {:.0} | {:.1} % | {:.1} % | {:.2} %",
+            median(&|f| f.frames as f64 / SECONDS as f64),
+            median(&|f| f.sender_ns as f64 / f.frames as f64),
+            median(&|f| share(f.observer_ns, SECONDS * 1_000_000_000)),
+            median(&|f| share(f.shown, f.frames)),
+            median(&|f| share(f.lost, f.shown + f.lost)),
+        );
+    }
+}
