@@ -115,7 +115,7 @@ fenced() {
 	forget
 }
 has_all() {
-	denials "$1" | grep 'name="/etc/shadow"' && denials "$1" | grep 'name="/etc/drawn.svg"' &&
+	denials "$1" | grep 'name="/etc/shadow"' && denials "$1" | grep 'name="/etc/.psp-' &&
 		denials "$1" | grep 'operation="exec"'
 }
 
@@ -128,7 +128,7 @@ echo token >/srv/token
 refuse "without a profile passwords are read" "pcap" pspacer measure /etc/shadow
 check "without a profile a file is written" pspacer $draw
 check "the profiles are loaded" apparmor_parser --skip-cache --replace /etc/apparmor.d/pspacer
-check "six profiles are in force" same 6 "$(grep -c '^pspacer-.* (enforce)$' /sys/kernel/security/apparmor/profiles)"
+check "seven profiles are in force" same 7 "$(grep -c '^pspacer-.* (enforce)$' /sys/kernel/security/apparmor/profiles)"
 # Without this the kernel leaves out messages when there are many.
 echo 0 >/proc/sys/kernel/printk_ratelimit
 
@@ -168,9 +168,42 @@ stop
 check "exporter: writes for node_exporter" confined exporter exporter --once --textfile /var/lib/prometheus/node-exporter/psp.prom
 check "exporter: the file has psp's statistics" grep -q '^psp_class_sent_frames_total{.*device="d0"' /var/lib/prometheus/node-exporter/psp.prom
 check "exporter: reads names" grep -q '^psp_exporter_name_errors_total 0' /var/lib/prometheus/node-exporter/psp.prom
+# named PART WORDS...: the part reads a file of the site's that the last word names, whatever it has.
+named() {
+	part=$1
+	confined "$@" >named.log 2>&1 || :
+	! grep -q "Permission denied" named.log || {
+		cat named.log
+		return 1
+	}
+}
+echo nothing >/etc/pspacer/thing
+for option in --token-file --ca "--key /etc/pspacer/thing --cert"; do
+	# shellcheck disable=SC2086 # words
+	check "exporter: reads $option" named exporter exporter --once --manager https://127.0.0.1:8646 $option /etc/pspacer/thing
+	# shellcheck disable=SC2086 # words
+	check "agent: reads $option" named agent agent --node a --port s=d0 --manager https://127.0.0.1:8646 $option /etc/pspacer/thing
+done
+for option in --topology "--topology /etc/pspacer/thing --access" "--topology /etc/pspacer/thing --tls-key /etc/pspacer/thing --tls-cert" \
+	"--topology /etc/pspacer/thing --client-ca" "--topology /etc/pspacer/thing --peer-ca" \
+	"--topology /etc/pspacer/thing --peer-token-file"; do
+	# shellcheck disable=SC2086 # words
+	check "manager: reads ${option##* }" named manager manager --check $option /etc/pspacer/thing
+done
+undisturbed agent
+undisturbed manager
 undisturbed exporter
+# Stalls take what watch takes: a profile of its own.
+start exporter-stalls exporter --listen 127.0.0.1:9977 --stalls
+stalls() { wget -q -O - http://127.0.0.1:9977/metrics | grep -q '^psp_stalls_'; }
+soon "exporter --stalls: counts them" stalls
+check "exporter --stalls: is confined" is_confined
+stop
+undisturbed exporter-stalls 'capname="\(net_admin\|sys_admin\)"'
+refuse "exporter: its own profile lets it trace nothing" "." confined exporter exporter --stalls --textfile /var/lib/prometheus/node-exporter/psp.prom
 refuse "exporter: writes nowhere else" "Permission denied" confined exporter exporter --once --textfile /srv/psp.prom
 fenced exporter
+fenced exporter-stalls
 
 # manager and agent
 cat >/etc/pspacer/net.toml <<'END'
@@ -250,6 +283,7 @@ of_nobody() { same 65534 "$(stat -c %u /proc/$stranger)"; }
 check "a process of another user runs" until_so of_nobody
 check "watch: sees a process of another user" confined watch watch --json --pid $stranger --duration 100ms
 check "watch: keeps packets" confined watch watch --packets /srv/stalls --duration 100ms
+check "watch: writes tables" confined watch watch --out /srv/stalls/tables --duration 100ms
 # The library that loads the program tries what the kernel can do for others.
 undisturbed watch 'capname="\(net_admin\|sys_admin\)"'
 for capability in $(capabilities watch); do
