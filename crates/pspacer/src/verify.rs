@@ -127,13 +127,15 @@ fn text(report: &Report) -> String {
     );
     for class in &report.classes {
         text += &format!(
-            "  {}: {}; {} frames match, {} counted, {} seen, at most {} bytes in 10 ms\n",
+            "  {}: {}; {} frames match, {} counted, {} seen{}\n",
             class.name,
             said(class),
             class.matched.frames,
             class.counted_frames,
             units::display::rate(class.seen_bps as f64),
-            class.peak_bytes
+            class.burst_bytes.map_or_else(String::new, |bytes| {
+                format!(", bursts of {bytes} bytes at most")
+            })
         );
         for why in &class.why {
             text += &paragraph(&format!("Why: {why}."), style);

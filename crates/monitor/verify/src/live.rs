@@ -77,6 +77,13 @@ impl Reading {
         classes
     }
 
+    /// Rates by minor number, of classes that have one.
+    fn rates_bps(&self) -> BTreeMap<u16, u64> {
+        let classes = self.ports.iter().flat_map(|port| &port.classes);
+        let rates = classes.map(|class| (class.id.minor(), class.psp.stats.rate_bps));
+        rates.filter(|(_, rate_bps)| *rate_bps > 0).collect()
+    }
+
     /// Frames that classes have counted and that wait below: departure times are kept by fq.
     fn waiting(&self) -> u64 {
         let ports = self.ports.iter();
@@ -107,9 +114,9 @@ pub fn verify(
     let minors: Vec<u16> = device.classes.iter().map(|class| class.minor).collect();
     let matcher = Matcher::new(&device.rules, &minors, &index_of);
     let default = device.options.default_minor;
-    let mut tally = Tally::new(matcher, link.is_ethernet);
     let mut tap = Tap::open(&link.name, link.index, wanted.frames_per_s)?;
     let first = Reading::new(tc, link.index)?;
+    let mut tally = Tally::new(matcher, link.is_ethernet, first.rates_bps());
     if first.ports.is_empty() {
         return Err(Error::NoPsp(link.name.clone()));
     }
@@ -168,11 +175,7 @@ pub fn verify(
 
 fn counted(device: &Device, first: &Reading, last: &Reading) -> BTreeMap<u16, ClassCounted> {
     let (before, after) = (first.classes(), last.classes());
-    let rate_of = |minor: u16| {
-        let mut classes = last.ports.iter().flat_map(|port| &port.classes);
-        let class = classes.find(|class| class.id.minor() == minor);
-        class.map_or(0, |class| class.psp.stats.rate_bps)
-    };
+    let rates_bps = last.rates_bps();
     let classes = device.classes.iter().filter(|class| {
         // A group has no frames of its own.
         class.options.class_type() != tcpsp::ClassType::Group
@@ -184,7 +187,7 @@ fn counted(device: &Device, first: &Reading, last: &Reading) -> BTreeMap<u16, Cl
             name: class.name.clone(),
             frames: now.0.saturating_sub(then.0),
             bytes: now.1.saturating_sub(then.1),
-            rate_bps: rate_of(class.minor),
+            rate_bps: rates_bps.get(&class.minor).copied().unwrap_or(0),
         };
         (class.minor, counted)
     });

@@ -94,8 +94,9 @@ pub struct ClassReport {
     pub rate_bps: u64,
     /// Rate of what matches.
     pub seen_bps: u64,
-    /// Most bytes in 10 ms of what matches.
-    pub peak_bytes: u64,
+    /// The largest queue of what matches before a bottleneck of the class's rate; null: only a sample
+    /// was seen, or the class has no rate.
+    pub burst_bytes: Option<u64>,
     /// Why, each sentence a cause that the numbers fit; "unknown" if none does.
     pub why: Vec<String>,
     /// The rules whose frames are missing.
@@ -187,7 +188,32 @@ fn why(
             causes.push((which.words().to_owned(), Some(which)));
         }
     }
+    if causes.is_empty() {
+        causes = pair(matched, missing, slack);
+    }
     causes
+}
+
+/// Returns two causes that only together fit what is missing, with the share of each. Frames that have
+/// both would count twice, and fit nothing.
+fn pair(matched: &Matched, missing: u64, slack: u64) -> Vec<(String, Option<Trait>)> {
+    let known = || {
+        let traits = matched.traits.iter();
+        traits.filter(|(which, (sum, _))| **which != Trait::Interface && sum.frames > slack)
+    };
+    for (one, (of_one, _)) in known() {
+        for (other, (of_other, _)) in known().filter(|(other, _)| *other > one) {
+            let both = of_one.frames + of_other.frames;
+            if both.abs_diff(missing) <= slack {
+                let cause = |which: &Trait, sum: &Sum| {
+                    let share = 100 * sum.frames / both.max(1);
+                    (format!("of {share} %: {}", which.words()), Some(*which))
+                };
+                return vec![cause(one, of_one), cause(other, of_other)];
+            }
+        }
+    }
+    Vec::new()
 }
 
 fn class(
@@ -213,17 +239,21 @@ fn class(
     let (mut why_all, mut rules) = (Vec::new(), Vec::new());
     if state == State::Missing {
         let causes = why(matched, missing, tolerance, window);
-        let of_cause = causes.iter().find_map(|(_, which)| *which);
-        let of_cause = of_cause.and_then(|which| matched.traits.get(&which));
-        for (place, (sum, example)) in &matched.rules {
-            let text = window.rules.get(*place).cloned().unwrap_or_default();
-            let example = of_cause.map_or(example, |(_, example)| example);
-            rules.push(RuleFault {
-                rule: text,
-                frames: sum.frames,
-                example: example.clone(),
-            });
-        }
+        // Of a cause that is seen in frames only the rules that have such frames.
+        let seen: Vec<Trait> = causes.iter().filter_map(|(_, which)| *which).collect();
+        let of_cause = matched.rule_traits.iter();
+        let of_cause = of_cause.filter(|((_, which), _)| seen.first() == Some(which));
+        let of_cause: Vec<_> = of_cause.map(|((place, _), found)| (place, found)).collect();
+        let named = if of_cause.is_empty() {
+            matched.rules.iter().collect()
+        } else {
+            of_cause
+        };
+        rules.extend(named.into_iter().map(|(place, (sum, example))| RuleFault {
+            rule: window.rules.get(*place).cloned().unwrap_or_default(),
+            frames: sum.frames,
+            example: example.clone(),
+        }));
         why_all = causes.into_iter().map(|(text, _)| text).collect();
         if why_all.is_empty() {
             why_all.push("unknown".to_owned());
@@ -243,7 +273,10 @@ fn class(
         tolerance_frames: tolerance,
         rate_bps: counted.rate_bps,
         seen_bps: rate(matched.all.bytes, window.time_ns),
-        peak_bytes: matched.peak_bytes,
+        burst_bytes: matched
+            .queue
+            .largest_bytes()
+            .filter(|_| counted.rate_bps > 0),
         why: why_all,
         rules,
     }

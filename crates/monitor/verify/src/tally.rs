@@ -200,19 +200,45 @@ pub struct Matched {
     pub traits: BTreeMap<Trait, (Sum, Example)>,
     /// By the place of the rule in the file: frames, and one of them.
     pub rules: BTreeMap<usize, (Sum, Example)>,
-    /// Most bytes in a spell, and those of the spell under way.
-    pub peak_bytes: u64,
-    spell: (u64, u64),
+    /// The same of those with a trait.
+    pub rule_traits: BTreeMap<(usize, Trait), (Sum, Example)>,
+    /// The queue that they would be before a bottleneck of the class's rate.
+    pub queue: Queue,
 }
 
-/// Length of a spell of [`Matched::peak_bytes`].
-pub const SPELL_NS: u64 = 10_000_000;
+/// A bottleneck that drains at a class's rate (paper 000, 4.1, where it is the flow's own average):
+/// its largest queue is the burstiness. A frame that stands for others of a sample makes it unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Queue {
+    bytes: f64,
+    last_ns: u64,
+    largest_bytes: f64,
+    is_sampled: bool,
+}
+
+impl Queue {
+    fn push(&mut self, time_ns: u64, bytes: u64, weight: u32, rate_bps: u64) {
+        let drained = time_ns.saturating_sub(self.last_ns) as f64 * rate_bps as f64 / 8e9;
+        self.bytes = (self.bytes - drained).max(0.0) + bytes as f64;
+        self.last_ns = self.last_ns.max(time_ns);
+        self.largest_bytes = self.largest_bytes.max(self.bytes);
+        self.is_sampled |= weight > 1;
+    }
+
+    /// Returns the largest queue; `None` if only a sample was seen.
+    #[must_use]
+    pub fn largest_bytes(&self) -> Option<u64> {
+        (!self.is_sampled).then_some(self.largest_bytes as u64)
+    }
+}
 
 /// Frames of a device, by the class that the file gives them; 0: none.
 #[derive(Debug)]
 pub struct Tally {
     matcher: Matcher,
     is_ethernet: bool,
+    /// Rates by minor number.
+    rates_bps: BTreeMap<u16, u64>,
     /// By minor number.
     pub classes: BTreeMap<u16, Matched>,
     /// Gap frames of psp, which belong to nobody.
@@ -222,12 +248,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Begins.
+    /// Begins; classes have these rates by their minor number.
     #[must_use]
-    pub fn new(matcher: Matcher, is_ethernet: bool) -> Self {
+    pub fn new(matcher: Matcher, is_ethernet: bool, rates_bps: BTreeMap<u16, u64>) -> Self {
         Self {
             matcher,
             is_ethernet,
+            rates_bps,
             classes: BTreeMap::new(),
             gaps: Sum::default(),
             lost_fragments: Sum::default(),
@@ -268,12 +295,10 @@ impl Tally {
         if is_lost || !verdict.is_sure {
             class.unsure.add(&counted);
         }
-        let spell = shown.time_ns / SPELL_NS;
-        if class.spell.0 != spell {
-            class.spell = (spell, 0);
+        if let Some(rate_bps) = self.rates_bps.get(&minor) {
+            let queue = &mut class.queue;
+            queue.push(shown.time_ns, counted.bytes, shown.weight, *rate_bps);
         }
-        class.spell.1 += counted.bytes;
-        class.peak_bytes = class.peak_bytes.max(class.spell.1);
         let example = || Example::new(shown, &frame);
         if let Some(rule) = verdict.rule {
             let of_rule = class.rules.entry(rule);
@@ -283,6 +308,13 @@ impl Tally {
                 .add(&counted);
         }
         for which in traits(&frame, shown, &verdict, &self.matcher) {
+            if let Some(rule) = verdict.rule {
+                let of_both = class.rule_traits.entry((rule, which));
+                of_both
+                    .or_insert_with(|| (Sum::default(), example()))
+                    .0
+                    .add(&counted);
+            }
             let of_trait = class.traits.entry(which);
             of_trait
                 .or_insert_with(|| (Sum::default(), example()))

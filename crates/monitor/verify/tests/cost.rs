@@ -2,6 +2,7 @@
 //! What the tap costs: small frames leave a device as fast as two senders can, without it and with
 //! it, and with tcpdump in its place. `make bench-verify` runs it; it judges nothing.
 
+use std::collections::BTreeMap;
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -114,7 +115,7 @@ fn round(observer: &Observer, index: u32) -> Found {
         let device = &host.devices[0];
         let minors: Vec<u16> = device.classes.iter().map(|class| class.minor).collect();
         let matcher = Matcher::new(&device.rules, &minors, &|_| None);
-        let mut tally = Tally::new(matcher, true);
+        let mut tally = Tally::new(matcher, true, BTreeMap::new());
         let senders: Vec<_> = (0..SENDERS)
             .map(|n| {
                 let end = &end;
@@ -184,7 +185,9 @@ fn a_flood_of_small_frames() {
             found.push(round(observer, index));
         }
     }
-    println!("observer | frames a second | a sender's ns a frame | observer's processor | shown | lost of those");
+    println!(
+        "observer | frames a second | a sender's ns a frame | observer's processor | shown | lost of those"
+    );
     for ((name, _), found) in observers.iter().zip(&found) {
         let median = |of: &dyn Fn(&Found) -> f64| {
             let mut all: Vec<f64> = found.iter().map(of).collect();

@@ -5,5 +5,6 @@
 
 mod agrees;
 mod backends_lab;
+mod causes;
 mod cost;
 mod matching;
