@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Runs the matches of bpf/match.h on the host.  Reads sets of 32-bit words until the end:
- * how many rules, these, how many packets, and of each packet its bytes' number, the tag beside
- * it (1 << 16 | tag), mark and interface, then its bytes.  Writes the minor number of each
+ * how many rules are in the list, these, the tables of prefixes, how many prefixes are in them,
+ * these with their answers, how many packets, and of each packet its bytes' number, the tag
+ * beside it (1 << 16 | tag), mark and interface, then its bytes.  Writes the minor number of each
  * packet's class.  Datagrams of another set are others.
  */
 #include <stdio.h>
@@ -28,8 +29,16 @@ struct source {
 	u32 len;
 };
 
+struct prefix {
+	struct match_address key;
+	struct match_answer answer;
+};
+
 static struct match_rule *rules;
 static u32 rules_count;
+static struct match_tables tables;
+static struct prefix *prefixes;
+static u32 prefixes_count;
 static struct noted noted[4096];
 static u32 noted_count;
 
@@ -47,6 +56,14 @@ static void *look_up_on_host(void *map, const void *key)
 		u32 number = *(const u32 *)key;
 
 		return number < rules_count ? &rules[number] : NULL;
+	}
+	if (map == &match_tables)
+		return &tables;
+	if (map == &match_addresses) {
+		for (u32 i = 0; i < prefixes_count; i++)
+			if (!memcmp(&prefixes[i].key, key, sizeof(prefixes[i].key)))
+				return &prefixes[i].answer;
+		return NULL;
 	}
 	if (map == &match_datagrams) {
 		struct noted *found = find(key);
@@ -108,6 +125,12 @@ int main(void)
 		if (!rules)
 			return 1;
 		must_read(rules, rules_count * sizeof(*rules));
+		must_read(&tables, sizeof(tables));
+		must_read(&prefixes_count, sizeof(prefixes_count));
+		prefixes = realloc(prefixes, (prefixes_count + 1) * sizeof(*prefixes));
+		if (!prefixes)
+			return 1;
+		must_read(prefixes, prefixes_count * sizeof(*prefixes));
 		must_read(&count, sizeof(count));
 		for (u32 i = 0; i < count; i++) {
 			struct search search = {};
@@ -128,6 +151,7 @@ int main(void)
 			search.mark = about[2];
 			search.interface = about[3];
 			search.rules = rules_count;
+			search.addresses = prefixes_count;
 			read_packet(&source, &search.packet, be16(bytes + 12), 14);
 			minor = match_class(&search);
 			fwrite(&minor, sizeof(minor), 1, stdout);

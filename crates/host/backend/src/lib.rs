@@ -16,6 +16,6 @@ mod tables;
 
 pub use error::Error;
 pub use maker::Maker;
-pub use match_words::{RuleWords, cgroup_words, rule_words};
+pub use match_words::{MatchTables, RuleWords, cgroup_words, rule_words};
 pub use reasons::reasons;
 pub use tables::{check, port, ports};

@@ -12,15 +12,15 @@ pub type RuleWords = [u32; WORDS];
 /// Its words.
 const WORDS: usize = 30;
 /// `struct match_address`: base, side, family, bits, address. The base is 0 until it is written.
-pub(crate) type AddressWords = [u32; 8];
+pub type AddressWords = [u32; 8];
 /// `struct match_table`: side, family, bits, mask.
 type TableWords = [u32; 7];
 /// `struct match_tables`: their number, then each.
-pub(crate) type TablesWords = [u32; 1 + TABLES_MAX * 7];
+pub type TablesWords = [u32; 1 + TABLES_MAX * 7];
 /// Datagrams in fragments whose class is known at a time. One takes some 100 bytes.
 pub(crate) const DATAGRAMS: u32 = 4096;
 /// `struct match_answer`: order, minor number.
-pub(crate) type AnswerWords = [u32; 2];
+pub type AnswerWords = [u32; 2];
 
 /// `enum match_field`.
 mod field {
@@ -212,7 +212,7 @@ fn table_words(table: Table) -> TableWords {
 
 /// What a set of rules is in the maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MatchTables {
+pub struct MatchTables {
     /// The list, in the file's order.
     pub rules: Vec<RuleWords>,
     /// The tables of prefixes that there are.
@@ -224,6 +224,7 @@ pub(crate) struct MatchTables {
 impl MatchTables {
     /// Divides rules in the file's order into list and tables. Of two rules with one prefix the
     /// first decides.
+    #[must_use]
     pub fn new(rules: &[RuleWords]) -> Self {
         let entries = rules.iter().filter_map(table_entry);
         let chosen = tables(entries.map(|(table, ..)| table));
@@ -243,6 +244,7 @@ impl MatchTables {
     }
 
     /// Returns the words of the tables.
+    #[must_use]
     pub fn tables_words(&self) -> TablesWords {
         let mut words = [0; 1 + TABLES_MAX * 7];
         words[0] = u32::try_from(self.tables.len()).unwrap_or(0);
@@ -253,12 +255,12 @@ impl MatchTables {
         words
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.addresses.is_empty()
     }
 
     /// Returns how many datagrams in fragments there is to be room for.
-    pub fn datagrams(&self) -> u32 {
+    pub(crate) fn datagrams(&self) -> u32 {
         if self.is_empty() { 1 } else { DATAGRAMS }
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::thread;
 
-use backend::{RuleWords, rule_words};
+use backend::{MatchTables, RuleWords, rule_words};
 use host_config::Rule;
 use tcpsp::{Family, Flower, Interface, Match, Ports, Prefix, Protocol};
 use verify::{Beside, Frame, Matcher};
@@ -114,6 +114,26 @@ pub fn rule(random: &mut Random, class: u16) -> Rule {
         || flower.dscp.is_some();
     let family = if is_v4 { Family::Ipv4 } else { Family::Ipv6 };
     flower.family = (needs || flower == Flower::default()).then_some(family);
+    Rule {
+        matching: Match::Flower(flower),
+        class,
+    }
+}
+
+/// A rule that is a prefix and nothing else, of few that packets have, and of one length.
+fn prefix_rule(random: &mut Random, is_source: bool, class: u16) -> Rule {
+    let prefix = Prefix::parse(&std::net::Ipv4Addr::from(v4(random)).to_string());
+    let (source, destination) = if is_source {
+        (prefix, None)
+    } else {
+        (None, prefix)
+    };
+    let flower = Flower {
+        family: Some(Family::Ipv4),
+        source,
+        destination,
+        ..Flower::default()
+    };
     Rule {
         matching: Match::Flower(flower),
         class,
@@ -304,8 +324,15 @@ fn words(set: &[Rule], packets: &[Packet]) -> Vec<u8> {
     let list: Vec<RuleWords> = rules
         .map(|(order, rule)| rule_words(order, rule.class, &rule.matching).unwrap())
         .collect();
-    let mut all: Vec<u32> = vec![u32::try_from(list.len()).unwrap()];
-    all.extend(list.iter().flatten());
+    let tables = MatchTables::new(&list);
+    let mut all: Vec<u32> = vec![u32::try_from(tables.rules.len()).unwrap()];
+    all.extend(tables.rules.iter().flatten());
+    all.extend(tables.tables_words());
+    all.push(u32::try_from(tables.addresses.len()).unwrap());
+    for (key, answer) in &tables.addresses {
+        all.extend(key);
+        all.extend(answer);
+    }
     all.push(u32::try_from(packets.len()).unwrap());
     let mut bytes: Vec<u8> = all.iter().flat_map(|word| word.to_ne_bytes()).collect();
     for packet in packets {
@@ -344,7 +371,16 @@ fn compare(program: &Path) -> (Vec<String>, usize, usize) {
     let (mut input, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..PACKETS / OF_SET {
         let count = u16::try_from(1 + random.below(12)).unwrap();
-        let set: Vec<Rule> = (0..count).map(|n| rule(&mut random, 0x8000 + n)).collect();
+        let mut set: Vec<Rule> = (0..count).map(|n| rule(&mut random, 0x8000 + n)).collect();
+        // From four prefixes of a length on the program has a table of them.
+        if random.one_in(2) {
+            let is_source = random.one_in(2);
+            for n in 0..3 + random.below(4) {
+                let at = random.below(set.len() + 1);
+                let class = 0x9000 + u16::try_from(n).unwrap();
+                set.insert(at, prefix_rule(&mut random, is_source, class));
+            }
+        }
         let packets: Vec<Packet> = (0..OF_SET).map(|_| packet(&mut random)).collect();
         input.extend(words(&set, &packets));
         let index = |name: &str| (name == "eth7").then_some(7);
@@ -393,22 +429,31 @@ fn the_classifier_gives_the_same_class() {
     );
 }
 
-#[test]
-fn a_classifier_that_does_not_know_a_tag_is_found() {
+/// A mutant of the program, by a text of its headers that is replaced, differs.
+fn check_is_found(name: &str, from: &str, to: &str) {
     let folder = tempfile::tempdir().unwrap();
     let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../bpf");
     for entry in fs::read_dir(&bpf).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ending| ending == "h") {
             let text = fs::read_to_string(&path).unwrap();
-            let text = text.replace("ETH_QINQ = 0x88a8", "ETH_QINQ = 0x9100");
+            let text = text.replace(from, to);
             fs::write(folder.path().join(path.file_name().unwrap()), text).unwrap();
         }
     }
-    let (differ, compared, _) = compare(&compile(folder.path(), "match-mutant"));
-    assert!(
-        differ.len() > compared / 100,
-        "{} of {compared}",
-        differ.len()
-    );
+    let (differ, compared, _) = compare(&compile(folder.path(), name));
+    let count = differ.len();
+    assert!(count > compared / 1000, "{name}: {count} of {compared}");
+}
+
+#[test]
+fn a_classifier_that_does_not_know_a_tag_is_found() {
+    check_is_found("match-mutant", "ETH_QINQ = 0x88a8", "ETH_QINQ = 0x9100");
+}
+
+#[test]
+fn a_classifier_whose_tables_win_whatever_the_order_is_found() {
+    let from = "answer->order < s->best.order)\n\t\ts->best = *answer;";
+    let to = "answer->order < s->best.order) {\n\t\ts->best = *answer; s->best.order = 0; }";
+    check_is_found("match-mutant-tables", from, to);
 }
