@@ -17,6 +17,7 @@ const DEVICES: &str = "/sys/class/net";
 const VLAN_TAG_BYTES: u32 = 4;
 
 /// A device, and what stands there.
+#[derive(Clone)]
 pub struct Observed {
     /// What is known of it beside its tables.
     pub facts: Facts,

@@ -10,7 +10,7 @@ use units::parse;
 use crate::backend::{Backend, Queues};
 use crate::group::{self, Group};
 use crate::launch_times::Launches;
-use crate::limits::{LINE_BPS_MAX, LINE_BPS_MIN, PERIOD_BYTES_MAX};
+use crate::limits::{LINE_BPS_MAX, LINE_BPS_MIN, PERIOD_BYTES_MAX, PERIOD_EXPECTED, PERIODS_NS};
 use crate::matching;
 use crate::minor;
 use crate::rates::{at_least, carries, rate, share, within_line};
@@ -43,7 +43,7 @@ pub(crate) const DEVICE_KEYS: &[Key] = &[
     key("guard", WORD_ANY),
     key("overhead", "a number from 0 to 256"),
     key("split_gso", "\"auto\", \"on\" or \"off\""),
-    key("period", "a time from \"125us\" to \"1s\""),
+    key("period", PERIOD_EXPECTED),
     key(
         "budget",
         "bytes a period such as \"50kb\", or \"70%\" of the line",
@@ -299,7 +299,7 @@ fn options(section: Section<'_>) -> Result<QdiscOptions, Error> {
             .filter(|rate| (LINE_BPS_MIN..=LINE_BPS_MAX).contains(rate))
             .map(Some),
     };
-    let period_ns = section.time("period", 125_000..=1_000_000_000)?;
+    let period_ns = section.time("period", PERIODS_NS)?;
     let period_ns = period_ns.unwrap_or(none.period_ns);
     let align = |text: &str| match text {
         "off" => Some(None),

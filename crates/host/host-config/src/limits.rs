@@ -10,6 +10,10 @@ use crate::target::LINE_UNKNOWN_BPS;
 pub const LINE_BPS_MIN: u64 = 8_000;
 /// Fastest line. No class is faster.
 pub const LINE_BPS_MAX: u64 = 1_000_000_000_000;
+/// Length of a period.
+pub const PERIODS_NS: RangeInclusive<u64> = 125_000..=1_000_000_000;
+/// What is expected of [`PERIODS_NS`].
+pub const PERIOD_EXPECTED: &str = "a time from \"125us\" to \"1s\"";
 /// A rate that every backend takes on any line, however its bytes are counted: the longest burst,
 /// 73,728 bytes and 24 for each of 49 frames, takes less than 240 s.
 pub const RATE_BPS_MIN: u64 = 2_500;
@@ -28,4 +32,14 @@ pub fn rate_expected(rate_bps: u64, range: &RangeInclusive<u64>) -> Option<Strin
         return Some(format!("at least {least_bps} bit/s: {why}"));
     }
     (rate_bps > *most_bps).then(|| format!("at most {most_bps} bit/s"))
+}
+
+/// Says what was expected of a line; `None`: it can be paced.
+#[must_use]
+pub fn line_expected(line_bps: u64) -> Option<&'static str> {
+    match line_bps {
+        ..LINE_BPS_MIN => Some("at least 8kbit, the slowest line"),
+        LINE_BPS_MIN..=LINE_BPS_MAX => None,
+        _ => Some("at most 1tbit, the fastest line"),
+    }
 }

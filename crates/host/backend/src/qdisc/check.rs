@@ -126,7 +126,10 @@ fn configs(options: &ClassOptions, line_rate_bps: u64) -> Vec<(&'static str, Cla
             let rate_bps = rate_bps.min(total_bps.unwrap_or(u64::MAX));
             // A flow is no faster than the ceil.
             let (rate, ceil) = (paced(rate_bps, None), paced(ceil_bps, None));
-            total.into_iter().chain([(key, rate), ("ceil", ceil)]).collect()
+            total
+                .into_iter()
+                .chain([(key, rate), ("ceil", ceil)])
+                .collect()
         }
         _ => vec![("rate", class_config(options, line_rate_bps))],
     }

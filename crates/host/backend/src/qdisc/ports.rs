@@ -329,9 +329,7 @@ pub(crate) fn class_refused(
     let (key, value, unit) = match wanted {
         ClassConfig::Paced { rate_bps }
         | ClassConfig::Borrowing { rate_bps, .. }
-        | ClassConfig::Launching { rate_bps, .. } => {
-            (rate_key, *rate_bps, "bit/s")
-        }
+        | ClassConfig::Launching { rate_bps, .. } => (rate_key, *rate_bps, "bit/s"),
         ClassConfig::Rt { .. } | ClassConfig::Nrt { .. } if why == pace::Error::Period => {
             ("period", of_period(|period| period.length_ns), "ns")
         }
