@@ -26,9 +26,17 @@ const BUSY: i32 = 16;
 pub fn check(observed: &Observed, plan: &Plan) -> Result<()> {
     let mut model = observed.port.clone();
     for change in &plan.changes {
-        model
-            .apply(change)
-            .map_err(|refusal| anyhow!("{}: {refusal}", plan.device))?;
+        model.apply(change).map_err(|refusal| {
+            let refusal = match change {
+                Change::AddClass { id, .. } | Change::ChangeClass { id, .. } => {
+                    let name = plan.names.get(&id.minor());
+                    name.map(|name| refusal.replace(&id.to_string(), name))
+                }
+                _ => None,
+            }
+            .unwrap_or(refusal);
+            anyhow!("{}: {refusal}", plan.device)
+        })?;
     }
     if plan.changes.is_empty() {
         return Ok(());
@@ -203,7 +211,10 @@ mod tests {
         said_of(&class("rate = \"1gbit\"")).unwrap();
         said_of(&rt(875_000)).unwrap();
         for (classes, expected) in [
-            (rt(875_001), "eth0: budget: the classes reserve more"),
+            (
+                rt(875_001),
+                "eth0: class one: `reserve` is 875001 bytes, expected at most 875000, what is left",
+            ),
             (
                 class("rate = \"1kbit\""),
                 "eth0: class one: `rate` is 1000 bit/s, expected at least 2458 bit/s: the rate is so \
@@ -211,7 +222,7 @@ mod tests {
             ),
             (
                 format!("budget = \"2mb\"\n{}", rt(1000)),
-                "eth0: configuration: budget 2097152: expected at most 1250000 (line x period)",
+                "eth0: `budget` is 2097152 bytes, expected at most 1250000 bytes, line x period",
             ),
             (
                 format!("period = \"200us\"\n{}", rt(1000)),

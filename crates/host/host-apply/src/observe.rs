@@ -22,7 +22,7 @@ pub struct Observed {
     /// What is known of it beside its tables.
     pub facts: Facts,
     /// Its folder in sysfs, if sysfs shows the device.
-    pub(crate) dir: Option<PathBuf>,
+    pub dir: Option<PathBuf>,
     /// Its tables.
     pub port: Port,
     /// Its longest frame, with a VLAN tag.

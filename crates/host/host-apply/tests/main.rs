@@ -15,6 +15,7 @@ mod edt_bpf_lab;
 mod edt_bursts_lab;
 mod edt_latency_lab;
 mod edt_rates_lab;
+mod extremes;
 mod guest;
 mod reach_lab;
 mod record;

@@ -10,7 +10,9 @@ use units::parse;
 use crate::backend::{Backend, Queues};
 use crate::group::{self, Group};
 use crate::launch_times::Launches;
-use crate::limits::{LINE_BPS_MAX, LINE_BPS_MIN, PERIOD_BYTES_MAX, PERIOD_EXPECTED, PERIODS_NS};
+use crate::limits::{
+    EDT_WAIT_NS_MAX, LINE_BPS_MAX, LINE_BPS_MIN, PERIOD_BYTES_MAX, PERIOD_EXPECTED, PERIODS_NS,
+};
 use crate::matching;
 use crate::minor;
 use crate::rates::{at_least, carries, rate, share, within_line};
@@ -77,7 +79,7 @@ pub(crate) const CLASS_KEYS: &[Key] = &[
     key("total", RATE),
     key("share", "a share of the line such as \"20%\" or \"2.5%\""),
     key("deadline", "a time above 0 such as \"50ms\", or \"off\""),
-    key("mark", "a time such as \"20ms\", or \"off\""),
+    key("mark", "a time up to \"9s\" such as \"20ms\", or \"off\""),
     key("quantum", "a size from \"256b\" to \"1mb\""),
     key("reserve", "bytes a period such as \"15kb\""),
     key("floor", RATE),
@@ -448,7 +450,9 @@ fn deadline(text: &str) -> Option<Option<u64>> {
 fn mark(text: &str) -> Option<Mark> {
     match text {
         "off" => Some(Mark::Off),
-        _ => parse::time_ns(text).map(Mark::After),
+        _ => parse::time_ns(text)
+            .filter(|time| *time <= EDT_WAIT_NS_MAX)
+            .map(Mark::After),
     }
 }
 

@@ -19,6 +19,10 @@ pub const PERIOD_EXPECTED: &str = "a time from \"125us\" to \"1s\"";
 pub const RATE_BPS_MIN: u64 = 2_500;
 /// Rates that every backend takes on a device whose speed nobody knows.
 pub const RATES_BPS: RangeInclusive<u64> = RATE_BPS_MIN..=LINE_UNKNOWN_BPS;
+/// The lowest rate of departure times: their clock holds a burst of 256 KiB at it.
+pub const EDT_RATE_BPS_MIN: u64 = 1000;
+/// The longest wait for a departure time: fq drops packets of 10 s and more.
+pub const EDT_WAIT_NS_MAX: u64 = 9_000_000_000;
 /// Most bytes of a period: one second of the fastest line.
 pub const PERIOD_BYTES_MAX: u64 = LINE_BPS_MAX / 8;
 

@@ -30,10 +30,9 @@ fn budget(psp: &Psp, line_rate_bps: u64) -> Result<(), Error> {
     if let Budget::Bytes(bytes) = psp.options.budget {
         let most = Period::percent(line_rate_bps, psp.options.period_ns, 100).budget_bytes;
         if bytes > most {
-            return Err(Error::Qdisc(QdiscError::Refused {
-                part: "configuration".to_owned(),
-                detail: format!("budget {bytes}: expected at most {most} (line x period)"),
-            }));
+            return Err(Error::Qdisc(QdiscError::Value(format!(
+                "`budget` is {bytes} bytes, expected at most {most} bytes, line x period"
+            ))));
         }
     }
     Ok(())
