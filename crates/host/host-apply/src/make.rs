@@ -199,6 +199,7 @@ mod tests {
             facts,
             dir: None,
             port,
+            is_multiqueue: false,
             max_frame_bytes: 1518,
         };
         check(&observed, &plan)
@@ -213,7 +214,7 @@ mod tests {
         for (classes, expected) in [
             (
                 rt(875_001),
-                "eth0: class one: `reserve` is 875001 bytes, expected at most 875000, what is left",
+                "eth0: `budget` is 875000 bytes a period, expected at least 875001, which the classes",
             ),
             (
                 class("rate = \"1kbit\""),

@@ -85,6 +85,17 @@ pub const KEYS: &[(Kind, Place, &str, Unit)] = &[
     (Grouped, Place::Group, "ceil", Rate),
 ];
 
+/// Layers that rates count.
+pub const LAYERS: &[&str] = &["link", "wire", "ip"];
+
+/// Where a file is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    pub backend: Backend,
+    pub device: &'a str,
+    pub layer: &'a str,
+}
+
 /// A key of a kind of class, and its value.
 pub type Extreme = (Place, &'static str, Unit, u64);
 
@@ -100,7 +111,8 @@ fn written(unit: Unit, value: u64) -> String {
 
 /// Returns a file of a device with a class of a kind, one with a rate and the others, and these
 /// values in the place of the usual ones.
-pub fn file(backend: Backend, device: &str, kind: Kind, values: &[Extreme]) -> String {
+pub fn file(site: Site<'_>, kind: Kind, values: &[Extreme]) -> String {
+    let backend = site.backend;
     let mut text = String::new();
     let mut table = |head: &str, usual: &[(&str, &str)], place: Option<Place>| {
         writeln!(text, "{head}").unwrap();
@@ -117,7 +129,8 @@ pub fn file(backend: Backend, device: &str, kind: Kind, values: &[Extreme]) -> S
             writeln!(text, "{key} = {}", written(*unit, *value)).unwrap();
         }
     };
-    let name = format!("\"{device}\"");
+    let name = format!("\"{}\"", site.device);
+    let layer = format!("\"{}\"", site.layer);
     let word = format!("\"{}\"", backend.word());
     let line = if backend == Backend::Edt {
         "\"auto\""
@@ -129,6 +142,7 @@ pub fn file(backend: Backend, device: &str, kind: Kind, values: &[Extreme]) -> S
         ("backend", &word),
         ("line", line),
         ("mode", "\"timer\""),
+        ("layer", &layer),
         ("default", "\"rest\""),
     ];
     table("[[device]]", &usual, Some(Place::Device));
@@ -187,6 +201,7 @@ fn planned(backend: Backend, text: &str) -> Result<(Observed, Target, Vec<Change
         facts,
         dir: None,
         port,
+        is_multiqueue: false,
         max_frame_bytes: 1518,
     };
     check(&observed, &plan).map_err(|refusal| format!("{refusal:#}"))?;
@@ -195,14 +210,16 @@ fn planned(backend: Backend, text: &str) -> Result<(Observed, Target, Vec<Change
 
 /// Returns the least and the largest value of a key that `plan` takes, if it takes any.
 pub fn ends(
-    backend: Backend,
+    site: Site<'_>,
     (kind, place, key, unit): (Kind, Place, &'static str, Unit),
 ) -> Option<(u64, u64)> {
     let takes = |value: u64| {
-        let text = file(backend, "eth0", kind, &[(place, key, unit, value)]);
-        planned(backend, &text).is_ok()
+        let text = file(site, kind, &[(place, key, unit, value)]);
+        planned(site.backend, &text).is_ok()
     };
-    let some = (0..64).map(|bits| 1u64 << bits).find(|value| takes(*value))?;
+    let some = (0..64)
+        .map(|bits| 1u64 << bits)
+        .find(|value| takes(*value))?;
     // The last value that is taken, on the way from one that is to one that may not be.
     let last = |mut taken: u64, mut other: u64| {
         if takes(other) {
@@ -291,15 +308,20 @@ fn values() -> impl Strategy<Value = u64> {
 #[test]
 fn each_key_from_the_least_to_the_largest_value() {
     for backend in Backend::ALL {
+        let site = Site {
+            backend,
+            device: "eth0",
+            layer: "link",
+        };
         for (kind, place, key, unit) in KEYS.iter().copied() {
-            let of = |value| file(backend, "eth0", kind, &[(place, key, unit, value)]);
+            let of = |value| file(site, kind, &[(place, key, unit, value)]);
             for bits in 0..64 {
                 for value in [(1u64 << bits) - 1, 1 << bits, (1u64 << bits) + 1] {
                     judge(backend, &of(value));
                 }
             }
             judge(backend, &of(u64::MAX));
-            if let Some((least, most)) = ends(backend, (kind, place, key, unit)) {
+            if let Some((least, most)) = ends(site, (kind, place, key, unit)) {
                 println!("{} {kind:?} {key}: {least} to {most}", backend.word());
                 assert!(judge(backend, &of(least)) && judge(backend, &of(most)));
             }
@@ -313,6 +335,7 @@ proptest! {
     #[test]
     fn several_keys_of_any_values(
         backend in prop::sample::select(&Backend::ALL[..]),
+        layer in prop::sample::select(LAYERS),
         kind in prop::sample::select(vec![Paced, Launching, Normal, Dynamic, Rt, Nrt, Grouped]),
         of in prop::collection::vec((any::<prop::sample::Index>(), values()), 1..5),
     ) {
@@ -324,6 +347,7 @@ proptest! {
                 given.push((*place, *key, *unit, value));
             }
         }
-        judge(backend, &file(backend, "eth0", kind, &given));
+        let site = Site { backend, device: "eth0", layer };
+        judge(backend, &file(site, kind, &given));
     }
 }

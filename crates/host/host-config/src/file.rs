@@ -30,7 +30,7 @@ const FRAMES: &str = "a number from 1 to 1048576";
 pub(crate) const FILE_KEYS: &[Key] = &[key("device", "an array of tables, [[device]]")];
 /// Keys of a device.
 pub(crate) const DEVICE_KEYS: &[Key] = &[
-    key("name", "the name of a device, of up to 15 characters"),
+    key("name", "the name of a device, of up to 127 characters"),
     key(
         "line",
         "a rate from \"8kbit\" to \"1tbit\" such as \"10gbit\", or \"auto\"",

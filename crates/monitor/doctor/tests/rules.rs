@@ -91,6 +91,30 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "pspacer plan",
     ),
     (
+        |f| f.absent_devices = vec!["eth9".to_owned()],
+        "device-absent",
+        Severity::Note,
+        "name eth9, which is not there.",
+        "systemctl enable \"$(systemd-escape --template=pspacer@.service eth9)\"",
+    ),
+    (
+        |f| f.absent_devices = ["eth8", "br-lan"].map(str::to_owned).to_vec(),
+        "device-absent",
+        Severity::Note,
+        "name eth8, br-lan, which are not there.",
+        "pspacer@.service eth8",
+    ),
+    (
+        |f| {
+            f.near_sockets = Some(2);
+            device(f).has_departure_times = true;
+        },
+        "bursts-near",
+        Severity::Note,
+        "2 TCP connections have round trips below half a millisecond",
+        "net.ipv4.tcp_tso_rtt_log=0",
+    ),
+    (
         |f| {
             let lines = ["delete  class 1:3", "add     class 1:4"].map(str::to_owned);
             device(f).file_changes = Some(lines.to_vec());

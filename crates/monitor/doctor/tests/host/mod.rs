@@ -52,6 +52,7 @@ pub fn fine() -> Facts {
         mtu_bytes: Some(1500),
         manager_file: None,
         file_changes: Some(Vec::new()),
+        has_departure_times: false,
         reasons: Reasons::default(),
         account: None,
         qdiscs: vec![qdisc("psp", ROOT, Handle::ROOT)],
@@ -78,6 +79,9 @@ pub fn fine() -> Facts {
         keeps_launch_times: false,
         keeps_socket_rates: false,
         file_refusal: None,
+        absent_devices: Vec::new(),
+        tso_rtt_log: Some(9),
+        near_sockets: Some(0),
         timers: Some(Lateness {
             timers: 1000,
             median_ns: 5_000,
