@@ -151,7 +151,7 @@ mod tests {
         let lo = links.iter().find(|link| link.name == "lo").unwrap();
         assert!(lo.index > 0 && lo.mtu_bytes >= 1280, "{lo:?}");
         assert!(!lo.is_ethernet && lo.tx_queues >= 1, "{lo:?}");
-        assert_eq!(named(&[lo.clone()], "lo"), Some(lo));
+        assert_eq!(named(&links, "lo"), Some(lo));
         assert_eq!((&lo.address[..], &lo.parent), (&[0; 6][..], &None));
     }
 

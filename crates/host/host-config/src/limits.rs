@@ -4,12 +4,12 @@
 
 use std::ops::RangeInclusive;
 
-use crate::target::LINE_UNKNOWN_BPS;
-
 /// Slowest line, and least total of a dynamic class or ceil of a group.
 pub const LINE_BPS_MIN: u64 = 8_000;
 /// Fastest line. No class is faster.
 pub const LINE_BPS_MAX: u64 = 1_000_000_000_000;
+/// The line of a device whose speed nobody knows: no class is faster.
+pub const LINE_UNKNOWN_BPS: u64 = 100_000_000_000;
 /// Length of a period.
 pub const PERIODS_NS: RangeInclusive<u64> = 125_000..=1_000_000_000;
 /// What is expected of [`PERIODS_NS`].

@@ -245,8 +245,8 @@ fn what_is_wrong_is_named() {
         ),
         (
             "name = \"eth1\"",
-            "name = \"an-interface-too\"",
-            "f:28: `name` is \"an-interface-too\", expected the name of a device",
+            "name = \"an/interface\"",
+            "f:28: `name` is \"an/interface\", expected the name of a device",
         ),
         (
             "minor = \"8010\"",

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::host::{ROOT, device, fine, launches, psp, qdisc};
-use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Program, Trial};
+use crate::host::{ROOT, device, fine, launches, program, psp, qdisc};
+use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Trial};
 use doctor::{RULES, Severity, findings};
 use tcpsp::account::{Account, Renewed, Traffic};
 use tcpsp::{Gap, Handle, SplitGso, Why};
@@ -22,14 +22,6 @@ fn account(device: u64, counted: u64, unmatched: Option<u64>) -> Account {
         unmatched: unmatched.map(traffic),
         tolerance_frames: 16 + device / 100,
     }
-}
-
-pub fn program(facts: &mut Facts, with_launch_times: u64, with_rate: u64) {
-    facts.pacing_programs = Some(vec![Program {
-        name: "sender".to_owned(),
-        with_launch_times,
-        with_rate,
-    }]);
 }
 
 /// What is changed, the one finding, words of what it says, and of its command.
@@ -96,13 +88,6 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         Severity::Note,
         "name eth9, which is not there.",
         "systemctl enable \"$(systemd-escape --template=pspacer@.service eth9)\"",
-    ),
-    (
-        |f| f.absent_devices = ["eth8", "br-lan"].map(str::to_owned).to_vec(),
-        "device-absent",
-        Severity::Note,
-        "name eth8, br-lan, which are not there.",
-        "pspacer@.service eth8",
     ),
     (
         |f| {
