@@ -259,6 +259,17 @@ mod tests {
         assert_eq!(of("rate = \"1bit\"\nceil = \"1gbit\""), low("rate", 1));
         assert_eq!(of("type = \"dynamic\"\nceil = \"1bit\""), low("ceil", 1));
         assert_eq!(of("type = \"dynamic\"\ntotal = \"8kbit\""), Ok(()));
+        for (key, class) in [
+            ("rate", "rate = \"1000000001bit\""),
+            ("ceil", "rate = \"1mbit\"\nceil = \"1000000001bit\""),
+            ("total", "type = \"dynamic\"\ntotal = \"1000000001bit\""),
+        ] {
+            let refusal = format!(
+                "eth0: class one: `{key}` is 1000000001 bit/s, expected at most the line's \
+                 1000000000 bit/s"
+            );
+            assert_eq!(of(class), Err(refusal));
+        }
         assert_eq!(group("8kbit", "rate = \"51bit\""), Ok(()));
         assert_eq!(group("8kbit", "rate = \"50bit\""), low("rate", 50));
         // Bursts stay whole on such a line.

@@ -151,6 +151,7 @@ for backend; do
 	check "$backend: an interface by another name is the same" same "" "$(psp apply /tmp/other.toml)"
 	ip link set br0 name br2
 	check "$backend: one with a new name, too" same "" "$(psp apply /tmp/other.toml)"
+	check "$backend: its first name is gone" psp apply /tmp/host.toml
 	ip link del br2
 	ip link del br1
 
