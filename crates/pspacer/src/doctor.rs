@@ -11,9 +11,9 @@ use draw::terminal::paragraph;
 use linux_io::clock::{monotonic_ns, sleep_until};
 use linux_io::links::links;
 use serde::Serialize;
-use tcpsp::Tc;
 use tcpsp::account::Sent;
 use tcpsp::ports::Port;
+use tcpsp::{ClassType, Tc};
 
 use crate::headings::{OUTPUT, RUN};
 use crate::{output, terminal};
@@ -24,7 +24,8 @@ const ACCOUNT_NS: u64 = 300_000_000;
 /// Arguments of `pspacer doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Device [default: all with psp; if there is none, all NICs with a link]
+    /// Device [default: those of the host's files and all with psp; if there is none, all NICs with a
+    /// link]
     #[arg(value_name = "DEV")]
     pub device: Option<String>,
     /// Measure for a second: how late timers are, and whether the device sends what psp gives it
@@ -51,15 +52,20 @@ pub fn main(args: &DoctorArgs) -> Result<bool> {
     let before = Reading::new();
     let mut facts = facts(&Wanted {
         device: args.device.clone(),
+        others: of_files(),
         is_tried: args.is_tried,
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
     })?;
     match host_apply::differences() {
-        Ok(of_devices) => {
-            for (name, changes) in of_devices {
+        Ok(found) => {
+            facts.absent_devices = found.absent;
+            for (name, changes) in found.changes {
                 let mut devices = facts.devices.iter_mut();
-                if let Some(device) = devices.find(|device| device.name == name) {
-                    device.file_changes = Some(changes);
+                let device = devices.find(|device| device.name == name);
+                match (changes, device) {
+                    (Ok(changes), Some(device)) => device.file_changes = Some(changes),
+                    (Ok(_), None) => {}
+                    (Err(why), _) => facts.file_refusal = facts.file_refusal.or(Some(why)),
                 }
             }
         }
@@ -83,6 +89,12 @@ pub fn main(args: &DoctorArgs) -> Result<bool> {
         out.write_all(text(&facts, &findings).as_bytes())?;
     }
     Ok(findings.is_empty())
+}
+
+/// Returns the devices of this host's files. What is wrong with a file is a finding of its own.
+fn of_files() -> Vec<String> {
+    let devices = host_apply::devices_of(&[], None).unwrap_or_default();
+    devices.into_iter().map(|device| device.name).collect()
 }
 
 /// What devices have sent at an instant.
@@ -121,7 +133,8 @@ impl Reading {
     }
 }
 
-/// Reads why packets may not come to their classes. Without root that is not known.
+/// Reads by what devices are paced without the module, and why packets may not come to their classes.
+/// Without root that is not known.
 fn read_reasons(facts: &mut Facts) {
     let (Ok(mut tc), Ok(links)) = (Tc::open(), links()) else {
         return;
@@ -130,6 +143,12 @@ fn read_reasons(facts: &mut Facts) {
         let Ok(seen) = host_apply::observe(&mut tc, &device.name) else {
             continue;
         };
+        let psps = seen.port.psps();
+        let mut by_time = psps.iter().filter(|psp| psp.made.backend().word() == "edt");
+        device.has_departure_times = by_time.any(|psp| {
+            let mut classes = psp.classes.values();
+            classes.any(|class| class.options.class_type() == ClassType::Paced)
+        });
         if let Ok(reasons) = backend::reasons(&mut tc, &seen.port, &seen.facts, &links) {
             device.reasons = reasons;
         }

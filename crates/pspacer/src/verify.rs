@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use draw::terminal::paragraph;
 use host_apply::ApplyArgs;
-use linux_io::links::links;
+use linux_io::links::{links, named};
 use serde::Serialize;
 use tcpsp::Tc;
 use verify::live::{Wanted, verify};
@@ -100,7 +100,7 @@ fn look(files: &[PathBuf], device: Option<&str>, of: (u64, u32)) -> Result<Vec<R
     let mut reports = Vec::new();
     for device in host_apply::devices_of(files, device)? {
         let links = links().context("the kernel's table of devices")?;
-        let link = links.iter().find(|link| link.name == device.name);
+        let link = named(&links, &device.name);
         let link = link.ok_or_else(|| anyhow!("{}: no such device", device.name))?;
         let observed = host_apply::observe(&mut tc, &device.name)?;
         let (facts, port) = (&observed.facts, &observed.port);

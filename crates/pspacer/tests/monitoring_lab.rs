@@ -285,14 +285,22 @@ fn examined(kernel: Kernel, said: &Outputs) {
         all.map(|finding| finding["id"].as_str().unwrap().to_owned())
             .collect()
     };
-    let found = ["doctor as applied", "doctor differs", "doctor refused"].map(|name| {
+    let names = [
+        "doctor as applied",
+        "doctor differs",
+        "doctor absent",
+        "doctor refused",
+    ];
+    let found = names.map(|name| {
         let mut ids = ids(name);
-        ids.retain(|id| id.starts_with("file-") || id == "other-manager");
+        let of_files = ["other-manager", "device-absent"];
+        ids.retain(|id| id.starts_with("file-") || of_files.contains(&id.as_str()));
         ids
     });
-    let expected: [&[&str]; 3] = [
+    let expected: [&[&str]; 4] = [
         &[],
         &["file-differs", "other-manager"],
+        &["file-differs", "other-manager", "device-absent"],
         &["file-refused", "other-manager"],
     ];
     assert_eq!(found, expected, "{kernel}: {:#?}", said["doctor differs"]);

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use netlink_packet_core::{DefaultNla, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkLayerType, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkInfo, LinkLayerType, LinkMessage, Prop};
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
 use crate::rtnetlink::{Socket, dump};
@@ -21,6 +21,8 @@ pub struct Link {
     pub index: u32,
     /// Its name.
     pub name: String,
+    /// Its other names (`ip link property add dev NAME altname OTHER`).
+    pub alt_names: Vec<String>,
     /// Its hardware address; empty if it has none.
     pub address: Vec<u8>,
     /// Name of the device on a bus that it belongs to; a virtual one has none.
@@ -51,6 +53,13 @@ impl Link {
     pub fn has_made_up_speed(&self) -> bool {
         matches!(self.kind.as_deref(), Some("tun" | "veth"))
     }
+}
+
+/// Returns the device of a name, which may be one of its other names. The kernel gives none twice.
+#[must_use]
+pub fn named<'a>(links: &'a [Link], name: &str) -> Option<&'a Link> {
+    let mut all = links.iter();
+    all.find(|link| link.name == name || link.alt_names.iter().any(|other| other == name))
 }
 
 /// Returns all devices of this network namespace.
@@ -97,6 +106,14 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         LinkAttribute::IfName(name) => Some(name.clone()),
         _ => None,
     });
+    let alt_names = attributes().flat_map(|attribute| match attribute {
+        LinkAttribute::PropList(all) => all.as_slice(),
+        _ => &[],
+    });
+    let alt_names = alt_names.filter_map(|prop| match prop {
+        Prop::AltIfName(name) => Some(name.clone()),
+        _ => None,
+    });
     let mtu = attributes().find_map(|attribute| match attribute {
         LinkAttribute::Mtu(mtu) => usize::try_from(*mtu).ok(),
         _ => None,
@@ -136,6 +153,7 @@ fn link(entry: &LinkMessage) -> Option<Link> {
     Some(Link {
         index: entry.header.index,
         name: name?,
+        alt_names: alt_names.collect(),
         address: address.unwrap_or_default(),
         parent,
         mtu_bytes: mtu?,
@@ -167,6 +185,32 @@ mod tests {
         let lo = links.iter().find(|link| link.name == "lo").unwrap();
         assert!(lo.index > 0 && lo.mtu_bytes >= 1280, "{lo:?}");
         assert!(!lo.is_ethernet && lo.tx_queues >= 1, "{lo:?}");
+        assert_eq!(named(&links, "lo"), Some(lo));
         assert_eq!((&lo.address[..], &lo.parent), (&[0; 6][..], &None));
+    }
+
+    #[test]
+    fn a_device_has_several_names() {
+        let mut entry = LinkMessage::default();
+        entry.header.index = 7;
+        let other = "uplink-of-the-laboratory";
+        entry.attributes = vec![
+            LinkAttribute::IfName("eth0".to_owned()),
+            LinkAttribute::Mtu(1500),
+            LinkAttribute::PropList(vec![
+                Prop::AltIfName("enp3s0".to_owned()),
+                Prop::AltIfName(other.to_owned()),
+            ]),
+        ];
+        let all = [link(&entry).unwrap()];
+        for (name, index) in [
+            ("eth0", Some(7)),
+            ("enp3s0", Some(7)),
+            (other, Some(7)),
+            ("uplink", None),
+            ("", None),
+        ] {
+            assert_eq!(named(&all, name).map(|link| link.index), index, "{name}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! Why packets may not come to the classes that a file gives them, as the kernel's tables show it.
 
 use host_config::{Backend, Facts, Port};
-use linux_io::links::Link;
+use linux_io::links::{Link, named};
 use tcpsp::account::{Reasons, Renewed};
 use tcpsp::{Match, Tc};
 
@@ -42,7 +42,7 @@ fn renewed(port: &Port, links: &[Link]) -> Vec<Renewed> {
         let Some(interface) = &flower.interface else {
             continue;
         };
-        let link = links.iter().find(|link| link.name == interface.name);
+        let link = named(links, &interface.name);
         let renewed = Renewed {
             name: interface.name.clone(),
             index_in_force: interface.index,

@@ -2,6 +2,7 @@
 //! The plugin's table of a conflist, and what runtimes add to it. Pure.
 
 use host_config::Backend;
+use host_config::limits::{RATES_BPS, rate_expected};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use units::nearest::hint;
@@ -39,9 +40,7 @@ const INGRESS_KEY: &str = "runtimeConfig.bandwidth.ingressRate";
 /// What a pod's claims got.
 const CLAIM_KEY: &str = "the pod's claim";
 const BUDGET: &str = "a rate above 0 and up to \"10tbit\" such as \"9gbit\"";
-const RATE: &str = "bit/s as a whole number from 1 to 100000000000, or 0 for no limit";
-const PSP_RATE: &str =
-    "a rate above 0 and up to \"100gbit\" such as \"100mbit\" (bit, kbit, mbit, gbit, tbit)";
+const RATE: &str = "bit/s as a whole number, or 0 for no limit";
 
 /// What all commands need.
 #[derive(Clone, Debug, PartialEq)]
@@ -207,9 +206,9 @@ impl Config {
             if rate_bps == 0 {
                 return Ok((other, key));
             }
-            if rate_bps > LINE_BPS {
+            if let Some(expected) = rate_expected(rate_bps, &RATES_BPS) {
                 let claimed = format!("the claims of the pod have {rate_bps} bit/s of {direction}");
-                let msg = format!("{claimed}, expected at most {LINE_BPS} bit/s");
+                let msg = format!("{claimed}, expected {expected}");
                 return Err(Error::new(INVALID_CONFIGURATION, msg));
             }
             if let Some(other_bps) = other {
@@ -308,9 +307,13 @@ impl Config {
             let msg = format!("`psp.{key}` is {value}, expected no such key{known}");
             return Err(Error::new(UNSUPPORTED_FIELD, msg));
         }
-        let rate_of = |text: &str| {
-            let rate = parse::rate_bps(text);
-            rate.filter(|rate| (1..=LINE_BPS).contains(rate))
+        let rate = |key: &str| {
+            let rate_bps = text_of(table, key, parse::RATE, parse::rate_bps)?;
+            let expected = rate_bps.and_then(|rate_bps| rate_expected(rate_bps, &RATES_BPS));
+            match expected {
+                Some(expected) => Err(Error::wrong(&format!("psp.{key}"), &table[key], &expected)),
+                None => Ok(rate_bps),
+            }
         };
         let budget_of = |text: &str| {
             let budget = parse::rate_bps(text);
@@ -323,8 +326,8 @@ impl Config {
         };
         let time = |text: &str| parse::time_ns(text).filter(|time| *time > 0);
         let psp = Psp {
-            rate_bps: text_of(table, "rate", PSP_RATE, rate_of)?,
-            ceil_bps: text_of(table, "ceil", PSP_RATE, rate_of)?,
+            rate_bps: rate("rate")?,
+            ceil_bps: rate("ceil")?,
             deadline_ns: text_of(table, "deadline", "a time above 0 such as \"10ms\"", time)?,
             txtime: text_of(table, "txtime", "\"monotonic\" or \"tai\"", clock)?,
             backend: text_of(
@@ -400,10 +403,17 @@ impl Config {
         }
         let [ingress, egress] = rates.map(|given| match given {
             None | Some((_, Value::Null)) => Ok(None),
-            Some((key, value)) => match value.as_u64().filter(|rate| *rate <= LINE_BPS) {
-                Some(rate) => Ok(Some(rate).filter(|rate| *rate > 0)),
-                None => Err(Error::wrong(&format!("{of}.{key}"), value, RATE)),
-            },
+            Some((key, value)) => {
+                let expected = match value.as_u64() {
+                    None => RATE.to_owned(),
+                    Some(0) => return Ok(None),
+                    Some(rate_bps) => match rate_expected(rate_bps, &RATES_BPS) {
+                        None => return Ok(Some(rate_bps)),
+                        Some(expected) => expected,
+                    },
+                };
+                Err(Error::wrong(&format!("{of}.{key}"), value, &expected))
+            }
         });
         Ok((ingress?, egress?))
     }

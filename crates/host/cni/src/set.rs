@@ -6,13 +6,14 @@ use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_apply::{Lock, folder};
+use host_config::limits::{RATES_BPS, rate_expected};
 use serde_json::{Value, json};
 use units::display;
 use units::nearest::hint;
 use units::parse;
 
 use crate::budget::{self, Asked, Sum};
-use crate::config::{Class, LINE_BPS};
+use crate::config::Class;
 use crate::ends::End;
 use crate::environment::{Attachment, PodName};
 use crate::error::Error;
@@ -60,9 +61,12 @@ fn read(words: &[&str]) -> Result<Rates> {
                 hint(direction, DIRECTIONS)
             ),
         };
-        let known = parse::rate_bps(rate).filter(|rate| (1..=LINE_BPS).contains(rate));
-        *place =
-            Some(known.with_context(|| format!("{word}: expected {} up to 100gbit", parse::RATE))?);
+        let rate_bps = parse::rate_bps(rate);
+        let rate_bps = rate_bps.with_context(|| format!("{word}: expected {}", parse::RATE))?;
+        if let Some(expected) = rate_expected(rate_bps, &RATES_BPS) {
+            bail!("{word}: expected {expected}");
+        }
+        *place = Some(rate_bps);
     }
     Ok(rates)
 }

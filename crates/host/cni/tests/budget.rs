@@ -212,7 +212,7 @@ fn what_is_left_is_shown() {
 #[test]
 fn budgets_of_a_configuration() {
     let read = |psp: Value| {
-        let conf = conf("1.1.0", psp, json!({ "egressRate": 8 }));
+        let conf = conf("1.1.0", psp, json!({ "egressRate": 8000 }));
         Config::read(conf.to_string().as_bytes())
             .unwrap()
             .wanted(Rates::default())

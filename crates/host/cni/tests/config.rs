@@ -120,9 +120,9 @@ fn keys_of_the_plugin() {
             None,
         ),
         (
-            json!({ "ingressRate": 7, "unshapedSubnets": [] }),
+            json!({ "ingressRate": 7000, "unshapedSubnets": [] }),
             20_000_000,
-            Some(7),
+            Some(7000),
         ),
     ] {
         let wanted = read(&conf("1.1.0", psp.clone(), bandwidth))
@@ -265,7 +265,7 @@ proptest! {
     ) {
         let mut value = value;
         if let (true, Some(table)) = (is_like_one, value.as_object_mut()) {
-            let right = conf("1.1.0", json!({ "rate": "1mbit" }), json!({ "egressRate": 1 }));
+            let right = conf("1.1.0", json!({ "rate": "1mbit" }), json!({ "egressRate": 10_000 }));
             let right: Map<String, Value> = right.as_object().unwrap().clone();
             for (key, value) in right {
                 table.entry(key).or_insert(value);

@@ -15,7 +15,7 @@ fn right() -> Value {
     conf(
         "1.1.0",
         json!({ "rate": "1mbit" }),
-        json!({ "egressRate": 8 }),
+        json!({ "egressRate": 2501 }),
     )
 }
 
@@ -34,13 +34,19 @@ fn values_of_psp() -> Vec<Wrong> {
             "/psp/rate",
             json!(5),
             7,
-            "`psp.rate` is 5, expected a rate above 0 and up to \"100gbit\"",
+            "`psp.rate` is 5, expected a rate such as",
         ),
         (
             "/psp/rate",
             json!("101gbit"),
             7,
-            "`psp.rate` is \"101gbit\", expected a rate",
+            "`psp.rate` is \"101gbit\", expected at most 100000000000 bit/s",
+        ),
+        (
+            "/psp/rate",
+            json!("2499bit"),
+            7,
+            "`psp.rate` is \"2499bit\", expected at least 2500 bit/s: the rate is so low that one",
         ),
         (
             "/psp/rat",
@@ -68,9 +74,9 @@ fn values_of_psp() -> Vec<Wrong> {
         ),
         (
             "/psp/ceil",
-            json!("7bit"),
+            json!("2500bit"),
             7,
-            "`psp.ceil` is 7 bit/s, expected at least the rate of what the pod sends, 8 bit/s",
+            "`psp.ceil` is 2500 bit/s, expected at least the rate of what the pod sends, 2501 bit/s",
         ),
     ]
 }
@@ -93,13 +99,19 @@ fn values_of_runtimes() -> Vec<Wrong> {
             "/runtimeConfig/bandwidth/egressRate",
             json!(-1),
             7,
-            "`runtimeConfig.bandwidth.egressRate` is -1, expected bit/s as a whole number from 1",
+            "`runtimeConfig.bandwidth.egressRate` is -1, expected bit/s as a whole number, or 0",
         ),
         (
             "/runtimeConfig/bandwidth/ingressRate",
             json!(100_000_000_001u64),
             7,
-            "`runtimeConfig.bandwidth.ingressRate` is 100000000001, expected bit/s",
+            "`runtimeConfig.bandwidth.ingressRate` is 100000000001, expected at most 100000000000",
+        ),
+        (
+            "/runtimeConfig/bandwidth/egressRate",
+            json!(1000),
+            7,
+            "`runtimeConfig.bandwidth.egressRate` is 1000, expected at least 2500 bit/s: the rate is",
         ),
         (
             "/runtimeConfig/bandwidth/egressBurst",

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use host_config::{Device, Host};
+use host_config::Device;
+use linux_io::links::links;
 
+use crate::read;
 use crate::run_dir::{folder, write};
 
 fn copies(run: &Path) -> PathBuf {
@@ -43,10 +45,11 @@ pub(crate) fn devices(run: &Path) -> Vec<(Device, Rc<str>)> {
     let paths = entries.into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = paths.map(|entry| entry.path()).collect();
     paths.sort();
+    let links = links().unwrap_or_default();
     let device = |path: &PathBuf| {
         let name = path.file_stem()?.to_str()?;
         let text = fs::read_to_string(path).ok()?;
-        let host = Host::read(&path.display().to_string(), &text).ok()?;
+        let host = read::host(&path.display().to_string(), &text, &links).ok()?;
         let device = host.devices.into_iter().find(|device| device.name == name);
         Some((device?, text.into()))
     };

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_config::{
-    Backend, ClassNames, Device, Host, LaunchReport, Plan, QueueLimits, Saved, Target,
+    Backend, ClassNames, Device, LaunchReport, Plan, QueueLimits, Queues, Saved, Target,
     WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
 };
-use linux_io::links::links;
-use psp_files::read;
+use linux_io::links::{links, named};
+use psp_files::read::text;
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
@@ -27,6 +27,7 @@ use crate::confirm::{self, LOOK, Outcome, Trial, guard, left};
 use crate::device::DeviceWork;
 use crate::observe::{Observed, observe, ours};
 use crate::queue_limits;
+use crate::read;
 use crate::run_dir::{Lock, folder};
 
 /// Where files are if none is named.
@@ -310,7 +311,7 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
         return trial.decide(&lock, false, &mut back).map(|_| ());
     }
     let name = args.file.display().to_string();
-    let text = read::text(&args.file).with_context(|| name.clone())?;
+    let text = text(&args.file).with_context(|| name.clone())?;
     Saved::read(&text).map_err(|reason| anyhow!("{name}: {reason}"))?;
     if let Some(after_ns) = args.after {
         let until = Instant::now() + Duration::from_nanos(after_ns);
@@ -406,19 +407,13 @@ fn planned(
 /// Reads the files, and plans the devices. Nothing is changed before all of it is checked.
 /// Of several devices those that are not there are left out, and returned.
 fn work(tc: &mut Tc, chosen: &Chosen) -> Result<(Vec<Work>, Vec<String>)> {
-    let mut devices = devices(chosen)?;
-    let mut absent = Vec::new();
-    if devices.len() > 1 {
-        let links = links()?;
-        let is_there = |name: &str| links.iter().any(|link| link.name == name);
-        let names = devices.iter().map(|(_, device, _)| &device.name);
-        absent.extend(names.filter(|name| !is_there(name)).cloned());
-        if absent.len() < devices.len() {
-            devices.retain(|(_, device, _)| is_there(&device.name));
-        } else {
-            absent.clear();
-        }
-    }
+    let all = devices(chosen)?;
+    let (there, absent) = there(all.clone())?;
+    let (devices, absent) = if there.is_empty() {
+        (all, Vec::new())
+    } else {
+        (there, absent)
+    };
     let work = devices.iter().map(|(file, device, text)| {
         let work = work_on(tc, device, chosen.take_over);
         let mut work = work.with_context(|| format!("{}:{}", file.display(), device.line))?;
@@ -426,6 +421,16 @@ fn work(tc: &mut Tc, chosen: &Chosen) -> Result<(Vec<Work>, Vec<String>)> {
         Ok(work)
     });
     Ok((work.collect::<Result<_>>()?, absent))
+}
+
+/// Returns those of the devices that are there, and the names of the others.
+fn there(mut devices: Vec<OfFile>) -> Result<(Vec<OfFile>, Vec<String>)> {
+    let links = links()?;
+    let is_there = |device: &Device| named(&links, &device.name).is_some();
+    let absent = devices.iter().filter(|(_, device, _)| !is_there(device));
+    let absent = absent.map(|(_, device, _)| device.name.clone()).collect();
+    devices.retain(|(_, device, _)| is_there(device));
+    Ok((devices, absent))
 }
 
 /// Plans a device by its table.
@@ -437,6 +442,11 @@ pub(crate) fn work_on(tc: &mut Tc, device: &Device, take_over: bool) -> Result<W
             Some(why) => anyhow!("{refusal} ({why})"),
             None => anyhow!(refusal),
         })?;
+        ensure!(
+            device.queues == Queues::Root || observed.is_multiqueue,
+            "{}: `queues` is \"mq\", expected \"root\": the device has one transmit queue",
+            device.name
+        );
         let target = Target::new(device, backend, &observed.port);
         let speed_bps = observed.port.speed_bps;
         let (launches, limits) = if backend == Backend::Module {
@@ -473,18 +483,22 @@ pub fn devices_of(files: &[PathBuf], device: Option<&str>) -> Result<Vec<Device>
     Ok(all.into_iter().map(|(_, device, _)| device).collect())
 }
 
-/// Returns the devices of the files, each with its file and that file's text.
-fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device, Rc<str>)>> {
+/// A device, with its file and that file's text.
+type OfFile = (PathBuf, Device, Rc<str>);
+
+/// Returns the devices of the files.
+fn devices(chosen: &Chosen) -> Result<Vec<OfFile>> {
     let files = if chosen.files.is_empty() {
         default_files()?
     } else {
         chosen.files.clone()
     };
-    let mut all: Vec<(PathBuf, Device, Rc<str>)> = Vec::new();
+    let mut all: Vec<OfFile> = Vec::new();
+    let links = links()?;
     for file in files {
         let name = file.display().to_string();
-        let text: Rc<str> = read::text(&file).with_context(|| name.clone())?.into();
-        for device in Host::read(&name, &text)?.devices {
+        let text: Rc<str> = text(&file).with_context(|| name.clone())?.into();
+        for device in read::host(&name, &text, &links)?.devices {
             let before = all.iter().find(|(_, before, _)| before.name == device.name);
             if let Some((first, ..)) = before {
                 bail!(
@@ -504,7 +518,8 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device, Rc<str>)>> {
         .iter()
         .map(|(_, device, _)| device.name.clone())
         .collect();
-    all.retain(|(_, device, _)| device.name == *wanted);
+    let known = named(&links, wanted).map_or(wanted, |link| &link.name);
+    all.retain(|(_, device, _)| device.name == *known);
     ensure!(
         !all.is_empty(),
         "--device {wanted}: expected a device of the files{}",
@@ -513,24 +528,44 @@ fn devices(chosen: &Chosen) -> Result<Vec<(PathBuf, Device, Rc<str>)>> {
     Ok(all)
 }
 
-/// Returns what `apply` would change by the files of this host, of each device that they name;
-/// nothing where there is no file.
+/// What the files of this host say of its devices.
+#[derive(Clone, Debug, Default)]
+pub struct Differences {
+    /// What `apply` would change of each device, or what is in the way.
+    pub changes: Vec<(String, Result<Vec<String>, String>)>,
+    /// Devices that are not there.
+    pub absent: Vec<String>,
+}
+
+/// Compares the devices of this host with its files; nothing where there is no file.
 ///
 /// # Errors
-/// A fault in a file, or what is in the way.
-pub fn differences() -> Result<Vec<(String, Vec<String>)>> {
+/// A fault in a file.
+pub fn differences() -> Result<Differences> {
     let folder = Path::new(FOLDER);
     if !folder.exists() || files_of(folder)?.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Differences::default());
     }
     let all = Chosen {
         files: Vec::new(),
         device: None,
         take_over: false,
     };
-    let (work, _) = work(&mut Tc::open()?, &all)?;
-    let lines = |work: &Work| (work.device.plan.device.clone(), work.device.lines());
-    Ok(work.iter().map(lines).collect())
+    let (there, absent) = there(devices(&all)?)?;
+    let mut tc = Tc::open()?;
+    let changes = there.iter().map(|(file, device, _)| {
+        let work = work_on(&mut tc, device, false);
+        let work = work.with_context(|| format!("{}:{}", file.display(), device.line));
+        let lines = work.map(|work| work.device.lines());
+        (
+            device.name.clone(),
+            lines.map_err(|error| format!("{error:#}")),
+        )
+    });
+    Ok(Differences {
+        changes: changes.collect(),
+        absent,
+    })
 }
 
 /// Returns the names that the files of this host give to classes; none where there is no file.
@@ -543,11 +578,12 @@ pub fn class_names() -> Result<ClassNames, String> {
 
 fn names_in(folder: &Path) -> Result<ClassNames> {
     let mut names = ClassNames::default();
+    let links = links()?;
     if folder.exists() {
         for path in files_of(folder)? {
             let name = path.display().to_string();
-            let text = read::text(&path).with_context(|| name.clone())?;
-            let host = Host::read(&name, &text)?;
+            let text = text(&path).with_context(|| name.clone())?;
+            let host = read::host(&name, &text, &links)?;
             host.devices.iter().for_each(|device| names.add(device));
         }
     }

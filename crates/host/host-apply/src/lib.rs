@@ -19,13 +19,14 @@ mod make;
 mod match_objects;
 mod observe;
 mod queue_limits;
+mod read;
 mod run_dir;
 
 use anyhow::Result;
 
 pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 pub use choice::choose;
-pub use commands::{Io, class_names, devices_of, differences};
+pub use commands::{Differences, Io, class_names, devices_of, differences};
 pub use device::DeviceWork;
 pub use make::{check, make};
 pub use observe::{Observed, observe};

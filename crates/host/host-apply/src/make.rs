@@ -26,9 +26,17 @@ const BUSY: i32 = 16;
 pub fn check(observed: &Observed, plan: &Plan) -> Result<()> {
     let mut model = observed.port.clone();
     for change in &plan.changes {
-        model
-            .apply(change)
-            .map_err(|refusal| anyhow!("{}: {refusal}", plan.device))?;
+        model.apply(change).map_err(|refusal| {
+            let refusal = match change {
+                Change::AddClass { id, .. } | Change::ChangeClass { id, .. } => {
+                    let name = plan.names.get(&id.minor());
+                    name.map(|name| refusal.replace(&id.to_string(), name))
+                }
+                _ => None,
+            }
+            .unwrap_or(refusal);
+            anyhow!("{}: {refusal}", plan.device)
+        })?;
     }
     if plan.changes.is_empty() {
         return Ok(());
@@ -191,6 +199,7 @@ mod tests {
             facts,
             dir: None,
             port,
+            is_multiqueue: false,
             max_frame_bytes: 1518,
         };
         check(&observed, &plan)
@@ -203,18 +212,23 @@ mod tests {
         said_of(&class("rate = \"1gbit\"")).unwrap();
         said_of(&rt(875_000)).unwrap();
         for (classes, expected) in [
-            (rt(875_001), "eth0: budget: the classes reserve more"),
+            (
+                rt(875_001),
+                "eth0: `budget` is 875000 bytes a period, expected at least 875001, which the classes",
+            ),
             (
                 class("rate = \"1kbit\""),
-                "eth0: class one: the rate is so low",
+                "eth0: class one: `rate` is 1000 bit/s, expected at least 2458 bit/s: the rate is so \
+                 low",
             ),
             (
                 format!("budget = \"2mb\"\n{}", rt(1000)),
-                "eth0: configuration: budget 2097152: expected at most 1250000 (line x period)",
+                "eth0: `budget` is 2097152 bytes, expected at most 1250000 bytes, line x period",
             ),
             (
                 format!("period = \"200us\"\n{}", rt(1000)),
-                "eth0: class one: there is no period, or it is outside",
+                "eth0: class one: `period` is 200000 ns, expected another: there is no period, or it \
+                 is outside",
             ),
         ] {
             let said = said_of(&classes).unwrap_err().to_string();
@@ -234,18 +248,30 @@ mod tests {
             let said = said_by(Backend::Module, &(group + &class));
             said.map_err(|error| error.to_string())
         };
-        let low = "eth0: class one: the rate is so low that one frame would take 240 s, expected at \
-                   least 51 bit/s";
+        let low = |key: &str, value: u64| {
+            Err(format!(
+                "eth0: class one: `{key}` is {value} bit/s, expected at least 51 bit/s: the rate is \
+                 so low that one frame would take 240 s"
+            ))
+        };
         assert_eq!(of("rate = \"51bit\""), Ok(()));
-        assert_eq!(of("rate = \"50bit\""), Err(low.to_owned()));
-        assert_eq!(of("rate = \"1bit\"\nceil = \"1gbit\""), Err(low.to_owned()));
-        assert_eq!(
-            of("type = \"dynamic\"\nceil = \"1bit\""),
-            Err(low.to_owned())
-        );
+        assert_eq!(of("rate = \"50bit\""), low("rate", 50));
+        assert_eq!(of("rate = \"1bit\"\nceil = \"1gbit\""), low("rate", 1));
+        assert_eq!(of("type = \"dynamic\"\nceil = \"1bit\""), low("ceil", 1));
         assert_eq!(of("type = \"dynamic\"\ntotal = \"8kbit\""), Ok(()));
+        for (key, class) in [
+            ("rate", "rate = \"1000000001bit\""),
+            ("ceil", "rate = \"1mbit\"\nceil = \"1000000001bit\""),
+            ("total", "type = \"dynamic\"\ntotal = \"1000000001bit\""),
+        ] {
+            let refusal = format!(
+                "eth0: class one: `{key}` is 1000000001 bit/s, expected at most the line's \
+                 1000000000 bit/s"
+            );
+            assert_eq!(of(class), Err(refusal));
+        }
         assert_eq!(group("8kbit", "rate = \"51bit\""), Ok(()));
-        assert_eq!(group("8kbit", "rate = \"50bit\""), Err(low.to_owned()));
+        assert_eq!(group("8kbit", "rate = \"50bit\""), low("rate", 50));
         // Bursts stay whole on such a line.
         let line = |rate: &str| {
             let class = format!("[[device.class]]\nname = \"one\"\nrate = \"{rate}\"\n");
@@ -253,6 +279,7 @@ mod tests {
         };
         line("2458bit").unwrap();
         let said = line("2457bit").unwrap_err().to_string();
-        assert!(said.ends_with("expected at least 2458 bit/s"), "{said}");
+        let expected = "`rate` is 2457 bit/s, expected at least 2458 bit/s";
+        assert!(said.contains(expected), "{said}");
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use host_config::{Device, Target, TargetRoot};
-use linux_io::links::{Link, links};
+use linux_io::links::{Link, links, named};
 use tcpsp::{Flower, Match, Sender};
 
 /// Where the hierarchy is, alone or beside those of version 1.
@@ -53,6 +53,7 @@ pub(crate) fn resolve(target: &mut Target) -> Result<Vec<String>> {
         }
         psp.rules = rules;
     }
+    notes.extend(objects.notes);
     Ok(notes)
 }
 
@@ -78,6 +79,8 @@ pub(crate) fn numbers(device: &Device) -> Result<Vec<(Match, bool)>> {
 struct Objects {
     root: Option<PathBuf>,
     links: Option<Vec<Link>>,
+    /// What a person should know.
+    notes: Vec<String>,
 }
 
 impl Objects {
@@ -91,7 +94,11 @@ impl Objects {
                     None => self.root.insert(root()?),
                 };
                 match find(root, &path)? {
-                    Some(found) => *sender = found,
+                    Some((found, note)) => {
+                        *sender = found;
+                        let is_new = note.as_ref().is_some_and(|new| !self.notes.contains(new));
+                        self.notes.extend(note.filter(|_| is_new));
+                    }
                     None => return Ok(Some(format!("cgroup {path}"))),
                 }
             }
@@ -103,8 +110,11 @@ impl Objects {
                     Some(links) => links,
                     None => self.links.insert(links()?),
                 };
-                match links.iter().find(|link| link.name == interface.name) {
-                    Some(link) => interface.index = link.index,
+                match named(links, &interface.name) {
+                    Some(link) => {
+                        interface.index = link.index;
+                        interface.name.clone_from(&link.name);
+                    }
                     None => return Ok(Some(format!("interface {}", interface.name))),
                 }
             }
@@ -124,11 +134,13 @@ fn root() -> Result<PathBuf> {
     Ok(root.to_owned())
 }
 
-/// Returns the cgroup at a path, or below the root with a name that `*/NAME` or `*/*PART*` tells.
-fn find(root: &Path, path: &str) -> Result<Option<Sender>> {
+/// Returns the cgroup at a path, or below the root with a name that `*/NAME` or `*/*PART*` tells. A
+/// unit that users' managers have, too, is the system's, and a note names the others.
+fn find(root: &Path, path: &str) -> Result<Option<(Sender, Option<String>)>> {
+    let only = |sender: Sender| (sender, None);
     let Some(name) = path.strip_prefix("*/") else {
         let there = root.join(path.trim_start_matches('/'));
-        return Ok(sender(root, &there));
+        return Ok(sender(root, &there).map(only));
     };
     let part = name
         .strip_prefix('*')
@@ -145,16 +157,34 @@ fn find(root: &Path, path: &str) -> Result<Option<Sender>> {
     if part.is_some() {
         found.retain(|folder| !is_monitor(folder));
     }
-    match &found[..] {
-        [] => Ok(None),
-        [one] => Ok(sender(root, one)),
-        [first, second, ..] => bail!(
+    let (of_users, of_system): (Vec<_>, Vec<_>) =
+        found.iter().partition(|folder| is_of_user(folder));
+    match (&found[..], &of_system[..]) {
+        ([], _) => Ok(None),
+        ([one], _) => Ok(sender(root, one).map(only)),
+        (_, [one]) if part.is_none() => {
+            let all = of_users.iter().map(|folder| folder.display().to_string());
+            let note = format!(
+                "a match names the unit {name}: it is {}, the system's; users have {}, which \
+                 `cgroup` with a whole path names",
+                one.display(),
+                all.collect::<Vec<_>>().join(" and ")
+            );
+            Ok(sender(root, one).map(|sender| (sender, Some(note))))
+        }
+        ([first, second, ..], _) => bail!(
             "a match names the cgroup {path}, expected one of this name: there are {} and {}; \
              `cgroup` takes a whole path",
             first.display(),
             second.display()
         ),
     }
+}
+
+/// Returns whether a cgroup is below that of a user's manager, `user@UID.service`.
+fn is_of_user(folder: &Path) -> bool {
+    let mut parts = folder.iter().filter_map(|part| part.to_str());
+    parts.any(|part| part.starts_with("user@") && part.ends_with(".service"))
 }
 
 /// Returns whether a cgroup is that of podman's conmon, `libpod-conmon-ID.scope`, which has the
@@ -211,12 +241,15 @@ mod tests {
             &docker,
             "user.slice/a/twice.service",
             "user.slice/b/twice.service",
+            "system.slice/sync.service",
+            "user.slice/user-1000.slice/user@1000.service/app.slice/sync.service",
+            "user.slice/user-1000.slice/user@1000.service/app.slice/alone.service",
         ] {
             fs::create_dir_all(root.path().join(path)).unwrap();
         }
         let path = |wanted: &str| {
             let found = find(root.path(), wanted).map_err(|error| error.to_string());
-            found.map(|found| found.map(|sender| sender.path))
+            found.map(|found| found.map(|(sender, _)| sender.path))
         };
         let backup = Ok(Some("/system.slice/backup.service".to_owned()));
         assert_eq!(path("/system.slice/backup.service"), backup);
@@ -232,5 +265,14 @@ mod tests {
             Ok(Some("/machine.slice/libpod-abc123.scope".to_owned()))
         );
         assert!(path("*/twice.service").unwrap_err().contains("there are"));
+        let (sync, note) = find(root.path(), "*/sync.service").unwrap().unwrap();
+        assert_eq!(sync.path, "/system.slice/sync.service");
+        let note = note.unwrap();
+        assert!(
+            note.contains("/user@1000.service/app.slice/sync.service"),
+            "{note}"
+        );
+        let (alone, note) = find(root.path(), "*/alone.service").unwrap().unwrap();
+        assert!(alone.path.ends_with("/app.slice/alone.service") && note.is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use host_config::{Facts, Port, minor};
-use linux_io::links::{Link, links};
+use linux_io::links::{Link, links, named};
 use tcpsp::{Handle, Tc};
 use units::ethernet;
 use units::nearest::hint;
@@ -17,13 +17,16 @@ const DEVICES: &str = "/sys/class/net";
 const VLAN_TAG_BYTES: u32 = 4;
 
 /// A device, and what stands there.
+#[derive(Clone)]
 pub struct Observed {
     /// What is known of it beside its tables.
     pub facts: Facts,
     /// Its folder in sysfs, if sysfs shows the device.
-    pub(crate) dir: Option<PathBuf>,
+    pub dir: Option<PathBuf>,
     /// Its tables.
     pub port: Port,
+    /// Whether mq can stand there: it has several transmit queues, of which it may use one.
+    pub is_multiqueue: bool,
     /// Its longest frame, with a VLAN tag.
     pub max_frame_bytes: u32,
 }
@@ -34,7 +37,7 @@ pub struct Observed {
 /// If there is no such device, or the kernel's.
 pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
     let links = links()?;
-    let link = links.iter().find(|link| link.name == device);
+    let link = named(&links, device);
     let link = link.ok_or_else(|| {
         let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
         anyhow!("{device}: expected a device{}", hint(device, &names))
@@ -44,6 +47,7 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
     let tag_bytes = if link.is_ethernet { VLAN_TAG_BYTES } else { 0 };
     let port = backend::port(tc, &facts, link).with_context(|| device.to_owned())?;
     Ok(Observed {
+        is_multiqueue: link.tx_queues > 1,
         max_frame_bytes: facts.max_frame_bytes.saturating_add(tag_bytes),
         facts,
         dir,
@@ -143,6 +147,7 @@ mod tests {
         let link = Link {
             index: 2,
             name: "eth0".to_owned(),
+            alt_names: Vec::new(),
             address: vec![2, 0xfc, 0, 0, 0, 10],
             parent: Some("0000:03:00.0".to_owned()),
             mtu_bytes: 1500,

@@ -238,6 +238,7 @@ mod tests {
             port: Port::new(&facts, &[], &[], &[]),
             facts,
             dir,
+            is_multiqueue: false,
             max_frame_bytes: 1518,
         }
     }

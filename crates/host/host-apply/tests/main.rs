@@ -15,6 +15,8 @@ mod edt_bpf_lab;
 mod edt_bursts_lab;
 mod edt_latency_lab;
 mod edt_rates_lab;
+mod extremes;
+mod extremes_lab;
 mod guest;
 mod reach_lab;
 mod record;

@@ -8,15 +8,11 @@ use crate::backend::{Backend, Queues};
 use crate::bursts::burst_note;
 use crate::error::Refusal;
 use crate::file::{Class, Device, MOST_RULES};
+use crate::limits::{EDT_RATE_BPS_MIN, EDT_WAIT_NS_MAX};
 use crate::match_lists::{listed, lists};
-use crate::waiting;
 
 /// Most matches of a device without the module that are in tables, by prefixes of one length.
 const ADDRESSES_MAX: usize = 65_536;
-/// The lowest rate of departure times: their clock holds a burst of 256 KiB at it.
-const EDT_RATE_BPS_MIN: u64 = 1000;
-/// The longest wait for a departure time: fq drops packets of 10 s and more.
-const EDT_DEADLINE_NS_MAX: u64 = waiting::WAIT_NS_MAX;
 
 /// Refuses what a device's table wants and the backend cannot do.
 ///
@@ -246,7 +242,7 @@ impl By {
                     let value = format!("`rate` is {}", rate(*rate_bps));
                     return refuse(value, "at least 1kbit", None);
                 }
-                let deadline_ns = deadline_ns.filter(|ns| *ns > EDT_DEADLINE_NS_MAX);
+                let deadline_ns = deadline_ns.filter(|ns| *ns > EDT_WAIT_NS_MAX);
                 deadline_ns.map_or(Ok(()), |deadline_ns| {
                     let time = display::time(deadline_ns as f64 / 1e9);
                     refuse(format!("`deadline` is {time}"), "at most 9s", None)

@@ -10,7 +10,9 @@ use units::parse;
 use crate::backend::{Backend, Queues};
 use crate::group::{self, Group};
 use crate::launch_times::Launches;
-use crate::limits::{LINE_BPS_MAX, LINE_BPS_MIN, PERIOD_BYTES_MAX};
+use crate::limits::{
+    EDT_WAIT_NS_MAX, LINE_BPS_MAX, LINE_BPS_MIN, PERIOD_BYTES_MAX, PERIOD_EXPECTED, PERIODS_NS,
+};
 use crate::matching;
 use crate::minor;
 use crate::rates::{at_least, carries, rate, share, within_line};
@@ -28,7 +30,7 @@ const FRAMES: &str = "a number from 1 to 1048576";
 pub(crate) const FILE_KEYS: &[Key] = &[key("device", "an array of tables, [[device]]")];
 /// Keys of a device.
 pub(crate) const DEVICE_KEYS: &[Key] = &[
-    key("name", "the name of a device, of up to 15 characters"),
+    key("name", "the name of a device, of up to 127 characters"),
     key(
         "line",
         "a rate from \"8kbit\" to \"1tbit\" such as \"10gbit\", or \"auto\"",
@@ -43,7 +45,7 @@ pub(crate) const DEVICE_KEYS: &[Key] = &[
     key("guard", WORD_ANY),
     key("overhead", "a number from 0 to 256"),
     key("split_gso", "\"auto\", \"on\" or \"off\""),
-    key("period", "a time from \"125us\" to \"1s\""),
+    key("period", PERIOD_EXPECTED),
     key(
         "budget",
         "bytes a period such as \"50kb\", or \"70%\" of the line",
@@ -77,7 +79,7 @@ pub(crate) const CLASS_KEYS: &[Key] = &[
     key("total", RATE),
     key("share", "a share of the line such as \"20%\" or \"2.5%\""),
     key("deadline", "a time above 0 such as \"50ms\", or \"off\""),
-    key("mark", "a time such as \"20ms\", or \"off\""),
+    key("mark", "a time up to \"9s\" such as \"20ms\", or \"off\""),
     key("quantum", "a size from \"256b\" to \"1mb\""),
     key("reserve", "bytes a period such as \"15kb\""),
     key("floor", RATE),
@@ -299,7 +301,7 @@ fn options(section: Section<'_>) -> Result<QdiscOptions, Error> {
             .filter(|rate| (LINE_BPS_MIN..=LINE_BPS_MAX).contains(rate))
             .map(Some),
     };
-    let period_ns = section.time("period", 125_000..=1_000_000_000)?;
+    let period_ns = section.time("period", PERIODS_NS)?;
     let period_ns = period_ns.unwrap_or(none.period_ns);
     let align = |text: &str| match text {
         "off" => Some(None),
@@ -448,7 +450,9 @@ fn deadline(text: &str) -> Option<Option<u64>> {
 fn mark(text: &str) -> Option<Mark> {
     match text {
         "off" => Some(Mark::Off),
-        _ => parse::time_ns(text).map(Mark::After),
+        _ => parse::time_ns(text)
+            .filter(|time| *time <= EDT_WAIT_NS_MAX)
+            .map(Mark::After),
     }
 }
 

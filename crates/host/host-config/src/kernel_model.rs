@@ -200,35 +200,48 @@ fn slot(slots: &mut [Slot], parent: Handle) -> Result<&mut Slot, String> {
         .ok_or_else(|| format!("{parent}: no such queue"))
 }
 
-/// Returns the highest rate that a class asks for.
-pub(crate) fn highest_bps(options: &ClassOptions) -> u64 {
-    match &options.by_type {
+/// Returns the highest rate that a class asks for, with its key.
+fn highest(options: &ClassOptions) -> (u64, &'static str) {
+    let (rate, ceil, total) = match &options.by_type {
         TypeOptions::Paced {
             rate_bps, ceil_bps, ..
-        } => ceil_bps.unwrap_or(0).max(*rate_bps),
-        TypeOptions::Dynamic(dynamic) => {
-            let rates = [dynamic.rate_bps, dynamic.ceil_bps, dynamic.total_bps];
-            rates.into_iter().flatten().max().unwrap_or(0)
         }
-        TypeOptions::Group { rate_bps, ceil_bps } => ceil_bps.unwrap_or(0).max(*rate_bps),
-        _ => 0,
-    }
+        | TypeOptions::Group { rate_bps, ceil_bps } => (Some(*rate_bps), *ceil_bps, None),
+        TypeOptions::Dynamic(dynamic) => (dynamic.rate_bps, dynamic.ceil_bps, dynamic.total_bps),
+        _ => (None, None, None),
+    };
+    let of = |bps: Option<u64>, key| (bps.unwrap_or(0), key);
+    // Of two that are the same `rate` is the last.
+    of(total, "total")
+        .max(of(ceil, "ceil"))
+        .max(of(rate, "rate"))
+}
+
+/// Returns the highest rate that a class asks for.
+pub(crate) fn highest_bps(options: &ClassOptions) -> u64 {
+    highest(options).0
 }
 
 impl Psp {
     fn configure(&mut self, options: &QdiscOptions, speed_bps: Option<u64>) -> Result<(), String> {
         let line_bps = options.line_rate_bps.or(speed_bps);
         let classes = self.classes.values();
-        let highest = classes
-            .clone()
-            .map(|class| highest_bps(&class.options))
-            .max();
-        if line_bps.is_some_and(|line_bps| highest.is_some_and(|highest| highest > line_bps)) {
-            return Err("line: a class asks for more".to_owned());
+        let highest = classes.clone().map(|class| highest(&class.options)).max();
+        if let (Some(line_bps), Some((most_bps, key))) = (line_bps, highest) {
+            if most_bps > line_bps {
+                return Err(format!(
+                    "`line` is {line_bps} bit/s, expected at least {most_bps} bit/s, the highest \
+                     `{key}` of a class"
+                ));
+            }
         }
-        let reserved: u64 = classes.map(|class| class.options.reserve_bytes()).sum();
-        if budget_bytes(options, line_bps).is_some_and(|budget| reserved > budget) {
-            return Err("budget: the classes reserve more".to_owned());
+        let reserved = classes.map(|class| class.options.reserve_bytes());
+        let reserved = reserved.fold(0, u64::saturating_add);
+        if let Some(budget) = budget_bytes(options, line_bps).filter(|budget| reserved > *budget) {
+            return Err(format!(
+                "`budget` is {budget} bytes a period, expected at least {reserved}, which the \
+                 classes reserve"
+            ));
         }
         self.options = options.clone();
         self.line_bps = line_bps;
@@ -246,11 +259,12 @@ impl Psp {
     }
 
     fn check_class(&self, id: Handle, options: &ClassOptions) -> Result<(), String> {
-        if self
-            .line_bps
-            .is_some_and(|line_bps| highest_bps(options) > line_bps)
-        {
-            return Err(format!("class {id}: more than the line"));
+        let (most_bps, key) = highest(options);
+        if let Some(line_bps) = self.line_bps.filter(|line_bps| most_bps > *line_bps) {
+            return Err(format!(
+                "class {id}: `{key}` is {most_bps} bit/s, expected at most the line's {line_bps} \
+                 bit/s"
+            ));
         }
         self.check_group(id, options)?;
         if options.reserve_bytes() == 0 {
@@ -260,11 +274,16 @@ impl Psp {
             .classes
             .iter()
             .filter(|(minor, _)| **minor != id.minor());
-        let others: u64 = others.map(|(_, class)| class.options.reserve_bytes()).sum();
-        let reserved = others + options.reserve_bytes();
-        let budget = budget_bytes(&self.options, self.line_bps);
-        if budget.is_some_and(|budget| reserved > budget) {
-            return Err(format!("class {id}: no budget is left"));
+        let others = others.map(|(_, class)| class.options.reserve_bytes());
+        let others = others.fold(0, u64::saturating_add);
+        let reserved = options.reserve_bytes();
+        let left = budget_bytes(&self.options, self.line_bps);
+        let left = left.map(|budget| budget.saturating_sub(others));
+        if let Some(left) = left.filter(|left| reserved > *left) {
+            return Err(format!(
+                "class {id}: `reserve` is {reserved} bytes, expected at most {left}, what is left of \
+                 the budget"
+            ));
         }
         Ok(())
     }
@@ -280,6 +299,7 @@ impl Psp {
         if let Some(group) = options.group {
             let state = self.classes.get(&group);
             let most_bps = state.and_then(|state| group_ceil_bps(&state.options));
+            let (bps, key) = highest(options);
             let Some(most_bps) = most_bps else {
                 return Err(format!("class {id}: its group {group:x} is not there"));
             };
@@ -287,8 +307,14 @@ impl Psp {
                 options.by_type,
                 TypeOptions::Normal { .. } | TypeOptions::Paced { launch: None, .. }
             );
-            if !is_taken || highest_bps(options) > most_bps {
+            if !is_taken {
                 return Err(format!("class {id}: its group {group:x} does not take it"));
+            }
+            if bps > most_bps {
+                return Err(format!(
+                    "class {id}: `{key}` is {bps} bit/s, expected at most the {most_bps} bit/s of \
+                     its group {group:x}"
+                ));
             }
         }
         if let Some(most_bps) = group_ceil_bps(options) {

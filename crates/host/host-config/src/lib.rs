@@ -42,6 +42,7 @@ pub use collisions::{LaunchReport, launches};
 pub use error::Refusal;
 pub use file::{Class, Device, Host, MOST_RULES, Rule};
 pub use launch_times::Launches;
+pub use limits::LINE_UNKNOWN_BPS;
 pub use match_lists::{TABLES_MAX, Table, listed, tables};
 pub use names::ClassNames;
 pub use plan::{Plan, plan};
@@ -50,7 +51,7 @@ pub use queue_limits::{
     KeptLimit, KeptLimits, LimitChange, LimitPlan, QueueLimits, WantedLimits, limit_lines,
 };
 pub use saved::{Saved, SavedDevice};
-pub use target::{LINE_UNKNOWN_BPS, Target, TargetPsp, TargetRoot, TargetRule};
+pub use target::{Target, TargetPsp, TargetRoot, TargetRule};
 pub use text::{changes, line, text};
 pub use toml_reader::{Error, Place, Problem};
 pub use waiting::{frames_ns, longest_wait_ns};

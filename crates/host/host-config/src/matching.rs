@@ -20,7 +20,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("to_port", PORT),
     key("dscp", "a number from 0 to 63"),
     key("vlan", "a number from 1 to 4094"),
-    key("interface", "the name of a device, of up to 15 characters"),
+    key("interface", "the name of a device, of up to 127 characters"),
     key("mark", "a number from 1 to 4294967295"),
     key(
         "cgroup",
@@ -138,10 +138,14 @@ fn container(text: &str) -> Option<String> {
     is_id.then(|| format!("*/*{}*", text.to_lowercase()))
 }
 
+/// Bytes of a name with the zero that ends it: of another name of a device (ALTIFNAMSIZ), which may be
+/// longer than the first one.
+const NAME_BYTES: usize = 128;
+
 /// Returns the name of a device, if it can be one.
 pub(crate) fn device_name(text: &str) -> Option<String> {
     let is_name = !text.is_empty()
-        && text.len() < 16
+        && text.len() < NAME_BYTES
         && text != "."
         && text != ".."
         && !text.contains(['/', ':'])

@@ -5,7 +5,7 @@ use tcpsp::QdiscOptions;
 use toml_reader::{Error, Item, Section};
 use units::parse;
 
-use crate::limits::{LINE_BPS_MAX, LINE_BPS_MIN};
+use crate::limits::{LINE_BPS_MAX, line_expected};
 
 /// A share of the line, in bit/s.
 pub(crate) fn share(section: Section<'_>, of: &QdiscOptions) -> Result<Option<u64>, Error> {
@@ -34,8 +34,8 @@ pub(crate) fn share(section: Section<'_>, of: &QdiscOptions) -> Result<Option<u6
 pub(crate) fn rate(section: Section<'_>, key: &'static str) -> Result<Option<u64>, Error> {
     let rate = section.rate(key)?;
     match (rate, section.get(key)) {
-        (Some(rate), Some(item)) if rate > LINE_BPS_MAX => {
-            Err(item.fault("at most 1tbit, the fastest line"))
+        (Some(rate_bps), Some(item)) if rate_bps > LINE_BPS_MAX => {
+            Err(item.fault(line_expected(rate_bps).unwrap_or_default()))
         }
         _ => Ok(rate),
     }
@@ -43,10 +43,8 @@ pub(crate) fn rate(section: Section<'_>, key: &'static str) -> Result<Option<u64
 
 /// Rejects a value that is below what a line must have, of a node that carries classes.
 pub(crate) fn carries(item: Option<Item<'_>>, rate_bps: Option<u64>) -> Result<(), Error> {
-    match (item, rate_bps) {
-        (Some(item), Some(rate_bps)) if rate_bps < LINE_BPS_MIN => {
-            Err(item.fault("at least 8kbit, the slowest line"))
-        }
+    match (item, rate_bps.and_then(line_expected)) {
+        (Some(item), Some(expected)) => Err(item.fault(expected)),
         _ => Ok(()),
     }
 }

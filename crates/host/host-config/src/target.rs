@@ -7,10 +7,8 @@ use tcpsp::{ClassOptions, Match, QdiscOptions};
 
 use crate::backend::{Backend, Made, Queues};
 use crate::file::Device;
+use crate::limits::LINE_UNKNOWN_BPS;
 use crate::port::Port;
-
-/// The line of a device whose speed nobody knows: no class is faster.
-pub const LINE_UNKNOWN_BPS: u64 = 100_000_000_000;
 
 /// What is wanted of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,8 @@
 
 use tcpsp::TypeOptions;
 
+use crate::limits::EDT_WAIT_NS_MAX;
+
 /// The longest wait. Cubic keeps 0.7 of its window after a loss, so the queue of one flow does not
 /// run empty up to a round trip of 115 ms.
 const WAIT_NS: u64 = 50_000_000;
@@ -13,8 +15,6 @@ const WAIT_FRAMES: u64 = 10;
 const FRAME_BYTES: u64 = 1514;
 /// The queue of a class by the module and by BPF: the usual txqueuelen.
 const QUEUE_FRAMES: u64 = 1000;
-/// The longest wait by departure times: fq drops packets of 10 s and more.
-pub(crate) const WAIT_NS_MAX: u64 = 9_000_000_000;
 
 /// Returns how long full frames last at a rate, in ns.
 #[must_use]
@@ -42,7 +42,7 @@ pub(crate) fn deadline_ns(of: &TypeOptions) -> Option<u64> {
     };
     let longest_ns = longest_wait_ns(*rate_bps);
     let is_needed = frames_ns(QUEUE_FRAMES, *rate_bps) > longest_ns;
-    (is_needed && longest_ns <= WAIT_NS_MAX).then_some(longest_ns)
+    (is_needed && longest_ns <= EDT_WAIT_NS_MAX).then_some(longest_ns)
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ fn what_is_wrong_is_named() {
         (
             "deadline = \"20ms\"",
             "mark = \"soon\"",
-            "f:13: `mark` is \"soon\", expected a time such as \"20ms\", or \"off\"",
+            "f:13: `mark` is \"soon\", expected a time up to \"9s\" such as \"20ms\", or \"off\"",
         ),
         (
             "share = \"1.5%\"",
@@ -245,8 +245,8 @@ fn what_is_wrong_is_named() {
         ),
         (
             "name = \"eth1\"",
-            "name = \"an-interface-too\"",
-            "f:28: `name` is \"an-interface-too\", expected the name of a device",
+            "name = \"an/interface\"",
+            "f:28: `name` is \"an/interface\", expected the name of a device",
         ),
         (
             "minor = \"8010\"",

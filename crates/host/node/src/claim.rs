@@ -2,8 +2,9 @@
 //! What a ResourceClaim says of this node. Pure.
 
 use cni::claims::{Claim, Share};
-use cni::config::LINE_BPS;
+use cni::config::Rates;
 use cni::environment::{UID, is_uid};
+use host_config::limits::{RATES_BPS, rate_expected};
 use serde_json::Value;
 
 use crate::proto;
@@ -85,7 +86,7 @@ pub fn read(
             };
             let read = match value {
                 Value::Null => Some(0),
-                Value::String(text) => whole(text).filter(|rate_bps| *rate_bps <= LINE_BPS),
+                Value::String(text) => whole(text),
                 _ => None,
             };
             read.ok_or_else(|| wrong(&key(&format!("consumedCapacity.{name}")), value, RATE))
@@ -127,13 +128,21 @@ pub fn read(
         shares,
     };
     let rates = claim.rates();
-    let most_bps = rates.egress_bps.max(rates.ingress_bps);
-    if !(1..=LINE_BPS).contains(&most_bps) {
-        return Err(format!(
-            "`consumedCapacity` of all results is {} bit/s of egress and {} bit/s of ingress, \
-             expected 1 to {LINE_BPS} bit/s in one direction: name it in `capacity.requests`",
-            rates.egress_bps, rates.ingress_bps
-        ));
+    if rates == Rates::default() {
+        return Err(
+            "`consumedCapacity` of all results is 0 bit/s, expected a rate in one direction: name it \
+             in `capacity.requests`"
+                .to_owned(),
+        );
+    }
+    for (name, rate_bps) in [(EGRESS, rates.egress_bps), (INGRESS, rates.ingress_bps)] {
+        let expected = (rate_bps > 0).then(|| rate_expected(rate_bps, &RATES_BPS));
+        if let Some(expected) = expected.flatten() {
+            let key = format!("consumedCapacity.{name}");
+            return Err(format!(
+                "`{key}` of all results is {rate_bps} bit/s, expected {expected}"
+            ));
+        }
     }
     Ok(claim)
 }

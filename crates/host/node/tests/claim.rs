@@ -129,17 +129,22 @@ fn what_is_refused() {
         (
             "/status/allocation/devices/results/0/consumedCapacity/egress",
             json!("101G"),
-            "consumedCapacity.egress` is \"101G\", expected a quantity",
+            "consumedCapacity.egress` of all results is 101000000000 bit/s, expected at most",
         ),
         (
             "/status/allocation/devices/results/0/consumedCapacity/egress",
             json!("0"),
-            "is 0 bit/s of egress and 0 bit/s of ingress, expected 1 to",
+            "`consumedCapacity` of all results is 0 bit/s, expected a rate in one direction",
+        ),
+        (
+            "/status/allocation/devices/results/0/consumedCapacity/egress",
+            json!("1k"),
+            "consumedCapacity.egress` of all results is 1000 bit/s, expected at least 2500 bit/s: the",
         ),
         (
             results,
             json!([result(DRIVER, "60G", "0"), result(DRIVER, "60G", "0")]),
-            "is 120000000000 bit/s of egress",
+            "consumedCapacity.egress` of all results is 120000000000 bit/s, expected at most",
         ),
         (
             "/status/reservedFor",

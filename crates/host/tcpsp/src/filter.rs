@@ -3,6 +3,7 @@
 //! named and kept as they are.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Serialize, Serializer};
@@ -228,12 +229,37 @@ impl Protocol {
 }
 
 /// A device that frames came in through.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Interface {
-    /// Its name.
+    /// One of its names.
     pub name: String,
     /// Its index: one that comes later by the same name has another. 0: not known.
     pub index: u32,
+}
+
+impl Interface {
+    /// Returns what tells it from others: its index, or the name where that is not known. A device may
+    /// get another name while it is matched.
+    fn key(&self) -> (u32, &str) {
+        match self.index {
+            0 => (0, &self.name),
+            index => (index, ""),
+        }
+    }
+}
+
+impl PartialEq for Interface {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Interface {}
+
+impl Hash for Interface {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
 }
 
 /// What a frame must have. All that is said must hold.

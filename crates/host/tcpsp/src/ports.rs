@@ -108,6 +108,7 @@ mod tests {
         Link {
             index,
             name: name.to_owned(),
+            alt_names: Vec::new(),
             address: Vec::new(),
             parent: None,
             mtu_bytes: 1500,

@@ -40,6 +40,12 @@ pub struct Facts {
     pub keeps_socket_rates: bool,
     /// Why the host's files cannot be applied, if they cannot.
     pub file_refusal: Option<String>,
+    /// Devices that the host's files name and that are not there.
+    pub absent_devices: Vec<String>,
+    /// net.ipv4.tcp_tso_rtt_log: over shorter round trips TCP makes longer bursts; 0: it does not.
+    pub tso_rtt_log: Option<u64>,
+    /// TCP connections with other hosts whose shortest round trip is below half a millisecond.
+    pub near_sockets: Option<u64>,
     /// Lateness of timers, if it was measured.
     pub timers: Option<Lateness>,
     /// The devices.
@@ -118,6 +124,8 @@ pub struct Device {
     pub manager_file: Option<ManagerFile>,
     /// What `pspacer apply` would change by the host's files; `None`: they do not name it.
     pub file_changes: Option<Vec<String>>,
+    /// Whether departure times pace it: backend edt, with a paced class.
+    pub has_departure_times: bool,
     /// Why packets may not come to their classes, as the kernel's tables say.
     pub reasons: Reasons,
     /// What it sent while the host was looked at, and what psp counted of that.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::host::{ROOT, device, fine, launches, psp, qdisc};
-use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Program, Trial};
+use crate::host::{ROOT, device, fine, launches, program, psp, qdisc};
+use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Trial};
 use doctor::{RULES, Severity, findings};
 use tcpsp::account::{Account, Renewed, Traffic};
 use tcpsp::{Gap, Handle, SplitGso, Why};
@@ -22,14 +22,6 @@ fn account(device: u64, counted: u64, unmatched: Option<u64>) -> Account {
         unmatched: unmatched.map(traffic),
         tolerance_frames: 16 + device / 100,
     }
-}
-
-pub fn program(facts: &mut Facts, with_launch_times: u64, with_rate: u64) {
-    facts.pacing_programs = Some(vec![Program {
-        name: "sender".to_owned(),
-        with_launch_times,
-        with_rate,
-    }]);
 }
 
 /// What is changed, the one finding, words of what it says, and of its command.
@@ -89,6 +81,23 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         Severity::Fault,
         "eth0.toml:3: no device eth0.",
         "pspacer plan",
+    ),
+    (
+        |f| f.absent_devices = vec!["eth9".to_owned()],
+        "device-absent",
+        Severity::Note,
+        "name eth9, which is not there.",
+        "systemctl enable \"$(systemd-escape --template=pspacer@.service eth9)\"",
+    ),
+    (
+        |f| {
+            f.near_sockets = Some(2);
+            device(f).has_departure_times = true;
+        },
+        "bursts-near",
+        Severity::Note,
+        "2 TCP connections have round trips below half a millisecond",
+        "net.ipv4.tcp_tso_rtt_log=0",
     ),
     (
         |f| {

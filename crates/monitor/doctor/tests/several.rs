@@ -5,8 +5,8 @@ use doctor::findings;
 use tcpsp::Handle;
 use tcpsp::account::{Account, Traffic};
 
+use crate::host::program;
 use crate::host::{device, fine, psp, qdisc};
-use crate::rules::program;
 
 #[test]
 fn classes_that_take_the_rates_of_sockets_are_no_limit_to_them() {
@@ -77,5 +77,23 @@ fn a_device_that_is_paced_without_the_module_is_paced() {
             .iter()
             .any(|found| found.id == "module-missing");
         assert_eq!(is_missed, !is_paced, "{kind}");
+    }
+}
+
+#[test]
+fn only_departure_times_leave_bursts_of_near_senders_whole() {
+    for (has_departure_times, tso_rtt_log, near, is_found) in [
+        (true, Some(9), Some(1), true),
+        (true, Some(0), Some(1), false),
+        (true, None, Some(1), false),
+        (true, Some(9), Some(0), false),
+        (true, Some(9), None, false),
+        (false, Some(9), Some(1), false),
+    ] {
+        let mut facts = fine();
+        device(&mut facts).has_departure_times = has_departure_times;
+        (facts.tso_rtt_log, facts.near_sockets) = (tso_rtt_log, near);
+        let ids: Vec<_> = findings(&facts).iter().map(|f| f.id).collect();
+        assert_eq!(ids == ["bursts-near"], is_found, "{ids:?}");
     }
 }

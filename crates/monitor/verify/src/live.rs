@@ -6,7 +6,7 @@ use std::io;
 
 use host_config::Device;
 use linux_io::clock::{monotonic_ns, sleep_until};
-use linux_io::links::Link;
+use linux_io::links::{Link, named};
 use tcpsp::account::Reasons;
 use tcpsp::ports::Port;
 use tcpsp::{Match, Tc};
@@ -105,12 +105,7 @@ pub fn verify(
     reasons: Reasons,
     wanted: Wanted,
 ) -> Result<Report, Error> {
-    let index_of = |name: &str| {
-        links
-            .iter()
-            .find(|link| link.name == name)
-            .map(|link| link.index)
-    };
+    let index_of = |name: &str| named(links, name).map(|link| link.index);
     let minors: Vec<u16> = device.classes.iter().map(|class| class.minor).collect();
     let matcher = Matcher::new(&device.rules, &minors, &index_of);
     let default = device.options.default_minor;

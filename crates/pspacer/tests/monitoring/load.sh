@@ -81,6 +81,9 @@ tc class change dev c1a parent "${paced%%:*}:" classid "$paced" psp rate 123mbit
 mkdir -p /etc/systemd/network
 printf '[Match]\nName=c1*\n[CAKE]\n' >/etc/systemd/network/10-c1.network
 say "doctor differs" pspacer doctor c1a --json
+printf '[[device]]\nname = "eth9"\n[[device.class]]\nname = "one"\nrate = "1mbit"\n' >/etc/pspacer/eth9.toml
+say "doctor absent" pspacer doctor --json
+rm /etc/pspacer/eth9.toml
 sed -i s/500mbit/500mbits/ /etc/pspacer/c1a.toml
 say "doctor refused" pspacer doctor c1a --json
 

@@ -72,6 +72,17 @@ systemctl daemon-reload
 check "the unit takes it with its own rights" systemctl reload $unit
 check "the limit is what 1 Gbit/s needs" same 7500 "$(limit_min)"
 
+# A name with a dash is escaped, as doctor's command does.
+cable br-lan 1000000000 sink=1
+sed 's/c1a/br-lana/; /^mode/d' $file >/etc/pspacer/br-lan.toml
+lan=$(systemd-escape --template=pspacer@.service br-lana)
+check "a name with a dash is escaped" same 'pspacer@br\x2dlana.service' "$lan"
+check "its unit is enabled" systemctl enable --now "$lan"
+check "its unit is active" same active "$(of "$lan" ActiveState)"
+check "its device is paced" same 1 "$(tc class show dev br-lana | grep -c 'rate 100Mbit')"
+check "its unit is disabled" systemctl disable --now "$lan"
+rm /etc/pspacer/br-lan.toml
+
 # The manager and the agent.
 ip link set lo up
 manager=pspacer-manager.service

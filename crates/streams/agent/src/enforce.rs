@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use host_apply::{check, make, observe};
-use host_config::{line, plan};
+use anyhow::{Result, anyhow, bail};
+use host_apply::{Observed, check, make, observe};
+use host_config::{Root, Slot, line, plan};
 use tcpsp::Tc;
 
 use crate::known::PortDemand;
-use crate::target::{is_in_force, steps, target};
+use crate::target::{self, is_in_force, steps, target};
 
 /// Longest wait until a class that goes has sent its frames; the next round goes on with it.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -32,6 +32,7 @@ pub(crate) fn enforce(
     if whole.changes.is_empty() {
         return Ok(());
     }
+    check_whole(demand, &observed)?;
     let mut made = Ok(());
     for step in steps(demand, &observed.port) {
         let observed = observe(tc, device)?;
@@ -46,7 +47,7 @@ pub(crate) fn enforce(
         Ok(())
     } else {
         made?;
-        anyhow::bail!("{device}: the kernel's tables are not as they were set")
+        bail!("{device}: the kernel's tables are not as they were set")
     }
 }
 
@@ -61,6 +62,7 @@ pub(crate) fn changes(
     take_over: bool,
 ) -> Result<Vec<String>> {
     let observed = observe(tc, device)?;
+    check_whole(demand, &observed)?;
     let plan = plan(&target(demand, &observed.port), &observed.port, take_over)?;
     check(&observed, &plan)?;
     let mut model = observed.port;
@@ -71,4 +73,17 @@ pub(crate) fn changes(
         let _ = model.apply(change);
     }
     Ok(lines)
+}
+
+/// Refuses what the kernel or the core would refuse of a port with nothing: no step is made then.
+fn check_whole(demand: &PortDemand, observed: &Observed) -> Result<()> {
+    let device = &observed.facts.name;
+    target::check(demand).map_err(|refusal| anyhow!("{device}: {refusal}"))?;
+    let mut untouched = observed.clone();
+    untouched.port.root = Root::One(Slot::Default {
+        kind: "default".to_owned(),
+        waiting: 0,
+    });
+    let wanted = target(demand, &untouched.port);
+    check(&untouched, &plan(&wanted, &untouched.port, false)?)
 }

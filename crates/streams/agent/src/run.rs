@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use host_apply::{Lock, folder};
 use linux_io::clock::{boot_id, boottime_ns};
+use linux_io::links::{links, named};
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
 use manager::client::{Client, ClientError, Reserved};
@@ -74,7 +75,10 @@ fn ended_to(inputs: &Sender<Input>) -> impl FnOnce(String) + Send + 'static {
 /// Returns the devices by segment.
 fn ports(args: &AgentArgs) -> Result<BTreeMap<String, String>> {
     let mut ports = BTreeMap::new();
+    let links = links()?;
     for (segment, device) in &args.ports {
+        // Routes have the first name of a device.
+        let device = named(&links, device).map_or(device, |link| &link.name);
         let is_twice = ports.values().any(|of| of == device) || ports.contains_key(segment);
         if is_twice {
             let problem =

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use admission::{FrameSpecification, IpTuple};
+use host_config::limits::{PERIOD_EXPECTED, PERIODS_NS, line_expected};
 use host_config::{Made, Port, Target, TargetPsp, TargetRoot, TargetRule, minor};
 use tcpsp::{
     Budget, Change, ClassOptions, Family, Flower, Layer, Match, Ports, Prefix, Protocol,
@@ -18,6 +19,29 @@ use crate::known::PortDemand;
 const BEST_EFFORT: &str = "best effort";
 /// Fewest bytes of a reservation that the kernel takes.
 const LEAST_BYTES: u64 = 1;
+
+/// Refuses what no port keeps to, in the words of a host's file.
+///
+/// # Errors
+/// The segment's key, its value, and what was expected.
+pub fn check(demand: &PortDemand) -> Result<(), String> {
+    let PortDemand {
+        period_ns,
+        rate_bps,
+        ..
+    } = demand;
+    if !PERIODS_NS.contains(period_ns) {
+        return Err(format!(
+            "the segment's `period` is {period_ns} ns, expected {PERIOD_EXPECTED}"
+        ));
+    }
+    match line_expected(*rate_bps) {
+        Some(expected) => Err(format!(
+            "the segment's `rate` is {rate_bps} bit/s, expected {expected}"
+        )),
+        None => Ok(()),
+    }
+}
 
 /// Returns what a port shall have. Bytes are on the wire, and all classes have their share of each
 /// period: the budget is no more than their sum.

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use admission::{FrameSpecification, IpTuple};
 use agent::known::{Astray, ManagerAnswer, ManagerAnswers, PortDemand, Report, StreamDemand};
-use agent::target::{is_in_force, steps, target};
+use agent::target::{check, is_in_force, steps, target};
 use host_config::{Port, Psp, Root, Slot, minor, plan};
 use manager::enforce::{NodeDuty, PortDuty, StreamDuty};
 use tcpsp::{Budget, Change, Layer, TypeOptions};
@@ -288,6 +288,44 @@ fn demand(nrt_bytes: u64, streams: &[(&str, u64, u16)]) -> PortDemand {
         rate_bps: 100_000_000,
         nrt_bytes,
         streams: streams.collect(),
+    }
+}
+
+#[test]
+fn a_segment_that_no_port_keeps_to_is_refused() {
+    let expected = "expected a time from \"125us\" to \"1s\"";
+    for (period_ns, rate_bps, refusal) in [
+        (125_000, 8_000, None),
+        (S, 1_000_000_000_000, None),
+        (
+            100_000,
+            100_000_000,
+            Some(format!("the segment's `period` is 100000 ns, {expected}")),
+        ),
+        (
+            S,
+            1_000_000_000_001,
+            Some(
+                "the segment's `rate` is 1000000000001 bit/s, expected at most 1tbit, the fastest \
+                 line"
+                    .to_owned(),
+            ),
+        ),
+        (
+            S,
+            7_999,
+            Some(
+                "the segment's `rate` is 7999 bit/s, expected at least 8kbit, the slowest line"
+                    .to_owned(),
+            ),
+        ),
+    ] {
+        let demand = PortDemand {
+            period_ns,
+            rate_bps,
+            ..demand(1, &[])
+        };
+        assert_eq!(check(&demand).err(), refusal);
     }
 }
 

@@ -30,10 +30,9 @@ fn budget(psp: &Psp, line_rate_bps: u64) -> Result<(), Error> {
     if let Budget::Bytes(bytes) = psp.options.budget {
         let most = Period::percent(line_rate_bps, psp.options.period_ns, 100).budget_bytes;
         if bytes > most {
-            return Err(Error::Qdisc(QdiscError::Refused {
-                part: "configuration".to_owned(),
-                detail: format!("budget {bytes}: expected at most {most} (line x period)"),
-            }));
+            return Err(Error::Qdisc(QdiscError::Value(format!(
+                "`budget` is {bytes} bytes, expected at most {most} bytes, line x period"
+            ))));
         }
     }
     Ok(())
@@ -64,12 +63,12 @@ pub(crate) fn check_module(psp: &Psp, facts: &Facts) -> Result<(), Error> {
         {
             of.line_rate_bps = ceil_bps.unwrap_or(*rate_bps).min(line_rate_bps);
         }
-        let refused = |why| class_refused(*minor, why, &of);
-        for wanted in configs(&class.options, of.line_rate_bps) {
+        for (key, wanted) in configs(&class.options, of.line_rate_bps) {
+            let refused = |why| class_refused(*minor, (key, &wanted), why, &of);
             if of == config {
                 port.add_class(&wanted).map_err(refused)?;
             } else {
-                let mut inner = Scheduler::new(&of, 0).map_err(refused)?;
+                let mut inner = Scheduler::new(&of, 0).map_err(fault)?;
                 inner.add_class(&wanted).map_err(refused)?;
             }
         }
@@ -78,7 +77,7 @@ pub(crate) fn check_module(psp: &Psp, facts: &Facts) -> Result<(), Error> {
                 line_rate_bps: ceil_bps.min(line_rate_bps),
                 ..config
             };
-            Scheduler::new(&inner, 0).map_err(refused)?;
+            Scheduler::new(&inner, 0).map_err(fault)?;
         }
     }
     Ok(())
@@ -100,8 +99,9 @@ fn burst_bytes(options: &QdiscOptions, line_rate_bps: u64, max_frame_bytes: u32)
         .unwrap_or(0)
 }
 
-/// Returns what the core is told of a class of the module: of a node and of what it carries.
-fn configs(options: &ClassOptions, line_rate_bps: u64) -> Vec<ClassConfig> {
+/// Returns what the core is told of a class of the module: of a node and of what it carries, each
+/// with the key that gives it its rate.
+fn configs(options: &ClassOptions, line_rate_bps: u64) -> Vec<(&'static str, ClassConfig)> {
     let paced = |rate_bps: u64, ceil_bps: Option<u64>| {
         let rate_bps = rate_bps.min(line_rate_bps);
         match ceil_bps {
@@ -113,19 +113,24 @@ fn configs(options: &ClassOptions, line_rate_bps: u64) -> Vec<ClassConfig> {
         }
     };
     match &options.by_type {
-        TypeOptions::Group { rate_bps, ceil_bps } => vec![paced(*rate_bps, *ceil_bps)],
+        TypeOptions::Group { rate_bps, ceil_bps } => vec![("rate", paced(*rate_bps, *ceil_bps))],
         TypeOptions::Dynamic(dynamic) => {
             let ceil_bps = dynamic.ceil_bps.unwrap_or(line_rate_bps);
             let total_bps = dynamic.total_bps;
-            let rate_bps = dynamic.rate_bps.unwrap_or(ceil_bps);
+            let total = total_bps.map(|total_bps| ("total", paced(total_bps, None)));
+            let (key, rate_bps) = match dynamic.rate_bps {
+                Some(rate_bps) => ("rate", rate_bps),
+                None => ("ceil", ceil_bps),
+            };
             let rate_bps = rate_bps.min(total_bps.unwrap_or(u64::MAX));
-            let node = total_bps.map(|total_bps| paced(total_bps, None));
             // A flow is no faster than the ceil.
-            node.into_iter()
-                .chain([paced(rate_bps, None), paced(ceil_bps, None)])
+            let (rate, ceil) = (paced(rate_bps, None), paced(ceil_bps, None));
+            total
+                .into_iter()
+                .chain([(key, rate), ("ceil", ceil)])
                 .collect()
         }
-        _ => vec![class_config(options, line_rate_bps)],
+        _ => vec![("rate", class_config(options, line_rate_bps))],
     }
 }
 

@@ -38,6 +38,9 @@ pub enum Error {
     /// Another process has registered the kind of qdisc and does not end.
     #[error("another process has registered qdisc {0} for longer than 2 s")]
     Registered(&'static str),
+    /// A value that the core refuses: key, value, and what was expected.
+    #[error("{0}")]
+    Value(String),
     /// The core refuses a class.
     #[error("class :{minor:x}: {why}")]
     Class {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::Duration;
 
-use pace::{ClassConfig, Config, Scheduler};
+use host_config::limits::rate_expected;
+use pace::{ClassConfig, Config, Period, Scheduler};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::error::{Error, refused};
@@ -312,17 +313,46 @@ pub(crate) fn check(config: &Config, classes: &[PortClass]) -> Result<(), Error>
         let added = core.add_class(&class.config);
         added
             .map(drop)
-            .map_err(|why| class_refused(class.minor, why, config))
+            .map_err(|why| class_refused(class.minor, ("rate", &class.config), why, config))
     })
 }
 
-/// Says why the core refuses a class.
-pub(crate) fn class_refused(minor: u16, why: pace::Error, config: &Config) -> Error {
-    let why = match (why, Scheduler::least_rate_bps(config)) {
-        (pace::Error::RateLow, Ok(least_bps)) => {
-            format!("{why}, expected at least {least_bps} bit/s")
+/// Says why the core refuses a class: the key that gives it a rate or its reservation, the value,
+/// and what was expected.
+pub(crate) fn class_refused(
+    minor: u16,
+    (rate_key, wanted): (&str, &ClassConfig),
+    why: pace::Error,
+    config: &Config,
+) -> Error {
+    let of_period = |value: fn(&Period) -> u64| config.period.as_ref().map_or(0, value);
+    let (key, value, unit) = match wanted {
+        ClassConfig::Paced { rate_bps }
+        | ClassConfig::Borrowing { rate_bps, .. }
+        | ClassConfig::Launching { rate_bps, .. } => (rate_key, *rate_bps, "bit/s"),
+        ClassConfig::Rt { .. } | ClassConfig::Nrt { .. } if why == pace::Error::Period => {
+            ("period", of_period(|period| period.length_ns), "ns")
         }
-        _ => why.to_string(),
+        ClassConfig::Rt { reserve_bytes } | ClassConfig::Nrt { reserve_bytes } => {
+            ("reserve", *reserve_bytes, "bytes")
+        }
+        ClassConfig::Normal { quantum_bytes } => {
+            ("quantum", quantum_bytes.unwrap_or(0).into(), "bytes")
+        }
     };
-    Error::Class { minor, why }
+    let least = Scheduler::least_rate_bps(config);
+    let least = least.ok().filter(|_| why == pace::Error::RateLow);
+    let expected = match (least, why) {
+        (Some(least_bps), _) => rate_expected(value, &(least_bps..=config.line_rate_bps)),
+        (None, pace::Error::Reserve) => {
+            let most_bytes = of_period(|period| period.budget_bytes);
+            Some(format!("1 to {most_bytes}, the budget"))
+        }
+        _ => None,
+    };
+    let expected = expected.unwrap_or_else(|| format!("another: {why}"));
+    Error::Class {
+        minor,
+        why: format!("`{key}` is {value} {unit}, expected {expected}"),
+    }
 }

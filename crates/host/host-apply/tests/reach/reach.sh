@@ -82,11 +82,26 @@ vlan v100 c1a 100 802.1Q 10.9.0
 vlan s208 c1a 208 802.1ad 10.10.1
 vlan v4 s208 4 802.1Q 10.10.0
 
+ip link property add dev c1a altname uplink-of-the-laboratory
 none=$(tc qdisc show dev c1a)
 for backend; do
 	for rate in 1bit 50bit 51bit 999bit 1kbit 2457bit 8kbit 999999999bit 1gbit 1000000001bit 1tbit; do
 		check "$backend: $rate is refused, or applied whole" extreme $rate
 	done
+
+	# mq stands at devices of several transmit queues only.
+	file "$backend" '{ to = "10.8.0.2" }'
+	sed -i '/^default/a queues = "mq"' /tmp/host.toml
+	refuse "$backend: one transmit queue" '`queues` is "mq", expected "root"' psp plan /tmp/host.toml
+
+	# Another name of a device, longer than a first one may be, is the same device.
+	file "$backend" '{ to = "10.8.0.2" }'
+	sed 's/"c1a"/"uplink-of-the-laboratory"/' /tmp/host.toml >/tmp/other.toml
+	check "$backend: a device by another name" psp apply /tmp/other.toml
+	check "$backend: is the same" same "" "$(psp apply /tmp/host.toml)"
+	paced "by another name of the device" 1000 10.8.0.2:5001
+	check "$backend: goes by another name" psp remove uplink-of-the-laboratory
+	check "$backend: and is gone" same "$none" "$(tc qdisc show dev c1a)"
 
 	# A device that is not there, beside one that is.
 	file "$backend" '{ to = "10.8.0.2" }'
@@ -131,7 +146,13 @@ for backend; do
 	check "$backend: an interface made anew is seen" at_least 1 "$(psp plan /tmp/host.toml | grep -c 'match in through br0')"
 	check "$backend: and applied" psp apply /tmp/host.toml
 	check "$backend: once" same "" "$(psp apply /tmp/host.toml)"
-	ip link del br0
+	ip link property add dev br0 altname bridge-of-all-tenants
+	sed 's/"br0"/"bridge-of-all-tenants"/' /tmp/host.toml >/tmp/other.toml
+	check "$backend: an interface by another name is the same" same "" "$(psp apply /tmp/other.toml)"
+	ip link set br0 name br2
+	check "$backend: one with a new name, too" same "" "$(psp apply /tmp/other.toml)"
+	check "$backend: its first name is gone" psp apply /tmp/host.toml
+	ip link del br2
 	ip link del br1
 
 	# Who follows applies it by itself, and nothing but what was applied.

@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 
 use linux_io::clock::timer_resolution_ns;
-use linux_io::links::{Link, links};
+use linux_io::links::{Link, links, named};
 use tcpsp::stats::{Stats, Value};
 use tcpsp::{ClassStats, Tc, TypeOptions, attribute};
 
@@ -25,8 +25,10 @@ const ROOT: &str = "/";
 /// What to look at.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// The device; `None`: all with psp, or if there is none all NICs with a link.
+    /// The device; `None`: all with psp, and `others`, or if there is none all NICs with a link.
     pub device: Option<String>,
+    /// Devices to look at without `device`, as far as they are there: those of the host's files.
+    pub others: Vec<String>,
     /// Whether to measure for a second.
     pub is_tried: bool,
     /// Version of this program.
@@ -44,7 +46,7 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
     let links = links()?;
     let ports = tcpsp::ports::read(&mut tc)?;
     let qdiscs = tc.qdiscs()?;
-    let chosen = choose(&links, wanted.device.as_deref(), &ports, root)?;
+    let chosen = choose(&links, wanted, &ports, root)?;
     let before = wanted.is_tried.then(|| ports.clone());
     let frames = |link: &Link| sysfs::sent_frames(root, &link.name);
     let frames_before: Vec<_> = chosen.iter().map(|link| frames(link)).collect();
@@ -98,10 +100,12 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
         let mut classes = ports.iter().flat_map(|port| &port.classes);
         classes.any(|class| is_one(&class.psp.options.by_type))
     };
+    let connections = sockets::connections().ok();
     let mut facts = Facts {
         program_version: wanted.program_version.clone(),
         timer_resolution_ns: timer_resolution_ns()?,
-        paced_sockets: sockets::paced().ok(),
+        paced_sockets: connections.map(|all| all.paced),
+        near_sockets: connections.map(|all| all.near),
         pacing_programs: sockets::programs().ok(),
         keeps_launch_times: has_kind(&["fq", "etf", "taprio"]) || has_class(launches),
         keeps_socket_rates: has_kind(&["fq"]) || has_class(is_dynamic),
@@ -115,12 +119,12 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
 
 fn choose<'a>(
     links: &'a [Link],
-    wanted: Option<&str>,
+    wanted: &Wanted,
     ports: &[tcpsp::ports::Port],
     root: &Path,
 ) -> io::Result<Vec<&'a Link>> {
-    if let Some(name) = wanted {
-        let link = links.iter().find(|link| link.name == name);
+    if let Some(name) = &wanted.device {
+        let link = named(links, name);
         let known: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
         let none = format!(
             "{name}: no such device; expected one of {}",
@@ -129,8 +133,11 @@ fn choose<'a>(
         let link = link.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, none))?;
         return Ok(vec![link]);
     }
-    let with_psp = |link: &&Link| ports.iter().any(|port| port.index == link.index);
-    let found: Vec<_> = links.iter().filter(with_psp).collect();
+    let of_files = wanted.others.iter();
+    let of_files: Vec<_> = of_files.filter_map(|name| named(links, name)).collect();
+    let is_chosen =
+        |link: &&Link| ports.iter().any(|port| port.index == link.index) || of_files.contains(link);
+    let found: Vec<_> = links.iter().filter(is_chosen).collect();
     if !found.is_empty() {
         return Ok(found);
     }
@@ -234,6 +241,7 @@ mod tests {
                 device: Some("lo".to_owned()),
                 is_tried,
                 program_version: "0".to_owned(),
+                ..Wanted::default()
             })
         };
         let facts = lo(false).unwrap();
@@ -251,6 +259,18 @@ mod tests {
             timers.timers > 0 && timers.median_ns <= timers.max_ns,
             "{timers:?}"
         );
+    }
+
+    #[test]
+    fn devices_of_files_are_looked_at_where_they_are() {
+        let wanted = Wanted {
+            others: vec!["eth77".to_owned(), "lo".to_owned()],
+            ..Wanted::default()
+        };
+        let links = links().unwrap();
+        let found = choose(&links, &wanted, &[], Path::new("/nowhere")).unwrap();
+        let names: Vec<_> = found.iter().map(|link| link.name.as_str()).collect();
+        assert_eq!(names, ["lo"]);
     }
 
     #[test]

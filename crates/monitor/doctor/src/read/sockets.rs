@@ -20,6 +20,12 @@ const INFO: u16 = 2;
 const ESTABLISHED: u32 = 1 << 1;
 /// Where struct tcp_info has the most that the socket may send, bytes/s.
 const MAX_PACING_RATE: usize = 112;
+/// Where it has the shortest round trip, us.
+const MIN_RTT: usize = 148;
+/// Over shorter ones TCP makes longer bursts: half of a millisecond, about 2^9 us.
+const NEAR_US: u32 = 500;
+/// Where an answer's head has both addresses.
+const ADDRESSES: [std::ops::Range<usize>; 2] = [8..24, 24..40];
 /// What it is without the option.
 const UNLIMITED: u64 = u64::MAX;
 
@@ -40,13 +46,22 @@ pub fn programs() -> io::Result<Vec<Program>> {
     Ok(all.into_iter().map(of).collect())
 }
 
-/// Returns how many established TCP connections have SO_MAX_PACING_RATE.
+/// How many established TCP connections there are of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// With SO_MAX_PACING_RATE.
+    pub paced: u64,
+    /// With another host, whose shortest round trip is below half a millisecond.
+    pub near: u64,
+}
+
+/// Counts the established TCP connections.
 ///
 /// # Errors
 /// The kernel's, for example if it has no such table.
-pub fn paced() -> Result<u64, Error> {
+pub fn connections() -> Result<Connections, Error> {
     let mut socket = Socket::sock_diag()?;
-    let mut count = 0;
+    let mut all = Connections::default();
     for family in FAMILIES {
         let mut head = [0; 56];
         let [first, protocol, extensions, _, states @ ..] = &mut head;
@@ -54,17 +69,29 @@ pub fn paced() -> Result<u64, Error> {
         for (to, byte) in states.iter_mut().zip(ESTABLISHED.to_ne_bytes()) {
             *to = byte;
         }
-        let all = socket.dump(Diagnosis {
+        let answers = socket.dump(Diagnosis {
             kind: SOCK_DIAG_BY_FAMILY,
             head,
             attributes: Vec::new(),
         })?;
-        count += all
-            .iter()
-            .filter(|answer| is_paced(&answer.attributes))
-            .count();
+        for answer in &answers {
+            all.paced += u64::from(is_paced(&answer.attributes));
+            all.near += u64::from(is_near(&answer.head, &answer.attributes));
+        }
     }
-    Ok(count.try_into().unwrap_or(u64::MAX))
+    Ok(all)
+}
+
+/// Returns whether a connection is with another host, over a short round trip. What stays on this host
+/// has the same address twice.
+fn is_near(head: &[u8; 56], attributes: &[Attribute]) -> bool {
+    let [from, to] = ADDRESSES.map(|at| head.get(at));
+    let info = value(attributes, INFO).unwrap_or_default();
+    let rtt_us = info.get(MIN_RTT..MIN_RTT + 4);
+    let rtt_us = rtt_us
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(u32::from_ne_bytes);
+    from != to && rtt_us.is_some_and(|rtt_us| rtt_us < NEAR_US)
 }
 
 fn is_paced(attributes: &[Attribute]) -> bool {
@@ -95,13 +122,28 @@ mod tests {
     }
 
     #[test]
-    fn connections_without_a_limit_are_not_counted() {
-        let Ok(before) = paced() else {
+    fn a_near_host_is_found_where_the_kernel_has_it() {
+        let mut head = [0; 56];
+        head[24..28].copy_from_slice(&[192, 0, 2, 1]);
+        let info = |rtt_us: u32| {
+            let mut info = vec![0; MIN_RTT];
+            info.extend(rtt_us.to_ne_bytes());
+            [Attribute::new(INFO, info)]
+        };
+        for (rtt_us, expected) in [(0, true), (499, true), (500, false), (u32::MAX, false)] {
+            assert_eq!(is_near(&head, &info(rtt_us)), expected, "{rtt_us}");
+        }
+        assert!(!is_near(&[0; 56], &info(100)) && !is_near(&head, &[]));
+    }
+
+    #[test]
+    fn connections_of_this_host_without_a_limit_are_not_counted() {
+        let Ok(before) = connections() else {
             // A kernel without the table.
             return;
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        assert_eq!(paced().unwrap(), before);
+        assert_eq!(connections().unwrap(), before);
     }
 }

@@ -51,6 +51,7 @@ pub fn host(root: &Path, facts: &mut Facts) {
     facts.are_signatures_enforced = enforces_signatures(root);
     let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
     facts.clocksource = text(&root.join(clock));
+    facts.tso_rtt_log = number(&root.join("proc/sys/net/ipv4/tcp_tso_rtt_log"));
     let idle = root.join("sys/devices/system/cpu/cpu0/cpuidle");
     facts.idle_states = entries(&idle, "state")
         .iter()

@@ -234,6 +234,23 @@ pub fn bursts(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
+/// TCP makes no longer bursts because the other host is near. Only departure times cut none.
+pub fn near_bursts(facts: &Facts, device: &Device) -> Option<Found> {
+    let near = facts.near_sockets.filter(|near| *near > 0)?;
+    let is_longer = device.has_departure_times && facts.tso_rtt_log? > 0;
+    is_longer.then_some(())?;
+    found(
+        Severity::Note,
+        format!(
+            "{near} TCP connections have round trips below half a millisecond, and nothing cuts their bursts."
+        ),
+        "TCP makes longer bursts over shorter round trips, and with backend edt each leaves in one \
+         piece. With tcp_tso_rtt_log 0 they are shorter, still of several frames: \
+         docs/use/without-a-module.md has what was measured.",
+        "sysctl -w net.ipv4.tcp_tso_rtt_log=0",
+    )
+}
+
 /// Its packets are no longer than those of tests.
 pub fn mtu(_: &Facts, device: &Device) -> Option<Found> {
     let mtu_bytes = device.mtu_bytes.filter(|mtu| *mtu > TESTED_MTU_BYTES)?;

@@ -127,6 +127,22 @@ pub fn file_refused(facts: &Facts) -> Option<Found> {
     )
 }
 
+/// The devices of the host's files are there.
+pub fn absent_devices(facts: &Facts) -> Option<Found> {
+    let (first, others) = facts.absent_devices.split_first()?;
+    let (all, are) = match others {
+        [] => (first.clone(), "is"),
+        _ => (facts.absent_devices.join(", "), "are"),
+    };
+    found(
+        Severity::Note,
+        format!("The host's files name {all}, which {are} not there."),
+        "Other devices are paced as their files say. One that comes later is paced then if its unit \
+         pspacer@ is enabled.",
+        format!("systemctl enable \"$(systemd-escape --template=pspacer@.service {first})\""),
+    )
+}
+
 /// The kernel is one that psp is tested on.
 pub fn kernel(facts: &Facts) -> Option<Found> {
     if kernel_version(facts)? >= OLDEST {

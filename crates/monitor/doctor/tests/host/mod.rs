@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host on which no rule finds anything, and its parts, to change one.
 
-use doctor::facts::{Device, Facts, IdleState, Lateness, Psp, PspClass, Qdisc};
+use doctor::facts::{Device, Facts, IdleState, Lateness, Program, Psp, PspClass, Qdisc};
 use tcpsp::account::Reasons;
 use tcpsp::{Handle, Mode, QdiscOptions, QdiscStats};
 
@@ -52,6 +52,7 @@ pub fn fine() -> Facts {
         mtu_bytes: Some(1500),
         manager_file: None,
         file_changes: Some(Vec::new()),
+        has_departure_times: false,
         reasons: Reasons::default(),
         account: None,
         qdiscs: vec![qdisc("psp", ROOT, Handle::ROOT)],
@@ -78,6 +79,9 @@ pub fn fine() -> Facts {
         keeps_launch_times: false,
         keeps_socket_rates: false,
         file_refusal: None,
+        absent_devices: Vec::new(),
+        tso_rtt_log: Some(9),
+        near_sockets: Some(0),
         timers: Some(Lateness {
             timers: 1000,
             median_ns: 5_000,
@@ -115,4 +119,12 @@ pub fn device(facts: &mut Facts) -> &mut Device {
 
 pub fn psp(facts: &mut Facts) -> &mut Psp {
     &mut facts.devices[0].psp[0]
+}
+
+pub fn program(facts: &mut Facts, with_launch_times: u64, with_rate: u64) {
+    facts.pacing_programs = Some(vec![Program {
+        name: "sender".to_owned(),
+        with_launch_times,
+        with_rate,
+    }]);
 }
