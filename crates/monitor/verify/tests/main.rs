@@ -8,3 +8,4 @@ mod backends_lab;
 mod causes;
 mod cost;
 mod matching;
+mod tcx_lab;

@@ -24,8 +24,8 @@ tar -xf /confined/apparmor.tar -C /
 mount -t securityfs securityfs /sys/kernel/security
 cp /confined/profiles /etc/apparmor.d/pspacer
 # What a site adds: where watch saves packets.
-mkdir -p /etc/apparmor.d/local /srv/stalls
-echo "owner /srv/stalls/{,**} rw," >/etc/apparmor.d/local/pspacer
+mkdir -p /etc/apparmor.d/local /srv/stalls /srv/figures
+echo "owner /srv/{stalls,figures}/{,**} rwk," >/etc/apparmor.d/local/pspacer
 ip link set lo up
 cd /tmp
 
@@ -284,7 +284,7 @@ of_nobody() { same 65534 "$(stat -c %u /proc/$stranger)"; }
 check "a process of another user runs" until_so of_nobody
 check "watch: sees a process of another user" confined watch watch --json --pid $stranger --duration 100ms
 check "watch: keeps packets" confined watch watch --packets /srv/stalls --duration 100ms
-check "watch: writes tables" confined watch watch --out /srv/stalls/tables --duration 100ms
+check "watch: writes tables" confined watch watch --out /srv/figures --duration 100ms
 # The library that loads the program tries what the kernel can do for others.
 undisturbed watch 'capname="\(net_admin\|sys_admin\)"'
 for capability in $(capabilities watch); do
