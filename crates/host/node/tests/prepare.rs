@@ -143,3 +143,50 @@ fn what_was_prepared_stays() {
     assert_eq!(error(&driver(run, &server, 100), &asked("c1")), "");
     assert_eq!(claims.load(None).unwrap().len(), 1);
 }
+
+/// What was prepared may be in force: it goes once another is granted in its place, and not before.
+#[test]
+fn a_claim_that_is_refused_leaves_what_was_prepared() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path();
+    let server = Server::start(0, None);
+    let driver = driver(run, &server, 100);
+    server.put_claim(&object("c1", "p1", &[result(DRIVER, "60M", "0")]));
+    assert_eq!(error(&driver, &asked("c1")), "");
+    let before = Claims::new(run).load(None).unwrap();
+    server.put_claim(&object("c1", "p1", &[result(DRIVER, "101M", "0")]));
+    assert!(error(&driver, &asked("c1")).contains("expected at most 100000000 bit/s"));
+    assert_eq!(Claims::new(run).load(None).unwrap(), before);
+    server.put_claim(&object("c1", "p1", &[result(DRIVER, "90M", "0")]));
+    assert_eq!(error(&driver, &asked("c1")), "");
+    let now = Claims::new(run).load(None).unwrap();
+    assert_eq!((now.len(), now[0].rates().egress_bps), (1, 90 * MBIT));
+}
+
+/// All of a node's claims come in one call after a boot. Each is counted: the last is too much.
+#[test]
+fn many_claims_are_prepared_in_one_call() {
+    const COUNT: usize = 1000;
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path();
+    let server = Server::start(0, None);
+    let driver = driver(run, &server, COUNT as u64 - 1);
+    let names: Vec<String> = (0..COUNT).map(|n| format!("c{n:04}")).collect();
+    for name in &names {
+        server.put_claim(&object(
+            name,
+            &format!("p{name}"),
+            &[result(DRIVER, "1M", "0")],
+        ));
+    }
+    let claims: Vec<_> = names.iter().map(|name| asked(name)).collect();
+    let begun = std::time::Instant::now();
+    let answer = driver.prepare(&claims);
+    println!("{COUNT} claims in {:?}", begun.elapsed());
+    let refused: Vec<_> = names
+        .iter()
+        .filter(|name| !answer[*name].error.is_empty())
+        .collect();
+    assert_eq!(refused, ["c0999"], "{:?}", answer["c0999"].error);
+    assert_eq!(Claims::new(run).load(None).unwrap().len(), COUNT - 1);
+}
