@@ -3,13 +3,13 @@
 //! within it. What is granted is what the records of attachments and the claims say; who asks holds
 //! the lock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::claims::{Claim, Claims};
+use crate::claims::Claims;
 use crate::config::{Budget, Rates};
 use crate::environment::Attachment;
 use crate::error::{Error, IO_FAILURE, OVER_BUDGET};
@@ -34,172 +34,88 @@ pub struct Asked<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
     attachments: Vec<(String, Attachment)>,
-    /// Uids, and what each gives it.
-    claims: BTreeMap<String, Rates>,
+    claims: BTreeSet<String>,
     classes: Rates,
+    /// What claims give it.
+    pub claimed: Rates,
 }
 
 impl Holder {
-    /// Returns what claims give it.
-    #[must_use]
-    pub fn claimed(&self) -> Rates {
-        let mut all = Rates::default();
-        self.claims.values().for_each(|rates| all.add(*rates));
-        all
-    }
-
     /// Returns what it has: what is claimed stays promised, also while `set` has put less in force.
     #[must_use]
     pub fn rates(&self) -> Rates {
-        self.classes.most(self.claimed())
+        self.classes.most(self.claimed)
     }
 
     fn is_of(&self, asked: &Asked<'_>) -> bool {
         let is_it =
             |(network, of): &(String, Attachment)| Some((network.as_str(), of)) == asked.attachment;
         self.attachments.iter().any(is_it)
-            || asked.claims.iter().any(|uid| self.claims.contains_key(uid))
+            || asked.claims.iter().any(|uid| self.claims.contains(uid))
     }
 }
 
-/// What is not counted, so that it need not be readable: it is about to be written anew.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LeftOut<'a> {
-    /// All attachments, or this one of a network.
-    pub attachments: Option<Option<(&'a str, &'a Attachment)>>,
-    /// These claims.
-    pub claims: &'a [String],
-}
-
-impl LeftOut<'_> {
-    fn has(&self, network: &str, of: &Attachment) -> bool {
-        match self.attachments {
-            None => false,
-            Some(None) => true,
-            Some(Some(own)) => own == (network, of),
-        }
-    }
-}
-
-/// Who has what on this host, read once.
-#[derive(Clone, Debug, Default)]
-pub struct Granted {
-    holders: Vec<Holder>,
-}
-
-impl Granted {
-    /// Reads it. O(records + claims).
-    ///
-    /// # Errors
-    /// A record or a claim that cannot be read, as nobody knows what it grants.
-    pub fn read(run: &Path, left_out: LeftOut<'_>) -> Result<Self, Error> {
-        let io_failure = |error: anyhow::Error| Error::new(IO_FAILURE, format!("{error:#}"));
-        let mut all = Self::default();
-        for records in Records::all(run).map_err(io_failure)? {
-            for of in records.attachments().map_err(io_failure)? {
-                let network = records.network();
-                let Some(record) = records.load(&of).map_err(io_failure)? else {
-                    if left_out.has(&network, &of) {
-                        continue;
-                    }
-                    let msg = format!(
-                        "{} is no record of this version, expected one: what is granted cannot be \
-                         told until DEL or GC takes it away, or a person does",
-                        records.path(&of).display()
-                    );
-                    return Err(Error::new(IO_FAILURE, msg));
-                };
-                let at = all.with_one_of(&record.claims);
-                at.classes = at.classes.most(record.rates());
-                for uid in record.claims {
-                    at.claims.entry(uid).or_default();
+/// Returns who has what.
+///
+/// # Errors
+/// A record that cannot be read, as nobody knows what it grants, unless `is_left_out` of its network
+/// and attachment.
+pub fn holders(
+    run: &Path,
+    is_left_out: impl Fn(&str, &Attachment) -> bool,
+) -> Result<Vec<Holder>, Error> {
+    let io_failure = |error: anyhow::Error| Error::new(IO_FAILURE, format!("{error:#}"));
+    let mut holders: Vec<Holder> = Vec::new();
+    for records in Records::all(run).map_err(io_failure)? {
+        for of in records.attachments().map_err(io_failure)? {
+            let network = records.network();
+            let Some(record) = records.load(&of).map_err(io_failure)? else {
+                if is_left_out(&network, &of) {
+                    continue;
                 }
-                at.attachments.push((network, of));
-            }
-        }
-        let claims = Claims::new(run).load_without(None, left_out.claims);
-        claims
-            .map_err(io_failure)?
-            .iter()
-            .for_each(|claim| all.add(claim));
-        Ok(all)
-    }
-
-    /// Returns who has what.
-    #[must_use]
-    pub fn holders(&self) -> &[Holder] {
-        &self.holders
-    }
-
-    /// Adds a claim, in place of what it gave before.
-    pub fn add(&mut self, claim: &Claim) {
-        let at = self.with_one_of(std::slice::from_ref(&claim.uid));
-        at.claims.insert(claim.uid.clone(), claim.rates());
-    }
-
-    /// Returns who has one of these claims, or a new one. O(holders).
-    fn with_one_of(&mut self, claims: &[String]) -> &mut Holder {
-        let has_one = |holder: &Holder| claims.iter().any(|uid| holder.claims.contains_key(uid));
-        let at = self.holders.iter().position(has_one);
-        let at = at.unwrap_or_else(|| {
-            self.holders.push(Holder::default());
-            self.holders.len() - 1
-        });
-        &mut self.holders[at]
-    }
-
-    /// Refuses what exceeds a budget. Who asks counts once: what it has counts no more beside what it
-    /// asks for. What asks for no more than it has is not refused, also where a budget has become
-    /// smaller, nor is what the scheduler has given and the kubelet has prepared. O(holders).
-    ///
-    /// # Errors
-    /// The direction that exceeds it.
-    pub fn check(&self, asked: &Asked<'_>, budget: Budget) -> Result<(), Error> {
-        let (mut others, mut own) = (Rates::default(), Rates::default());
-        for holder in &self.holders {
-            let place = if holder.is_of(asked) {
-                &mut own
-            } else {
-                &mut others
-            };
-            place.add(holder.rates());
-        }
-        for (key, of_budget, budget_bps, wanted_bps, own_bps, others_bps) in [
-            (
-                asked.keys.0,
-                "psp.budget",
-                budget.egress_bps,
-                asked.rates.egress_bps,
-                own.egress_bps,
-                others.egress_bps,
-            ),
-            (
-                asked.keys.1,
-                "psp.ingress-budget",
-                budget.ingress_bps,
-                asked.rates.ingress_bps,
-                own.ingress_bps,
-                others.ingress_bps,
-            ),
-        ] {
-            let Some(budget_bps) = budget_bps else {
-                continue;
-            };
-            let left_bps = budget_bps.saturating_sub(others_bps);
-            if wanted_bps > left_bps && wanted_bps > own_bps {
                 let msg = format!(
-                    "`{key}` is {wanted_bps} bit/s, expected at most {left_bps} bit/s, what is \
-                     left: `{of_budget}` is {budget_bps} bit/s, and other attachments of this host \
-                     have {others_bps} bit/s"
+                    "{} is no record of this version, expected one: what is granted cannot be \
+                     told until DEL or GC takes it away, or a person does",
+                    records.path(&of).display()
                 );
-                return Err(Error::new(OVER_BUDGET, msg));
-            }
+                return Err(Error::new(IO_FAILURE, msg));
+            };
+            let rates = record.rates();
+            let has_one = |holder: &&mut Holder| {
+                let mut claims = record.claims.iter();
+                claims.any(|uid| holder.claims.contains(uid))
+            };
+            let at = match holders.iter_mut().find(has_one) {
+                Some(holder) => holder,
+                None => last_of(&mut holders),
+            };
+            at.classes = at.classes.most(rates);
+            at.claims.extend(record.claims);
+            at.attachments.push((network, of));
         }
-        Ok(())
     }
+    for claim in Claims::new(run).load(None).map_err(io_failure)? {
+        let mut known = holders.iter_mut();
+        let at = match known.find(|holder| holder.claims.contains(&claim.uid)) {
+            Some(holder) => holder,
+            None => last_of(&mut holders),
+        };
+        at.claimed.add(claim.rates());
+        at.claims.insert(claim.uid);
+    }
+    Ok(holders)
 }
 
-/// Refuses what exceeds a budget, as [`Granted::check`] does. Without a budget nothing is read.
+/// Appends an empty holder, and returns it.
+fn last_of(holders: &mut Vec<Holder>) -> &mut Holder {
+    holders.push(Holder::default());
+    let last = holders.len() - 1;
+    &mut holders[last]
+}
+
+/// Refuses what exceeds a budget. Who asks counts once: what it has counts no more beside what it
+/// asks for. What asks for no more than it has is not refused, also where a budget has become
+/// smaller, nor is what the scheduler has given and the kubelet has prepared.
 ///
 /// # Errors
 /// The direction that exceeds it; a record that cannot be read.
@@ -207,12 +123,49 @@ pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error>
     if budget == Budget::default() {
         return Ok(());
     }
+    let (mut others, mut own) = (Rates::default(), Rates::default());
     // Its own record is about to be written anew.
-    let left_out = LeftOut {
-        attachments: asked.attachment.map(Some),
-        claims: &[],
-    };
-    Granted::read(run, left_out)?.check(asked, budget)
+    let is_own = |network: &str, of: &Attachment| asked.attachment == Some((network, of));
+    for holder in holders(run, is_own)? {
+        let place = if holder.is_of(asked) {
+            &mut own
+        } else {
+            &mut others
+        };
+        place.add(holder.rates());
+    }
+    for (key, of_budget, budget_bps, wanted_bps, own_bps, others_bps) in [
+        (
+            asked.keys.0,
+            "psp.budget",
+            budget.egress_bps,
+            asked.rates.egress_bps,
+            own.egress_bps,
+            others.egress_bps,
+        ),
+        (
+            asked.keys.1,
+            "psp.ingress-budget",
+            budget.ingress_bps,
+            asked.rates.ingress_bps,
+            own.ingress_bps,
+            others.ingress_bps,
+        ),
+    ] {
+        let Some(budget_bps) = budget_bps else {
+            continue;
+        };
+        let left_bps = budget_bps.saturating_sub(others_bps);
+        if wanted_bps > left_bps && wanted_bps > own_bps {
+            let msg = format!(
+                "`{key}` is {wanted_bps} bit/s, expected at most {left_bps} bit/s, what is left: \
+                 `{of_budget}` is {budget_bps} bit/s, and other attachments of this host have \
+                 {others_bps} bit/s"
+            );
+            return Err(Error::new(OVER_BUDGET, msg));
+        }
+    }
+    Ok(())
 }
 
 /// Returns all that is granted, as far as it can be told: records that cannot be read are left out.
@@ -220,15 +173,9 @@ pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error>
 /// # Errors
 /// A folder or a claim that cannot be read.
 pub fn granted(run: &Path) -> Result<Rates> {
-    let left_out = LeftOut {
-        attachments: Some(None),
-        claims: &[],
-    };
-    let read = Granted::read(run, left_out).map_err(|error| anyhow::Error::msg(error.msg))?;
+    let holders = holders(run, |_, _| true).map_err(|error| anyhow::Error::msg(error.msg))?;
     let mut all = Rates::default();
-    read.holders
-        .iter()
-        .for_each(|holder| all.add(holder.rates()));
+    holders.iter().for_each(|holder| all.add(holder.rates()));
     Ok(all)
 }
 

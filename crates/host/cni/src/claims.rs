@@ -133,14 +133,6 @@ impl Claims {
     /// # Errors
     /// One that cannot be read: nobody knows what it grants.
     pub fn load(&self, pod_uid: Option<&str>) -> Result<Vec<Claim>> {
-        self.load_without(pod_uid, &[])
-    }
-
-    /// The same; of these nothing needs to be readable.
-    ///
-    /// # Errors
-    /// Another that cannot be read.
-    pub fn load_without(&self, pod_uid: Option<&str>, without: &[String]) -> Result<Vec<Claim>> {
         let mut claims = Vec::new();
         for File {
             path,
@@ -159,7 +151,6 @@ impl Claims {
             let read: Option<Claim> = serde_json::from_slice(&bytes).ok();
             match read.filter(|claim| claim.uid == uid && claim.pod_uid == pod) {
                 Some(claim) => claims.push(claim),
-                None if without.contains(&uid) => {}
                 None => bail!(
                     "{} is no claim of this version, expected one: what it grants cannot be told \
                      until the kubelet prepares it again, or a person deletes the file",

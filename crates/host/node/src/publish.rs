@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use cni::budget::{Granted, LeftOut};
+use cni::budget::holders;
 use cni::config::{Budget, Rates};
 use serde_json::Value;
 use ureq::http::Method;
@@ -32,11 +32,10 @@ pub struct Publisher {
 /// # Errors
 /// A record that cannot be read.
 pub fn left(run: &Path, budget: Budget) -> Result<Rates> {
-    let granted = Granted::read(run, LeftOut::default());
-    let granted = granted.map_err(|error| anyhow::Error::msg(error.msg))?;
+    let holders = holders(run, |_, _| false).map_err(|error| anyhow::Error::msg(error.msg))?;
     let mut others = Rates::default();
-    for holder in granted.holders() {
-        others.add(holder.rates().without(holder.claimed()));
+    for holder in &holders {
+        others.add(holder.rates().without(holder.claimed));
     }
     let all = Rates {
         egress_bps: budget.egress_bps.unwrap_or(0),
