@@ -414,17 +414,6 @@ func main() {
 	c.pod(example, "rest", "400M")
 	until("400 are what is left", func() bool { return c.nodeOf("rest") == "n1" })
 
-	c.drives(filepath.Join(folder, "n1"), "n1", "sender", func(isKilled bool) {
-		signal := syscall.SIGTERM
-		if isKilled {
-			signal = syscall.SIGKILL
-		}
-		must(first.Process.Signal(signal))
-		_, _ = first.Process.Wait()
-		first, _ = c.agent(folder, program, "n1", "1gbit")
-	})
-	until("the slice of a node whose kubelet came back is there", func() bool { return c.slice("n1") != nil })
-
 	said, record := prepare(filepath.Join(folder, "n1"), c.claimOf("half"))
 	expect("the agent prepares what the scheduler gave", said == "" && strings.Contains(record, `"egress_bps":500000000,`))
 	said, record = prepare(filepath.Join(folder, "n1"), c.claimOf("more"))

@@ -26,10 +26,9 @@ fi
 
 cluster=$cache/cluster-$minor
 mkdir -p "$cluster"
-cp tests/cluster/cluster.go tests/cluster/kubelet.go tests/dra/expect.go "$cluster/"
+cp tests/cluster/cluster.go tests/dra/expect.go "$cluster/"
 cd "$cluster"
-made=made-$(cat ./*.go | grep -o '"[a-z0-9]*\.[^" ]*/[^" ]*"' | sort -u | cksum | cut -d ' ' -f 1)
-if [ ! -e "$made" ]; then
+if [ ! -e made ]; then
 	# Of its parts Kubernetes names folders beside it, which are modules of their own elsewhere.
 	file=$(go mod download -json "k8s.io/kubernetes@v1.$minor" | sed -n 's/^.*"GoMod": "\(.*\)",$/\1/p')
 	{
@@ -47,7 +46,7 @@ if [ ! -e "$made" ]; then
 		echo "run.sh: $name is compiled" >&2
 		go build -o "bin/$name" "k8s.io/kubernetes/cmd/$name"
 	done
-	touch "$made"
+	touch made
 fi
 go build -o cluster .
 ./cluster "$cluster/bin" "$etcd/usr/bin/etcd" "${CARGO_TARGET_DIR:-$top/target}/debug/pspacer-node" \
