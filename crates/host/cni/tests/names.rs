@@ -71,21 +71,22 @@ fn what_is_no_name_is_refused() {
 fn the_hosts_end_is_named_by_its_pod() {
     let folder = tempfile::tempdir().unwrap();
     let records = Records::new(folder.path(), "pods");
-    let end = |name: &str, index: u32| End {
+    let end = |name: &str, index: u8| End {
         name: name.to_owned(),
-        index,
-        address: vec![2, 0, 0, 0, 0, 9],
+        index: index.into(),
+        address: vec![2, 0, 0, 0, 0, index],
     };
-    for (container, device, ingress, pod) in [
-        ("a", "veth1", 5, Some("web-0")),
+    for (container, device, index, ingress, pod) in [
+        // Its device has another name by now.
+        ("a", "veth9", 7, 5, Some("web-0")),
         // Its device is gone, and another has its name.
-        ("b", "veth2", 5, Some("web-1")),
+        ("b", "veth2", 17, 5, Some("web-1")),
         // Nothing is paced on the host, and no pod is named.
-        ("c", "veth3", 0, Some("web-2")),
-        ("d", "veth4", 5, None),
+        ("c", "veth3", 9, 0, Some("web-2")),
+        ("d", "veth4", 10, 5, None),
     ] {
         let mut record = record(container, 5, ingress);
-        record.host = Some(end(device, 7));
+        record.host = Some(end(device, index));
         record.pod_name = pod.map(|name| PodName {
             namespace: "default".to_owned(),
             name: name.to_owned(),
@@ -99,8 +100,8 @@ fn the_hosts_end_is_named_by_its_pod() {
     let here = [
         end("veth1", 7),
         end("veth2", 8),
-        end("veth3", 7),
-        end("veth4", 7),
+        end("veth3", 9),
+        end("veth4", 10),
     ];
     let mut names = ClassNames::default();
     let file = "[[device]]\nname = \"eth0\"\n[[device.class]]\nname = \"pod\"\nrate = \"1mbit\"\n";
