@@ -2,8 +2,8 @@
 
 // Runs Kubernetes' own API server, scheduler and controllers over etcd, on loopback, with nodes that
 // are objects alone. pspacer-node of two nodes publishes what they have, with the rights of its
-// manifest and no others; the scheduler places pods of the example's claim. No kubelet and no
-// container runs: this program asks an agent to prepare a claim as the kubelet would.
+// manifest and no others; the scheduler places pods of the example's claim. kubelet.go has the
+// kubelet's own code prepare them on a third. No container runs.
 //
 // usage: cluster BIN ETCD PSPACER-NODE KUBERNETES
 //
@@ -40,6 +40,7 @@ import (
 const (
 	driver    = "bandwidth.pspacer.internal"
 	admin     = "administrator"
+	nodes     = "nodes"
 	resources = "/apis/resource.k8s.io/v1"
 	pods      = "/api/v1/namespaces/default/pods"
 	claims    = resources + "/namespaces/default/resourceclaims"
@@ -96,7 +97,8 @@ func freePort() int {
 
 // start runs a program until this one ends, however that ends. What it says goes to a file.
 func start(folder, name string, environment []string, args ...string) *exec.Cmd {
-	said, err := os.Create(filepath.Join(folder, filepath.Base(name)+".log"))
+	said, err := os.OpenFile(filepath.Join(folder, filepath.Base(name)+".log"),
+		os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	must(err)
 	command := exec.Command(name, args...)
 	command.Dir = folder
@@ -200,7 +202,8 @@ func begin(folder, bin, etcd string) *cluster {
 		"--listen-client-urls", url(store), "--advertise-client-urls", url(store),
 		"--listen-peer-urls", url(peer))
 	key(filepath.Join(folder, "tokens.key"))
-	accounts := admin + ",administrator,1,\"system:masters\"\n"
+	accounts := admin + ",administrator,1,\"system:masters\"\n" +
+		nodes + ",system:node:" + paced + ",2,\"system:nodes\"\n"
 	must(os.WriteFile(filepath.Join(folder, "accounts.csv"), []byte(accounts), 0o600))
 	port := freePort()
 	gate := "--feature-gates=DRAConsumableCapacity=true"
@@ -237,7 +240,8 @@ func begin(folder, bin, etcd string) *cluster {
 
 // node makes a node, and says of it from time to time that it is ready.
 func (c *cluster) node(name string) {
-	c.put("/api/v1/nodes", `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "`+name+`"}}`)
+	c.put("/api/v1/nodes", `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "`+name+`",
+		"labels": {"kubernetes.io/hostname": "`+name+`"}}}`)
 	room := `{"cpu": "8", "memory": "16Gi", "pods": "100"}`
 	beat := func() {
 		now := time.Now().UTC().Format(time.RFC3339)
@@ -254,8 +258,9 @@ func (c *cluster) node(name string) {
 	}()
 }
 
-// agent runs pspacer-node of a node with the rights of its account, and returns it and its token.
-func (c *cluster) agent(folder, program, node, egress string) (*exec.Cmd, string) {
+// agent runs pspacer-node of a node with the rights of its account, as the pod of a uid if there is
+// one, and returns it and its token.
+func (c *cluster) agent(folder, program, node, egress, uid string) (*exec.Cmd, string) {
 	home := filepath.Join(folder, node)
 	for _, part := range []string{"account", "kubelet/plugins_registry", "run"} {
 		must(os.MkdirAll(filepath.Join(home, part), 0o755))
@@ -269,7 +274,7 @@ func (c *cluster) agent(folder, program, node, egress string) (*exec.Cmd, string
 	authority, err := os.ReadFile(filepath.Join(folder, "certificates/apiserver.crt"))
 	must(err)
 	must(os.WriteFile(filepath.Join(home, "account/ca.crt"), authority, 0o600))
-	environment := []string{"PSPACER_RUN=" + filepath.Join(home, "run")}
+	environment := []string{"PSPACER_RUN=" + filepath.Join(home, "run"), "POD_UID=" + uid}
 	return start(home, program, environment, "run", "--egress", egress, "--ingress", "1gbit",
 		"--node", node, "--uplink", "lo", "--every", "1s", "--api", c.address,
 		"--account", filepath.Join(home, "account"), "--kubelet", filepath.Join(home, "kubelet")), token
@@ -386,8 +391,9 @@ func main() {
 	})
 	c.put(places["Pod"], of("pod-example.yaml")["Pod"])
 	c.remove(pods + "/paced")
+	c.kubelets(folder, program, example)
 	c.node("n1")
-	first, token := c.agent(folder, program, "n1", "1gbit")
+	first, token := c.agent(folder, program, "n1", "1gbit", "")
 	until("its node has a slice", func() bool { return c.slice("n1") != nil })
 	slice := c.slice("n1")
 	expect("of one device, several times", at(slice, "spec", "devices", 0, "allowMultipleAllocations") == true)
@@ -421,7 +427,7 @@ func main() {
 	fmt.Println("#", said)
 
 	c.node("n2")
-	c.agent(folder, program, "n2", "2gbit")
+	c.agent(folder, program, "n2", "2gbit", "")
 	until("another node takes what the first could not", func() bool { return c.nodeOf("more") == "n2" })
 	c.pod(example, "large", "1500M")
 	until("and what is more than the first has at all", func() bool { return c.nodeOf("large") == "n2" })
@@ -434,11 +440,11 @@ func main() {
 	before := version()
 	must(first.Process.Kill())
 	_, _ = first.Process.Wait()
-	first, _ = c.agent(folder, program, "n1", "1gbit")
+	first, _ = c.agent(folder, program, "n1", "1gbit", "")
 	never("an agent that is killed and comes back leaves the slice as it is", func() bool { return version() != before })
 	must(first.Process.Kill())
 	_, _ = first.Process.Wait()
-	c.agent(folder, program, "n1", "3gbit")
+	c.agent(folder, program, "n1", "3gbit", "")
 	until("one with another capacity publishes that", func() bool {
 		return at(c.slice("n1"), "spec", "devices", 0, "capacity", "egress", "value") == "3G"
 	})

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs pspacer-node in a cluster of Kubernetes' own API server, scheduler and controllers, on
-# loopback: cluster.go says what it checks. Go fetches and compiles them into the cache, apt fetches
+# loopback, with the kubelet's own code as the driver's client: cluster.go and kubelet.go say what they check. Go fetches and compiles them into the cache, apt fetches
 # etcd, which is unpacked there and not installed. The first time takes a quarter of an hour on two
 # cores, and 3 GB of the cache.
 #
@@ -26,7 +26,7 @@ fi
 
 cluster=$cache/cluster-$minor
 mkdir -p "$cluster"
-cp tests/cluster/cluster.go tests/dra/expect.go "$cluster/"
+cp tests/cluster/*.go tests/dra/expect.go "$cluster/"
 cd "$cluster"
 if [ ! -e made ]; then
 	# Of its parts Kubernetes names folders beside it, which are modules of their own elsewhere.

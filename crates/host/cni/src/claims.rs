@@ -3,11 +3,12 @@
 //! for each claim, which ADD reads when the pod gets a device. The node agent writes it when the
 //! kubelet prepares the claim, and removes it when the kubelet is done with it. A claim is one pod's.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Rates;
@@ -80,52 +81,33 @@ impl Claims {
         Self { folder }
     }
 
-    /// Returns the file of a claim.
-    fn path(&self, pod_uid: &str, uid: &str) -> PathBuf {
-        self.folder.join(format!("{pod_uid}:{uid}{ENDING}"))
+    /// Lists the files, for who writes several: who holds the lock meanwhile lists them once.
+    ///
+    /// # Errors
+    /// A folder that cannot be read.
+    pub fn list(&self) -> Result<Listed> {
+        let mut paths: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
+        for File { path, uid, .. } in self.files()? {
+            paths.entry(uid).or_default().insert(path);
+        }
+        let folder = self.folder.clone();
+        Ok(Listed { folder, paths })
     }
 
-    /// Writes one, in one step. It is no longer that of another pod then.
+    /// Writes one, as [`Listed::store`].
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn store(&self, claim: &Claim) -> Result<()> {
-        let folder = self.folder.display();
-        fs::create_dir_all(&self.folder).with_context(|| folder.to_string())?;
-        let path = self.path(&claim.pod_uid, &claim.uid);
-        host_apply::write(&path, &serde_json::to_string(claim)?)?;
-        self.delete_files(|file| file.uid == claim.uid && file.path != path)?;
-        Ok(())
+        self.list()?.store(claim)
     }
 
-    /// Deletes one, also one that cannot be read. Returns whether there was one.
+    /// Deletes one, as [`Listed::delete`].
     ///
     /// # Errors
     /// If it cannot be deleted.
     pub fn delete(&self, uid: &str) -> Result<bool> {
-        let is_there = self.delete_files(|file| file.uid == uid)?;
-        // It is not empty while another is there.
-        let _ = fs::remove_dir(&self.folder);
-        Ok(is_there)
-    }
-
-    fn delete_files(&self, is_it: impl Fn(&File) -> bool) -> Result<bool> {
-        let mut is_there = false;
-        for File { path, .. } in self.files()?.into_iter().filter(is_it) {
-            match fs::remove_file(&path) {
-                Ok(()) => is_there = true,
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error).with_context(|| path.display().to_string()),
-            }
-        }
-        Ok(is_there)
-    }
-
-    /// Returns whether there is exactly this one.
-    #[must_use]
-    pub fn has(&self, claim: &Claim) -> bool {
-        let bytes = fs::read(self.path(&claim.pod_uid, &claim.uid)).unwrap_or_default();
-        serde_json::from_slice(&bytes).is_ok_and(|known: Claim| known == *claim)
+        self.list()?.delete(uid)
     }
 
     /// Returns those of a pod, or of all.
@@ -133,32 +115,19 @@ impl Claims {
     /// # Errors
     /// One that cannot be read: nobody knows what it grants.
     pub fn load(&self, pod_uid: Option<&str>) -> Result<Vec<Claim>> {
-        let mut claims = Vec::new();
-        for File {
-            path,
-            pod_uid: pod,
-            uid,
-        } in self.files()?
-        {
-            if pod_uid.is_some_and(|pod_uid| pod_uid != pod) {
-                continue;
-            }
-            let bytes = match fs::read(&path) {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(error).with_context(|| path.display().to_string()),
-            };
-            let read: Option<Claim> = serde_json::from_slice(&bytes).ok();
-            match read.filter(|claim| claim.uid == uid && claim.pod_uid == pod) {
-                Some(claim) => claims.push(claim),
-                None => bail!(
-                    "{} is no claim of this version, expected one: what it grants cannot be told \
-                     until the kubelet prepares it again, or a person deletes the file",
-                    path.display()
-                ),
-            }
-        }
-        Ok(claims)
+        let found = self.read(pod_uid)?.into_iter();
+        found.map(|(_, claim)| claim).collect()
+    }
+
+    /// Returns the same with their uids; one that cannot be read is why.
+    ///
+    /// # Errors
+    /// A folder that cannot be read.
+    pub fn read(&self, pod_uid: Option<&str>) -> Result<Vec<(String, Result<Claim>)>> {
+        let files = self.files()?.into_iter();
+        let files = files.filter(|file| pod_uid.is_none_or(|pod_uid| pod_uid == file.pod_uid));
+        let read = files.filter_map(|file| Some((file.uid.clone(), file.read()?)));
+        Ok(read.collect())
     }
 
     fn files(&self) -> Result<Vec<File>> {
@@ -178,6 +147,96 @@ struct File {
     path: PathBuf,
     pod_uid: String,
     uid: String,
+}
+
+impl File {
+    /// Reads it; `None`: it is gone by now.
+    fn read(&self) -> Option<Result<Claim>> {
+        let path = self.path.display();
+        let bytes = match fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => return Some(Err(error).with_context(|| path.to_string())),
+        };
+        let read: Option<Claim> = serde_json::from_slice(&bytes).ok();
+        let read = read.filter(|claim| claim.uid == self.uid && claim.pod_uid == self.pod_uid);
+        Some(read.with_context(|| {
+            format!(
+                "{path} is no claim of this version, expected one: what it grants cannot be told \
+                 until the kubelet prepares it again, or a person deletes the file"
+            )
+        }))
+    }
+}
+
+/// The files of the claims, by uid.
+pub struct Listed {
+    folder: PathBuf,
+    paths: BTreeMap<String, BTreeSet<PathBuf>>,
+}
+
+impl Listed {
+    fn path(&self, claim: &Claim) -> PathBuf {
+        let Claim { pod_uid, uid, .. } = claim;
+        self.folder.join(format!("{pod_uid}:{uid}{ENDING}"))
+    }
+
+    /// Returns whether there is exactly this one.
+    #[must_use]
+    pub fn has(&self, claim: &Claim) -> bool {
+        let path = self.path(claim);
+        let paths = self.paths.get(&claim.uid);
+        if !paths.is_some_and(|paths| paths.len() == 1 && paths.contains(&path)) {
+            return false;
+        }
+        let bytes = fs::read(path).unwrap_or_default();
+        serde_json::from_slice(&bytes).is_ok_and(|known: Claim| known == *claim)
+    }
+
+    /// Writes one, in one step. It is no longer that of another pod then.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn store(&mut self, claim: &Claim) -> Result<()> {
+        let folder = self.folder.display();
+        fs::create_dir_all(&self.folder).with_context(|| folder.to_string())?;
+        let path = self.path(claim);
+        host_apply::write(&path, &serde_json::to_string(claim)?)?;
+        let paths = self.paths.entry(claim.uid.clone()).or_default();
+        paths.remove(&path);
+        delete_files(paths)?;
+        paths.insert(path);
+        Ok(())
+    }
+
+    /// Deletes one, also one that cannot be read. Returns whether there was one.
+    ///
+    /// # Errors
+    /// If it cannot be deleted.
+    pub fn delete(&mut self, uid: &str) -> Result<bool> {
+        let paths = self.paths.get_mut(uid);
+        let is_there = paths.map_or(Ok(false), delete_files)?;
+        self.paths.remove(uid);
+        if self.paths.is_empty() {
+            // It is not empty while something else is there.
+            let _ = fs::remove_dir(&self.folder);
+        }
+        Ok(is_there)
+    }
+}
+
+/// Deletes files. Returns whether there was one.
+fn delete_files(paths: &mut BTreeSet<PathBuf>) -> Result<bool> {
+    let mut is_there = false;
+    while let Some(path) = paths.first() {
+        match fs::remove_file(path) {
+            Ok(()) => is_there = true,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        }
+        paths.pop_first();
+    }
+    Ok(is_there)
 }
 
 /// Returns the claims of a pod that hold for an attachment: each paces one device of its pod, the

@@ -3,13 +3,14 @@
 //! go when it has none any more.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use cni::budget::{self, Asked};
-use cni::claims::{Claim, Claims};
+use cni::budget::{Asked, Granted};
+use cni::claims::{Claim, Claims, Listed};
 use cni::config::Budget;
+use cni::error::Error;
 use host_apply::Lock;
 
 use crate::api::Api;
@@ -34,82 +35,122 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Prepares claims. Each that cannot be has its error in the answer.
+    /// Prepares claims. Each that cannot be has its error in the answer. All are read first, and
+    /// then written under one lock, for which what is granted is read once: O(claims and records).
     #[must_use]
-    pub fn prepare(&self, claims: &[proto::Claim]) -> HashMap<String, proto::Prepared> {
+    pub fn prepare(&self, asked: &[proto::Claim]) -> HashMap<String, proto::Prepared> {
         let begun = Instant::now();
-        let prepare = |asked: &proto::Claim| {
-            let prepared = if begun.elapsed() < MOST_TIME {
-                self.prepare_one(asked)
+        let read = |asked: &proto::Claim| {
+            if begun.elapsed() < MOST_TIME {
+                self.read(asked)
             } else {
                 Err(anyhow!("no time is left for it in this call"))
-            };
-            let prepared = prepared.unwrap_or_else(|error| proto::Prepared {
+            }
+        };
+        let found: Vec<Result<Claim>> = asked.iter().map(read).collect();
+        let mut node = Under::lock(&self.run);
+        let of_each = asked.iter().zip(found).map(|(asked, found)| {
+            let node = node.as_mut().map_err(|error| anyhow!("{error:#}"));
+            let kept = found.and_then(|claim| node?.keep(claim, self.budget));
+            let prepared = kept.map(prepared).unwrap_or_else(|error| proto::Prepared {
                 error: format!("{}/{}: {error:#}", asked.namespace, asked.name),
                 devices: Vec::new(),
             });
             (asked.uid.clone(), prepared)
-        };
-        claims.iter().map(prepare).collect()
+        });
+        of_each.collect()
     }
 
-    fn prepare_one(&self, asked: &proto::Claim) -> Result<proto::Prepared> {
+    /// Asks the API server what a claim got.
+    fn read(&self, asked: &proto::Claim) -> Result<Claim> {
         claim::check(asked).map_err(anyhow::Error::msg)?;
         let (namespace, name) = (&asked.namespace, &asked.name);
         let path = format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}");
         let found = self.api.get(&path)?;
         let found = found.context("the API server has no such claim")?;
         let Owner { driver, node, .. } = &self.owner;
-        let claim = claim::read(&found, asked, driver, node).map_err(anyhow::Error::msg)?;
-        let _lock = Lock::take(&self.run)?;
-        let ask = Asked {
+        claim::read(&found, asked, driver, node).map_err(anyhow::Error::msg)
+    }
+
+    /// Forgets claims. One that is not there is no error.
+    #[must_use]
+    pub fn unprepare(&self, asked: &[proto::Claim]) -> HashMap<String, proto::Unprepared> {
+        let mut node = Under::lock(&self.run);
+        let of_each = asked.iter().map(|asked| {
+            let node = node.as_mut().map_err(|error| anyhow!("{error:#}"));
+            let done = node.and_then(|node| node.files.delete(&asked.uid));
+            let error = done.err().map(|error| format!("{error:#}"));
+            let error = error.unwrap_or_default();
+            (asked.uid.clone(), proto::Unprepared { error })
+        });
+        of_each.collect()
+    }
+}
+
+/// What a node has given, while nobody else gives.
+struct Under<'a> {
+    _lock: Lock,
+    run: &'a Path,
+    files: Listed,
+    /// Read for the first claim that is new.
+    granted: Option<Result<Granted, Error>>,
+}
+
+impl<'a> Under<'a> {
+    fn lock(run: &'a Path) -> Result<Self> {
+        Ok(Self {
+            _lock: Lock::take(run)?,
+            run,
+            files: Claims::new(run).list()?,
+            granted: None,
+        })
+    }
+
+    /// Keeps a claim if it is there already, or the budget has room for it. What was kept of it
+    /// before stays until then.
+    fn keep(&mut self, claim: Claim, budget: Budget) -> Result<Claim> {
+        // What was prepared may be in force by now, whatever has become of the budget.
+        if self.files.has(&claim) {
+            return Ok(claim);
+        }
+        let asked = Asked {
             attachment: None,
             claims: std::slice::from_ref(&claim.uid),
             rates: claim.rates(),
             keys: ("consumedCapacity.egress", "consumedCapacity.ingress"),
         };
-        let claims = Claims::new(&self.run);
-        // What was prepared may be in force by now, whatever has become of the budget.
-        if !claims.has(&claim) {
-            // One that cannot be read, or says something else.
-            claims.delete(&claim.uid)?;
-            budget::check(&self.run, &ask, self.budget)
-                .map_err(|error| anyhow!("{} (code {})", error.msg, error.code))?;
-            claims.store(&claim)?;
-        }
-        let Claim { shares, .. } = claim;
-        let devices = shares.into_iter().map(|share| proto::Device {
-            // A request may have alternatives, `request/alternative`.
-            request_names: share
-                .request
-                .split('/')
-                .next()
-                .map(str::to_owned)
-                .into_iter()
-                .collect(),
-            pool_name: share.pool,
-            device_name: share.device,
-            cdi_device_ids: Vec::new(),
-            share_id: share.share_id,
-        });
-        Ok(proto::Prepared {
-            devices: devices.collect(),
-            error: String::new(),
-        })
+        let said = |error: &Error| anyhow!("{} (code {})", error.msg, error.code);
+        let granted = self
+            .granted
+            .get_or_insert_with(|| Granted::read(self.run, |_, _| false));
+        let granted = granted.as_mut().map_err(|error| said(error))?;
+        granted
+            .check(&asked, budget)
+            .map_err(|error| said(&error))?;
+        self.files.store(&claim)?;
+        granted.put(&claim);
+        Ok(claim)
     }
+}
 
-    /// Forgets claims. One that is not there is no error.
-    #[must_use]
-    pub fn unprepare(&self, claims: &[proto::Claim]) -> HashMap<String, proto::Unprepared> {
-        let forget = |asked: &proto::Claim| -> Result<()> {
-            let _lock = Lock::take(&self.run)?;
-            Claims::new(&self.run).delete(&asked.uid).map(|_| ())
-        };
-        let answer = |asked: &proto::Claim| {
-            let error = forget(asked).err().map(|error| format!("{error:#}"));
-            let error = error.unwrap_or_default();
-            (asked.uid.clone(), proto::Unprepared { error })
-        };
-        claims.iter().map(answer).collect()
+/// Returns what the kubelet is told of a claim.
+fn prepared(claim: Claim) -> proto::Prepared {
+    let devices = claim.shares.into_iter().map(|share| proto::Device {
+        // A request may have alternatives, `request/alternative`.
+        request_names: share
+            .request
+            .split('/')
+            .next()
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        pool_name: share.pool,
+        device_name: share.device,
+        cdi_device_ids: Vec::new(),
+        share_id: share.share_id,
+    });
+    proto::Prepared {
+        devices: devices.collect(),
+        error: String::new(),
     }
 }

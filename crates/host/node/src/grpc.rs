@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two sockets on which the kubelet calls: one says who the driver is, the other serves it.
+//! What the kubelet calls on a driver's sockets: who it is, and what it does.
 
 use std::convert::Infallible;
-use std::fs;
 use std::future::{Future, Ready, ready};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use prost::Message;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc::channel;
 use tokio::task::spawn_blocking;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::UnixListenerStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::server::{Grpc, NamedService, UnaryService};
@@ -25,12 +21,12 @@ use tonic::transport::Server;
 use tonic::{Code, Request, Response, Status};
 use tonic_prost::ProstCodec;
 
-use crate::authority::OfHere;
 use crate::driver::Driver;
 use crate::proto::{
     ClaimsRequest, InfoRequest, PluginInfo, PrepareResponse, RegistrationStatus,
     RegistrationStatusResponse, UnprepareResponse,
 };
+use crate::sockets::Made;
 
 /// Names of services on the wire: who the driver is, and what it does by two versions of one
 /// protocol.
@@ -43,77 +39,40 @@ const SERVICES: [&str; 3] = [
 const VERSIONS: [&str; 2] = ["v1.DRAPlugin", "v1beta1.DRAPlugin"];
 const TYPE: &str = "DRAPlugin";
 
-/// The sockets of a driver, below the kubelet's folder.
-#[derive(Clone, Debug)]
-pub struct Sockets {
-    /// Who it is.
-    pub registration: PathBuf,
-    /// What it does.
-    pub service: PathBuf,
-}
-
-impl Sockets {
-    /// Returns where the kubelet looks for them.
-    #[must_use]
-    pub fn new(kubelet: &Path, driver: &str) -> Self {
-        let registration = format!("plugins_registry/{driver}-reg.sock");
-        Self {
-            registration: kubelet.join(registration),
-            service: kubelet.join("plugins").join(driver).join("dra.sock"),
-        }
-    }
-}
-
 /// What the kubelet says of the registration.
 pub type Registered = Result<(), String>;
 
-/// Serves both sockets for good.
+/// Serves both sockets until an end, and then answers what has been asked. Looks after the sockets
+/// each time.
 ///
 /// # Errors
-/// A socket that cannot be made.
-pub async fn serve(
+/// A socket that is gone and cannot be made again.
+pub(crate) async fn serve(
     driver: Arc<Driver>,
-    sockets: &Sockets,
+    Made {
+        registration,
+        service,
+    }: Made,
+    every: Duration,
     registered: Sender<Registered>,
+    end: impl Future<Output = ()>,
 ) -> Result<()> {
     let own = Own {
         driver,
-        endpoint: sockets.service.display().to_string(),
+        endpoint: service.path.display().to_string(),
         registered,
     };
-    // The kubelet calls as soon as it sees the second.
-    let service = listen(&sockets.service)?;
-    let registration = listen(&sockets.registration)?;
-    let serve = Server::builder()
+    let (came, incoming) = channel(1);
+    let served = Server::builder()
+        .add_service(Plugin::<0>(own.clone()))
         .add_service(Plugin::<1>(own.clone()))
-        .add_service(Plugin::<2>(own.clone()))
-        .serve_with_incoming(UnixListenerStream::new(service).map(of_here));
-    let register = Server::builder()
-        .add_service(Plugin::<0>(own))
-        .serve_with_incoming(UnixListenerStream::new(registration).map(of_here));
-    tokio::try_join!(serve, register).context("the kubelet's sockets")?;
-    Ok(())
-}
-
-fn of_here(stream: io::Result<UnixStream>) -> io::Result<OfHere> {
-    stream.map(OfHere::new)
-}
-
-/// Makes a socket in place of that of a process that has ended.
-fn listen(path: &Path) -> Result<UnixListener> {
-    let make = || -> Result<UnixListener> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        match fs::symlink_metadata(path) {
-            Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
-            Ok(_) => bail!("it is no socket, expected one or nothing"),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
-        }
-        Ok(UnixListener::bind(path)?)
-    };
-    make().with_context(|| path.display().to_string())
+        .add_service(Plugin::<2>(own))
+        .serve_with_incoming_shutdown(ReceiverStream::new(incoming), end);
+    tokio::select! {
+        served = served => served.context("the kubelet's sockets"),
+        failed = service.accept(every, came.clone()) => failed.map(|never| match never {}),
+        failed = registration.accept(every, came) => failed.map(|never| match never {}),
+    }
 }
 
 #[derive(Clone)]

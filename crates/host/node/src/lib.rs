@@ -16,4 +16,5 @@ pub mod quantity;
 pub mod round;
 pub mod run;
 pub mod slice;
+pub mod sockets;
 pub mod status;

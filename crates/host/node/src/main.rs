@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Parser, Subcommand};
 use cni::config::Budget;
+use cni::environment::{UID, is_uid};
 use node::api::{ACCOUNT, Api, url};
 use node::driver::Driver;
-use node::grpc::Sockets;
 use node::round::{Say, round};
 use node::run::run;
 use node::slice::Owner;
-use node::status::{Node, status};
+use node::sockets::Sockets;
+use node::status::status;
 use units::parse;
 
 /// A name below a domain that nobody can own.
@@ -34,7 +35,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Serves the kubelet, publishes what is left, and puts classes in force again, for good.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Puts classes in force again, once. Fails if one of them cannot be.
     Once {
         /// Prints an object for each change.
@@ -60,6 +61,10 @@ struct RunArgs {
     /// The node's name [default: $NODE_NAME].
     #[arg(long)]
     node: Option<String>,
+    /// The uid of this pod, by which its sockets are named, so that a second instance can serve
+    /// beside it during an upgrade [default: $POD_UID; without it there is one instance].
+    #[arg(long, value_name = "UID")]
+    instance: Option<String>,
     /// The driver's name, which a DeviceClass names.
     #[arg(long, default_value = DRIVER)]
     driver: String,
@@ -97,7 +102,7 @@ fn time(text: &str) -> Result<Duration, String> {
 
 fn main() -> ExitCode {
     let done = match Args::parse().command {
-        Command::Run(args) => serve(args),
+        Command::Run(args) => serve(*args),
         Command::Once { json } => once(json),
         Command::Status { json } => {
             host_apply::folder().and_then(|run| status(&run, json, &mut std::io::stdout().lock()))
@@ -124,6 +129,11 @@ fn serve(args: RunArgs) -> Result<()> {
         .node
         .or_else(|| variable("NODE_NAME"))
         .unwrap_or_default();
+    let instance = args.instance.or_else(|| variable("POD_UID"));
+    let instance = instance.filter(|uid| !uid.is_empty());
+    if let Some(uid) = instance.as_deref().filter(|uid| !is_uid(uid)) {
+        bail!("--instance is {uid:?}, expected {UID}");
+    }
     let api = Api {
         url: args.api.map_or_else(|| url(variable), Ok)?,
         account: args.account,
@@ -143,13 +153,7 @@ fn serve(args: RunArgs) -> Result<()> {
         // A direction that is not said has nothing to give.
         ingress_bps: Some(args.ingress.unwrap_or(0)),
     };
-    let known = Node {
-        driver: owner.driver.clone(),
-        node: owner.node.clone(),
-        budget,
-    };
-    known.store(&folder)?;
-    let sockets = Sockets::new(&args.kubelet, &owner.driver);
+    let sockets = Sockets::new(&args.kubelet, &owner.driver, instance.as_deref());
     let driver = Driver {
         owner,
         run: folder,

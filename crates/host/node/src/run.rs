@@ -2,23 +2,30 @@
 //! The agent of a node: serves the kubelet, and in rounds puts classes in force again and publishes
 //! what is left.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 use units::display;
 
 use crate::driver::Driver;
-use crate::grpc::{Registered, Sockets, serve};
+use crate::grpc::{Registered, serve};
 use crate::publish::{Publisher, left};
 use crate::round::{Say, round};
+use crate::sockets::Sockets;
+use crate::status::Node;
 
 /// How long the first wait after a failure is, and the longest.
 const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// Longest time for calls that a signal comes between: the manifest leaves 5 s until SIGKILL.
+const LAST_CALLS: Duration = Duration::from_secs(3);
 
-/// Runs until a signal.
+/// Runs until a signal. The kubelet sees by its sockets that it is gone; what pods have stays in force.
 ///
 /// # Errors
 /// A name that is none, or a socket that cannot be made.
@@ -27,30 +34,48 @@ pub fn run(driver: Driver, sockets: &Sockets, every: Duration, is_json: bool) ->
     let publisher = publisher.map_err(anyhow::Error::msg)?;
     let (sender, registered) = channel();
     let driver = Arc::new(driver);
-    let of_rounds = Arc::clone(&driver);
-    let (alive, rounds_ended) = tokio::sync::oneshot::channel::<()>();
-    thread::spawn(move || {
-        // Dropped with the thread, however that ends.
-        let _alive = alive;
-        rounds(&of_rounds, publisher, &registered, every, Say { is_json });
-    });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("a runtime")?;
     let ended = runtime.block_on(async {
-        use tokio::signal::unix::{SignalKind, signal};
         let mut end = signal(SignalKind::terminate()).context("SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT")?;
+        let made = sockets.make(&driver.run)?;
+        let known = Node {
+            driver: driver.owner.driver.clone(),
+            node: driver.owner.node.clone(),
+            budget: driver.budget,
+        };
+        known.store(&driver.run)?;
+        let of_rounds = Arc::clone(&driver);
+        let (alive, rounds_ended) = tokio::sync::oneshot::channel::<()>();
+        thread::spawn(move || {
+            // Dropped with the thread, however that ends.
+            let _alive = alive;
+            rounds(&of_rounds, publisher, &registered, every, Say { is_json });
+        });
+        let signal = async {
+            tokio::select! {
+                _ = end.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let mut served = pin!(serve(driver, made, every, sender, stopped));
         tokio::select! {
-            served = serve(driver, sockets, sender) => served,
+            served = &mut served => served,
             _ = rounds_ended => Err(anyhow!("the thread of the rounds ended early")),
-            _ = end.recv() => Ok(()),
-            _ = interrupt.recv() => Ok(()),
+            () = signal => {
+                let _ = stop.send(());
+                // The kubelet asks what did not end in time again.
+                timeout(LAST_CALLS, served).await.unwrap_or(Ok(()))
+            }
         }
     });
-    // The kubelet sees by this that the driver is gone. What pods have stays in force.
-    let _ = std::fs::remove_file(&sockets.registration);
     // A request to the API server may still wait for its answer.
     runtime.shutdown_background();
     ended

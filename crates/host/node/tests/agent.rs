@@ -16,7 +16,7 @@ use cni::claims::Claims;
 use cni::record::Records;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use node::grpc::Sockets;
+use node::sockets::Sockets;
 use serde_json::{Value, json};
 
 use crate::api_server::{Fault, Server};
@@ -24,7 +24,7 @@ use crate::claim::{DRIVER, asked, object, result};
 use crate::kubelet::{V1, V1BETA1, prepare, register, unprepare};
 
 const SLICE: &str = "/apis/resource.k8s.io/v1/resourceslices/n1-bandwidth.pspacer.internal";
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the program, which cargo has built beside this one.
 pub fn program() -> PathBuf {
@@ -34,17 +34,23 @@ pub fn program() -> PathBuf {
     built
 }
 
-struct Agent {
-    child: Child,
+pub struct Agent {
+    pub child: Child,
     lines: Receiver<String>,
-    sockets: Sockets,
-    run: PathBuf,
+    pub sockets: Sockets,
+    pub run: PathBuf,
 }
 
 impl Agent {
-    fn start(folder: &Path, url: &str) -> Self {
+    pub fn start(folder: &Path, url: &str) -> Self {
+        Self::start_as(folder, url, None)
+    }
+
+    /// Starts one as the pod of a uid.
+    pub fn start_as(folder: &Path, url: &str, uid: Option<&str>) -> Self {
         let (run, kubelet) = (folder.join("run"), folder.join("kubelet"));
         let mut child = Command::new(program())
+            .env("POD_UID", uid.unwrap_or_default())
             .args([
                 "run",
                 "--egress",
@@ -67,7 +73,7 @@ impl Agent {
                 let _ = sender.send(line);
             }
         });
-        let sockets = Sockets::new(&kubelet, DRIVER);
+        let sockets = Sockets::new(&kubelet, DRIVER, uid);
         until("the sockets", || {
             UnixStream::connect(&sockets.registration).is_ok()
         });
@@ -91,6 +97,12 @@ impl Agent {
     }
 }
 
+impl Agent {
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+}
+
 impl Drop for Agent {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -98,7 +110,7 @@ impl Drop for Agent {
     }
 }
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < PATIENCE, "not in time: {what}");
@@ -311,6 +323,19 @@ fn arguments_are_checked() {
             "--node is \"\", expected a name",
         ),
         (
+            &[
+                "run",
+                "--egress",
+                "1gbit",
+                "--api",
+                "http://x",
+                "--instance",
+                "../x",
+            ],
+            1,
+            "--instance is \"../x\", expected a uid of letters",
+        ),
+        (
             &["run", "--egress", "1gbit"],
             1,
             "KUBERNETES_SERVICE_HOST is not set",
@@ -331,7 +356,7 @@ fn arguments_are_checked() {
     assert_eq!(run(&["once"]), (Some(0), String::new()));
     // A socket's place that is taken stays taken.
     let kubelet = folder.path().join("kubelet");
-    let place = Sockets::new(&kubelet, DRIVER).registration;
+    let place = Sockets::new(&kubelet, DRIVER, None).registration;
     fs::create_dir_all(place.parent().unwrap()).unwrap();
     fs::write(&place, "mine").unwrap();
     let path = kubelet.display().to_string();

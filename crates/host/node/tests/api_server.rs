@@ -36,6 +36,8 @@ pub struct State {
     /// The token that is right.
     pub token: Option<String>,
     pub fault: Fault,
+    /// How long it takes for an answer.
+    pub wait: Duration,
     /// Requests so far.
     pub asked: Vec<String>,
     version: u64,
@@ -63,6 +65,7 @@ impl Server {
             )]),
             token: None,
             fault: Fault::None,
+            wait: Duration::ZERO,
             asked: Vec::new(),
             version: 100,
         };
@@ -119,10 +122,11 @@ impl Server {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let stream = reader.into_inner();
-        let fault = self.with(|state| {
+        let (fault, wait) = self.with(|state| {
             state.asked.push(lines[0].clone());
-            state.fault
+            (state.fault, state.wait)
         });
+        thread::sleep(wait);
         let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n";
         let _ = match fault {
             Fault::None => {

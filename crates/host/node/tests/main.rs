@@ -15,6 +15,7 @@ mod claim;
 #[path = "../../host-apply/tests/guest.rs"]
 mod guest;
 mod hostile;
+mod instances;
 mod kubelet;
 mod man;
 mod manifest;

@@ -115,7 +115,15 @@ fn faults(all: &[Value]) -> Vec<String> {
             "DaemonSet",
             "/spec/template/spec/containers/0/env",
             json!([{ "name": "NODE_NAME",
-                     "valueFrom": { "fieldRef": { "fieldPath": "spec.nodeName" } } }]),
+                     "valueFrom": { "fieldRef": { "fieldPath": "spec.nodeName" } } },
+                   { "name": "POD_UID",
+                     "valueFrom": { "fieldRef": { "fieldPath": "metadata.uid" } } }]),
+        ),
+        (
+            "DaemonSet",
+            "/spec/updateStrategy",
+            json!({ "type": "RollingUpdate",
+                    "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 } }),
         ),
         // Each path is the host's: the kubelet is told one, and records name others.
         (

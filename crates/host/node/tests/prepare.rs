@@ -143,3 +143,95 @@ fn what_was_prepared_stays() {
     assert_eq!(error(&driver(run, &server, 100), &asked("c1")), "");
     assert_eq!(claims.load(None).unwrap().len(), 1);
 }
+
+#[test]
+fn what_is_refused_leaves_what_was_prepared() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path();
+    let server = Server::start(0, None);
+    let driver = driver(run, &server, 100);
+    server.put_claim(&object("c1", "p1", &[result(DRIVER, "60M", "0")]));
+    server.put_claim(&object("c2", "p2", &[result(DRIVER, "30M", "0")]));
+    let answer = driver.prepare(&["c1", "c2"].map(asked));
+    assert!(answer.values().all(|prepared| prepared.error.is_empty()));
+    // The claim says something else now, of which there is not enough.
+    server.put_claim(&object("c1", "p1", &[result(DRIVER, "71M", "0")]));
+    let refused = error(&driver, &asked("c1"));
+    assert!(
+        refused.contains("expected at most 70000000 bit/s"),
+        "{refused}"
+    );
+    let claims = Claims::new(run);
+    let known = claims.load(Some("p1")).unwrap();
+    assert_eq!(known[0].rates().egress_bps, 60 * MBIT);
+    // What it had counts no more beside what it asks for.
+    server.put_claim(&object("c1", "p1", &[result(DRIVER, "70M", "0")]));
+    assert_eq!(error(&driver, &asked("c1")), "");
+    // One that cannot be read stays, too, and hinders others until it is written anew.
+    let path = run.join("claims/p1:c1.json");
+    std::fs::write(&path, "{").unwrap();
+    server.put_claim(&object("c1", "p1", &[result(DRIVER, "71M", "0")]));
+    server.put_claim(&object("c3", "p3", &[result(DRIVER, "1M", "0")]));
+    let answer = driver.prepare(&["c1", "c3"].map(asked));
+    assert!(
+        answer["c1"].error.contains("71000000"),
+        "{}",
+        answer["c1"].error
+    );
+    assert!(answer["c3"].error.contains("p1:c1.json is no claim"));
+    assert_eq!(std::fs::read(&path).unwrap(), b"{");
+    assert_eq!(driver.unprepare(&[asked("c2")])["c2"].error, "");
+    let answer = driver.prepare(&["c1", "c3"].map(asked));
+    assert!(answer.values().all(|prepared| prepared.error.is_empty()));
+    // A process that was killed left it to the pod before, too.
+    std::fs::copy(&path, run.join("claims/p0:c1.json")).unwrap();
+    assert_eq!(error(&driver, &asked("c1")), "");
+    let names = std::fs::read_dir(run.join("claims")).unwrap();
+    assert_eq!(names.count(), 2);
+}
+
+/// Returns how often this thread has read something.
+fn reads() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("syscr: "));
+    line.unwrap().parse().unwrap()
+}
+
+/// Prepares so many claims in one call, beside as many of before, and again, and forgets them. Returns
+/// how often something was read for each of the three.
+fn reads_of(count: usize) -> [u64; 3] {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(0, None);
+    let mut driver = driver(folder.path(), &server, 100);
+    driver.api.timeout = Duration::from_secs(10);
+    let claims = |name: &str| -> Vec<proto::Claim> {
+        let uid = |number: usize| format!("{name}{number}");
+        (0..count).map(|number| asked(&uid(number))).collect()
+    };
+    for claim in claims("old").into_iter().chain(claims("new")) {
+        let pod = format!("p{}", claim.uid);
+        server.put_claim(&object(&claim.uid, &pod, &[result(DRIVER, "1k", "0")]));
+    }
+    let work = |claims: &[proto::Claim]| {
+        let (before, begun) = (reads(), std::time::Instant::now());
+        let answer = driver.prepare(claims);
+        assert!(answer.values().all(|prepared| prepared.error.is_empty()));
+        println!("{count} claims: {:.2} s", begun.elapsed().as_secs_f64());
+        reads() - before
+    };
+    let _ = work(&claims("old"));
+    let (first, again) = (work(&claims("new")), work(&claims("new")));
+    let before = reads();
+    let answer = driver.unprepare(&claims("new"));
+    assert!(answer.values().all(|one| one.error.is_empty()));
+    [first, again, reads() - before]
+}
+
+#[test]
+fn the_work_of_a_call_is_linear() {
+    let (few, many) = (reads_of(20), reads_of(60));
+    println!("read of 20 claims: {few:?}, of 60: {many:?}");
+    for (few, many) in few.into_iter().zip(many) {
+        assert!(many <= 3 * few + 30, "{many} of 60 claims, {few} of 20");
+    }
+}
