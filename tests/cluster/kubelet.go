@@ -161,7 +161,7 @@ func (n *node) has(what string, pod *corev1.Pod, egress, granted int) {
 		log.Panicf("not so: %s: its claim is %q, expected %d bit/s", what, found, egress)
 	}
 	status := exec.Command(n.program, "status", "--json")
-	status.Env = append(os.Environ(), "RUNTIME_DIRECTORY="+filepath.Join(n.home(), "run"))
+	status.Env = append(os.Environ(), "PSPACER_RUN="+filepath.Join(n.home(), "run"))
 	said, err := status.Output()
 	must(err)
 	var all object

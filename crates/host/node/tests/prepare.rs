@@ -210,7 +210,7 @@ fn reads_of(count: usize) -> [u64; 3] {
     };
     for claim in claims("old").into_iter().chain(claims("new")) {
         let pod = format!("p{}", claim.uid);
-        server.put_claim(&object(&claim.uid, &pod, &[result(DRIVER, "1k", "0")]));
+        server.put_claim(&object(&claim.uid, &pod, &[result(DRIVER, "10k", "0")]));
     }
     let work = |claims: &[proto::Claim]| {
         let (before, begun) = (reads(), std::time::Instant::now());
