@@ -258,6 +258,12 @@ func (c *cluster) node(name string) {
 	}()
 }
 
+// place writes a file in one step, as the kubelet does: an agent that runs may read it at any time.
+func place(path string, text []byte) {
+	must(os.WriteFile(path+".new", text, 0o600))
+	must(os.Rename(path+".new", path))
+}
+
 // agent runs pspacer-node of a node with the rights of its account, as the pod of a uid if there is
 // one, and returns it and its token.
 func (c *cluster) agent(folder, program, node, egress, uid string) (*exec.Cmd, string) {
@@ -270,10 +276,10 @@ func (c *cluster) agent(folder, program, node, egress, uid string) (*exec.Cmd, s
 	code, answer := c.ask(admin, http.MethodPost, account, request)
 	expect("the account of "+node+" has a token", code == http.StatusCreated)
 	token := text(at(answer, "status", "token"))
-	must(os.WriteFile(filepath.Join(home, "account/token"), []byte(token), 0o600))
+	place(filepath.Join(home, "account/token"), []byte(token))
 	authority, err := os.ReadFile(filepath.Join(folder, "certificates/apiserver.crt"))
 	must(err)
-	must(os.WriteFile(filepath.Join(home, "account/ca.crt"), authority, 0o600))
+	place(filepath.Join(home, "account/ca.crt"), authority)
 	environment := []string{"PSPACER_RUN=" + filepath.Join(home, "run"), "POD_UID=" + uid}
 	return start(home, program, environment, "run", "--egress", egress, "--ingress", "1gbit",
 		"--node", node, "--uplink", "lo", "--every", "1s", "--api", c.address,
