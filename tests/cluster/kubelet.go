@@ -299,8 +299,15 @@ func (c *cluster) kubelets(folder, program string, example map[string]string) {
 	}
 	n.has("with what was prepared before", second, 200e6, 200e6)
 	expect("the slice is the same", at(c.slice(paced), "metadata", "resourceVersion") == version)
+	n.registered("a second instance is registered", func() { next = n.start("killed") })
+	n.kill(next, syscall.SIGKILL)
+	until("and passed over after it was killed", func() bool { return k.prepare(first) == nil })
+	k.stop()
+	expect("its sockets are left", n.sockets() == 4)
+	n.registered("a kubelet that starts beside them finds the first", func() { k = c.startKubelet(n.home()) })
+	must(k.unprepare(first))
 	must(k.unprepare(second))
-	n.has("and it forgets", second, 0, 0)
+	n.has("and has it forget", second, 0, 0)
 	k.stop()
 	n.kill(agent, syscall.SIGTERM)
 	for name := range pods {

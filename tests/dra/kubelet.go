@@ -5,6 +5,8 @@
 // strictly, and compares how random quantities are read.
 //
 // usage: kubelet PSPACER-NODE MANIFEST...
+//
+//	PYTHON  a Python that has grpcio, for client.py; without it that is left out
 package main
 
 import (
@@ -43,8 +45,9 @@ import (
 const (
 	driver     = "bandwidth.pspacer.internal"
 	quantities = 2000
-	mostBps    = 100_000_000_000
-	seed       = 1
+	// LINE_BPS of crates/host/cni, up to which claims and slices go.
+	mostBps = 100_000_000_000
+	seed    = 1
 )
 
 // readManifests decodes each object into its type, without unknown keys.
@@ -149,6 +152,25 @@ func wholeRate(text string) (int64, bool) {
 	return value, isWhole && value > 0 && value <= mostBps
 }
 
+// targets are the ways to name a socket: a kubelet registers a plugin by the path alone (operationexecutor)
+// and calls it by unix: and the path (cm/dra/plugin); each has another name of the server.
+func targets(path string) []string {
+	return []string{path, "unix:" + path, "unix://" + path}
+}
+
+// dial dials a socket, with a dialer of its own if its name is the path alone.
+func dial(target string) *grpc.ClientConn {
+	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+	if strings.HasPrefix(target, "/") {
+		options = append(options, grpc.WithContextDialer(func(ctx context.Context, path string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}))
+	}
+	connection, err := grpc.Dial(target, options...)
+	must(err)
+	return connection
+}
+
 func main() {
 	readManifests(os.Args[2:])
 	api := &server{egress: "100M"}
@@ -170,18 +192,17 @@ func main() {
 	must(agent.Start())
 	defer agent.Process.Kill()
 
-	dial := func(path string) *grpc.ClientConn {
-		connection, err := grpc.NewClient("unix://"+path,
-			grpc.WithTransportCredentials(insecure.NewCredentials()))
-		must(err)
-		return connection
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	registry := registration.NewRegistrationClient(
-		dial(filepath.Join(folder, "plugins_registry", driver+"-reg.sock")))
-	info, err := registry.GetInfo(ctx, &registration.InfoRequest{}, grpc.WaitForReady(true))
-	must(err)
+	socket := filepath.Join(folder, "plugins_registry", driver+"-reg.sock")
+	var registry registration.RegistrationClient
+	var info *registration.PluginInfo
+	for _, target := range targets(socket) {
+		registry = registration.NewRegistrationClient(dial(target))
+		info, err = registry.GetInfo(ctx, &registration.InfoRequest{}, grpc.WaitForReady(true))
+		must(err)
+		expect("it answers who dials "+target, info.Name == driver)
+	}
 	expect("it is a DRA plugin", info.Type == registration.DRAPlugin && info.Name == driver)
 	expect("of both versions", len(info.SupportedVersions) == 2 &&
 		info.SupportedVersions[0] == drav1.DRAPluginService &&
@@ -189,6 +210,16 @@ func main() {
 	_, err = registry.NotifyRegistrationStatus(ctx,
 		&registration.RegistrationStatus{PluginRegistered: true})
 	must(err)
+	for _, target := range targets(info.Endpoint) {
+		_, err := drav1.NewDRAPluginClient(dial(target)).NodePrepareResources(ctx, &drav1.NodePrepareResourcesRequest{})
+		must(err)
+		expect("it answers who dials "+target, true)
+	}
+	if python := os.Getenv("PYTHON"); python != "" {
+		client := exec.Command(python, "client.py", socket, info.Endpoint, driver)
+		client.Stdout, client.Stderr = os.Stdout, os.Stderr
+		must(client.Run())
+	}
 	connection := dial(info.Endpoint)
 	v1 := drav1.NewDRAPluginClient(connection)
 	beta := drav1beta1.NewDRAPluginClient(connection)
