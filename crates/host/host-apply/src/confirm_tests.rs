@@ -7,7 +7,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
-    reason = "tests fail that way; processes answer on standard output"
+    clippy::zombie_processes,
+    reason = "tests fail that way; processes answer on standard output, and are waited for"
 )]
 
 use std::fs;
