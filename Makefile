@@ -98,7 +98,7 @@ dra: setup
 	@tests/dra/run.sh
 
 # Go fetches and compiles Kubernetes' API server, scheduler and controllers into the cache, which
-# takes a quarter of an hour the first time and half a minute then.
+# takes ten minutes the first time and one then.
 cluster: setup
 	@tools/setup.sh dpkg-deb go
 	@tests/cluster/run.sh

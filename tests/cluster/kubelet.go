@@ -216,12 +216,12 @@ func (c *cluster) kubelets(folder, program string, example map[string]string) {
 	until("its node has a slice", func() bool { return c.slice(paced) != nil })
 	pinned := strings.Replace(example["Pod"], "spec:\n", "spec:\n  nodeSelector: {kubernetes.io/hostname: "+paced+"}\n", 1)
 	pods := map[string]*corev1.Pod{}
-	for name, egress := range map[string]string{"first": "100M", "second": "200M", "third": "300M"} {
+	for name, egress := range map[string]string{"first": "100M", "second": "200M", "third": "300M", "small": "1k"} {
 		c.pod(map[string]string{"ResourceClaimTemplate": example["ResourceClaimTemplate"], "Pod": pinned}, name, egress)
 		until(name+" has the node", func() bool { return c.nodeOf(name) == paced })
 		pods[name] = k.pod(name)
 	}
-	first, second, third := pods["first"], pods["second"], pods["third"]
+	first, second, third, small := pods["first"], pods["second"], pods["third"], pods["small"]
 
 	n.has("nothing is kept before the kubelet asks", first, 0, 0)
 	must(k.prepare(first))
@@ -238,6 +238,10 @@ func (c *cluster) kubelets(folder, program string, example map[string]string) {
 	n.has("and of another pod", second, 200e6, 300e6)
 	must(k.unprepare(first))
 	n.has("what it forgets is gone", first, 0, 200e6)
+
+	must(k.prepare(small))
+	n.has("what is too low to be paced is rounded up by the scheduler", small, 2500, 200e6+2500)
+	must(k.unprepare(small))
 
 	n.kill(agent, syscall.SIGKILL)
 	expect("an agent that is killed answers nothing", k.prepare(first) != nil)

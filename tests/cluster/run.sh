@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs pspacer-node in a cluster of Kubernetes' own API server, scheduler and controllers, on
-# loopback, with the kubelet's own code as the driver's client: cluster.go and kubelet.go say what they check. Go fetches and compiles them into the cache, apt fetches
-# etcd, which is unpacked there and not installed. The first time takes a quarter of an hour on two
-# cores, and 3 GB of the cache.
+# loopback, with the kubelet's own code as the driver's client: cluster.go and kubelet.go say what
+# they check. Go fetches and compiles them into the cache, apt fetches etcd, which is unpacked there
+# and not installed. The first time takes ten minutes on two cores, and 3 GB of the cache.
 #
 # usage: run.sh
 #   MINOR          of Kubernetes 1.MINOR (34.4); its parts have the version 0.MINOR

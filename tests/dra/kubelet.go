@@ -45,9 +45,10 @@ import (
 const (
 	driver     = "bandwidth.pspacer.internal"
 	quantities = 2000
-	// LINE_BPS of crates/host/cni, up to which claims and slices go.
-	mostBps = 100_000_000_000
-	seed    = 1
+	// RATES_BPS of crates/host/host-config/src/limits.rs.
+	leastBps = 2_500
+	mostBps  = 100_000_000_000
+	seed     = 1
 )
 
 // readManifests decodes each object into its type, without unknown keys.
@@ -149,7 +150,7 @@ func wholeRate(text string) (int64, bool) {
 	}
 	value := quantity.Value()
 	isWhole := quantity.Cmp(*resource.NewQuantity(value, resource.DecimalSI)) == 0
-	return value, isWhole && value > 0 && value <= mostBps
+	return value, isWhole && value >= leastBps && value <= mostBps
 }
 
 // targets are the ways to name a socket: a kubelet registers a plugin by the path alone (operationexecutor)

@@ -2,6 +2,7 @@
 //! The ResourceSlice: what of this node the scheduler may give to pods. Pure.
 
 use cni::config::{LINE_BPS, Rates};
+use host_config::limits::RATE_BPS_MIN;
 use serde_json::{Map, Value, json};
 
 use crate::quantity::whole;
@@ -12,8 +13,9 @@ pub const DEVICE: &str = "uplink";
 pub const EGRESS: &str = "egress";
 /// What they receive.
 pub const INGRESS: &str = "ingress";
-/// What rates are multiples of, in bit/s.
-const STEP_BPS: u64 = 1_000;
+/// What rates are multiples of, in bit/s. The scheduler rounds requests up, so none gets a rate that
+/// is too low to be paced.
+const STEP_BPS: u64 = RATE_BPS_MIN;
 /// Longest name of an object, and of a driver.
 const NAME_CHARS: usize = 253;
 const DRIVER_CHARS: usize = 63;

@@ -49,7 +49,9 @@ fn a_second_one_does_not_take_the_sockets_of_the_first() {
     let server = server();
     for uid in [None, Some("a-1")] {
         let mut agent = Agent::start_as(folder.path(), &server.url, uid);
-        let known = fs::read(agent.run.join("node.json")).unwrap();
+        let file = agent.run.join("node.json");
+        until("what it was started with", || file.exists());
+        let known = fs::read(&file).unwrap();
         let args = uid.map_or(Vec::new(), |uid| vec!["--instance", uid]);
         let text = second(folder.path(), &args);
         let path = agent.sockets.service.display();
@@ -57,7 +59,7 @@ fn a_second_one_does_not_take_the_sockets_of_the_first() {
         assert!(text.contains(&expected), "{text}");
         assert!(is_prepared(&agent));
         assert_eq!(register(&agent.sockets.registration).name, DRIVER);
-        assert_eq!(fs::read(agent.run.join("node.json")).unwrap(), known);
+        assert_eq!(fs::read(&file).unwrap(), known);
         agent.signal(Signal::SIGTERM);
         assert!(agent.child.wait().unwrap().success());
         assert!(!agent.sockets.registration.exists() && !agent.sockets.service.exists());

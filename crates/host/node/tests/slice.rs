@@ -50,7 +50,7 @@ fn a_slice_as_the_api_wants_it() {
                         "value": "9000000000",
                         "requestPolicy": {
                             "default": "0",
-                            "validRange": { "min": "0", "max": "9000000000", "step": "1000" },
+                            "validRange": { "min": "0", "max": "9000000000", "step": "2500" },
                         },
                     },
                     "ingress": { "value": "0" },
@@ -85,7 +85,7 @@ fn what_the_api_writes_in_its_own_way_is_the_same() {
     found.pointer_mut(capacity).unwrap()["egress"] = json!({
         "value": "9G",
         "requestPolicy": { "default": "0",
-            "validRange": { "min": "0", "max": "9G", "step": "1k" } },
+            "validRange": { "min": "0", "max": "9G", "step": "2500" } },
     });
     assert_eq!(owner.has(&found, &devices), Ok(true));
     let has = |place: &str, value: Value| {
