@@ -3,26 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::host::{ROOT, device, fine, launches, program, psp, qdisc};
+use crate::host::{ROOT, account, device, fine, launches, program, psp, qdisc};
 use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Trial};
 use doctor::{RULES, Severity, findings};
-use tcpsp::account::{Account, Renewed, Traffic};
+use tcpsp::account::Renewed;
 use tcpsp::{Gap, Handle, SplitGso, Why};
 
 type Change = fn(&mut Facts);
-
-fn account(device: u64, counted: u64, unmatched: Option<u64>) -> Account {
-    let traffic = |frames| Traffic {
-        frames,
-        bytes: frames * 1000,
-    };
-    Account {
-        device: traffic(device),
-        counted: traffic(counted),
-        unmatched: unmatched.map(traffic),
-        tolerance_frames: 16 + device / 100,
-    }
-}
 
 /// What is changed, the one finding, words of what it says, and of its command.
 const TABLE: &[(Change, &str, Severity, &str, &str)] = &[

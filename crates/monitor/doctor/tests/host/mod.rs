@@ -2,7 +2,7 @@
 //! A host on which no rule finds anything, and its parts, to change one.
 
 use doctor::facts::{Device, Facts, IdleState, Lateness, Program, Psp, PspClass, Qdisc};
-use tcpsp::account::Reasons;
+use tcpsp::account::{Account, Reasons, Traffic};
 use tcpsp::{Handle, Mode, QdiscOptions, QdiscStats};
 
 pub const ROOT: Handle = Handle::new(1, 0);
@@ -127,4 +127,19 @@ pub fn program(facts: &mut Facts, with_launch_times: u64, with_rate: u64) {
         with_launch_times,
         with_rate,
     }]);
+}
+
+/// What a device has sent, what psp counted of that, and what rules left to best effort, in frames of
+/// 1,000 bytes.
+pub fn account(device: u64, counted: u64, unmatched: Option<u64>) -> Account {
+    let traffic = |frames| Traffic {
+        frames,
+        bytes: frames * 1000,
+    };
+    Account {
+        device: traffic(device),
+        counted: traffic(counted),
+        unmatched: unmatched.map(traffic),
+        tolerance_frames: 16 + device / 100,
+    }
 }
