@@ -274,8 +274,16 @@ fn a_killed_agent_leaves_whole_claims() {
     for round in 0..8u64 {
         let mut agent = Agent::start(folder.path(), &server.url);
         let agent_pid = Pid::from_raw(agent.child.id() as i32);
+        server.with(|state| state.asked.clear());
+        let of_killer = server.clone();
         let killer = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(3 + round * 7));
+            // In the course of a later claim each time, and a little later in it.
+            let is_claim = |line: &&String| line.contains("resourceclaims");
+            until("claims that it asks for", || {
+                let asked = of_killer.with(|state| state.asked.iter().filter(is_claim).count());
+                asked as u64 > round * 4
+            });
+            thread::sleep(Duration::from_micros(round * 500));
             kill(agent_pid, Signal::SIGKILL).unwrap();
         });
         for uid in &uids {
