@@ -202,11 +202,11 @@ pub struct Matched {
     pub rules: BTreeMap<usize, (Sum, Example)>,
     /// The same of those with a trait.
     pub rule_traits: BTreeMap<(usize, Trait), (Sum, Example)>,
-    /// The queue that they would be before a bottleneck of the class's rate.
+    /// The queue that they would be before a bottleneck of the most that the class may send.
     pub queue: Queue,
 }
 
-/// A bottleneck that drains at a class's rate (paper 000, 4.1, where it is the flow's own average):
+/// A bottleneck that drains at a class's ceil or rate (paper 000, 4.1, where it is the flow's own average):
 /// its largest queue is the burstiness. A frame that stands for others of a sample makes it unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
@@ -237,8 +237,8 @@ impl Queue {
 pub struct Tally {
     matcher: Matcher,
     is_ethernet: bool,
-    /// Rates by minor number.
-    rates_bps: BTreeMap<u16, u64>,
+    /// The most that classes may send, by minor number.
+    most_bps: BTreeMap<u16, u64>,
     /// By minor number.
     pub classes: BTreeMap<u16, Matched>,
     /// Gap frames of psp, which belong to nobody.
@@ -248,13 +248,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Begins; classes have these rates by their minor number.
+    /// Begins; classes may send so much by their minor number.
     #[must_use]
-    pub fn new(matcher: Matcher, is_ethernet: bool, rates_bps: BTreeMap<u16, u64>) -> Self {
+    pub fn new(matcher: Matcher, is_ethernet: bool, most_bps: BTreeMap<u16, u64>) -> Self {
         Self {
             matcher,
             is_ethernet,
-            rates_bps,
+            most_bps,
             classes: BTreeMap::new(),
             gaps: Sum::default(),
             lost_fragments: Sum::default(),
@@ -295,9 +295,9 @@ impl Tally {
         if is_lost || !verdict.is_sure {
             class.unsure.add(&counted);
         }
-        if let Some(rate_bps) = self.rates_bps.get(&minor) {
+        if let Some(most_bps) = self.most_bps.get(&minor) {
             let queue = &mut class.queue;
-            queue.push(shown.time_ns, counted.bytes, shown.weight, *rate_bps);
+            queue.push(shown.time_ns, counted.bytes, shown.weight, *most_bps);
         }
         let example = || Example::new(shown, &frame);
         if let Some(rule) = verdict.rule {
