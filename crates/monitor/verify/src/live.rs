@@ -177,7 +177,7 @@ pub fn verify(
         &window,
         (lost, packets),
         share,
-        tally.gaps.frames,
+        after.gaps - before.gaps,
     ))
 }
 

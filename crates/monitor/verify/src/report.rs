@@ -116,7 +116,7 @@ pub struct Report {
     pub time_ns: u64,
     /// Share of its packets that were looked at.
     pub share: f64,
-    /// Packets that left.
+    /// Packets that left, without gap frames of psp.
     pub packets: u64,
     /// Packets that nobody could look at for lack of room.
     pub lost: u64,

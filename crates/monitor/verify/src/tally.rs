@@ -241,8 +241,6 @@ pub struct Tally {
     most_bps: BTreeMap<u16, u64>,
     /// By minor number.
     pub classes: BTreeMap<u16, Matched>,
-    /// Gap frames of psp, which belong to nobody.
-    pub gaps: Sum,
     /// Later fragments whose first one a sample left out.
     pub lost_fragments: Sum,
 }
@@ -256,7 +254,6 @@ impl Tally {
             is_ethernet,
             most_bps,
             classes: BTreeMap::new(),
-            gaps: Sum::default(),
             lost_fragments: Sum::default(),
         }
     }
@@ -276,9 +273,6 @@ impl Tally {
             Frame::read_bare(shown.bytes, shown.ethertype)
         };
         let counted = Counted::new(shown, &frame);
-        if self.is_ethernet && is_gap(shown) {
-            return self.gaps.add(&counted);
-        }
         let verdict = self.matcher.ask(&frame, shown.beside);
         let later = frame
             .ip
@@ -322,17 +316,6 @@ impl Tally {
                 .add(&counted);
         }
     }
-}
-
-/// Where psp's gap frames go, and their EtherTypes: of MAC control, and for local experiments.
-const GAP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
-const GAP_ETHERTYPES: [[u8; 2]; 2] = [[0x88, 0x08], [0x88, 0xb5]];
-
-/// Whether a frame is one of psp's gaps.
-fn is_gap(shown: &Shown<'_>) -> bool {
-    let ethertype = shown.bytes.get(12..14);
-    shown.bytes.starts_with(&GAP_ADDRESS)
-        && GAP_ETHERTYPES.iter().any(|gap| ethertype == Some(&gap[..]))
 }
 
 fn traits(
