@@ -17,7 +17,13 @@ char LICENSE[] SEC("license") = "GPL";
 
 enum {
 	PACKET_OUTGOING = 4,
+	/* EtherTypes of psp's gap frames: of MAC control, and for local experiments. */
+	ETH_MAC_CONTROL = 0x8808,
+	ETH_EXPERIMENTAL = 0x88b5,
 };
+
+/* Where psp's gap frames go. */
+static const u8 gap_address[6] = { 0x01, 0x80, 0xc2, 0, 0, 1 };
 
 /* The loader sets them: the device, and the frames of a processor in a spell. */
 const volatile u32 device;
@@ -43,6 +49,7 @@ struct tap_state {
 	u64 bytes;
 	u64 shown;
 	u64 lost;		/* no room in the ring */
+	u64 gaps;		/* psp's gap frames, which are none of those */
 	u64 spell_ns;
 	u32 of_spell;
 	u32 one_in;
@@ -61,6 +68,21 @@ struct {
 } tap_states SEC(".maps");
 
 static u32 (*bpf_get_prandom_u32)(void) = (void *)7;
+
+/* Is this one of psp's gap frames? */
+INLINE int is_gap(struct __sk_buff *skb)
+{
+	u32 protocol = __builtin_bswap16(skb->protocol), differ = 0;
+	u8 to[sizeof(gap_address)];
+
+	if (protocol != ETH_MAC_CONTROL && protocol != ETH_EXPERIMENTAL)
+		return 0;
+	if (bpf_skb_load_bytes(skb, 0, to, sizeof(to)))
+		return 0;
+	for (u32 i = 0; i < sizeof(to); i++)
+		differ |= to[i] ^ gap_address[i];
+	return !differ;
+}
 
 /* Returns how many frames this one stands for; 0: it is not shown. */
 INLINE u32 weight_of(struct tap_state *state, u64 now_ns)
@@ -96,6 +118,10 @@ int tap_frame(struct __sk_buff *skb)
 	state = bpf_map_lookup_elem(&tap_states, &zero);
 	if (!state)
 		return 0;
+	if (is_gap(skb)) {
+		state->gaps++;
+		return 0;
+	}
 	now_ns = bpf_ktime_get_ns();
 	state->frames++;
 	state->bytes += len;

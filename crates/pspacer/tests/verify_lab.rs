@@ -6,6 +6,7 @@ use scenario::Kernel;
 use serde_json::Value;
 
 use crate::common::guest::{self, Outputs, outputs};
+use crate::common::root;
 
 const MODULES: &[&str] = &[
     "sch_psp",
@@ -21,6 +22,9 @@ const MODULES: &[&str] = &[
     "sch_ingress",
 ];
 
+/// Three frames of a class whose sender is even.
+const BURST_MAX_BYTES: u64 = 3 * 1042;
+
 /// Returns a class of what verify said, with its exit status.
 fn class(said: &Outputs, name: &str, class: &str) -> (Value, i32) {
     let (text, status) = &said[name];
@@ -32,10 +36,70 @@ fn class(said: &Outputs, name: &str, class: &str) -> (Value, i32) {
     (found.unwrap(), *status)
 }
 
+/// A program of others at tcx is named where it came later, and departure times are refused behind it.
+fn check_tcx(kernel: Kernel, said: &Outputs) {
+    if kernel == Kernel::V6_1 {
+        let (text, _) = &said["tcx"];
+        assert!(text.contains("Invalid argument"), "{kernel}: {text}");
+        return;
+    }
+    let (class, status) = class(said, "tcx verify", "c0");
+    assert_eq!(
+        (&class["state"], status),
+        (&"missing".into(), 1),
+        "{class:#}"
+    );
+    let why = class["why"].to_string();
+    for words in [
+        "takes packets before the classifier: program pass (id",
+        "at tcx egress",
+    ] {
+        assert!(why.contains(words), "{kernel}: {why}");
+    }
+    for (name, expected, words) in [
+        ("tcx doctor", 1, "\"id\": \"taken-before\""),
+        ("tcx apply", 1, "expected none before ours"),
+        ("tcx gone", 0, ""),
+    ] {
+        let (text, status) = &said[name];
+        let is_said = *status == expected && text.contains(words);
+        assert!(is_said, "{kernel}: {name}: {status} {text}");
+    }
+}
+
+/// Of small frames a part is looked at, and stands for all.
+fn check_sample(kernel: Kernel, said: &Outputs) {
+    let (class, status) = class(said, "sampled", "c0");
+    let json: Value = serde_json::from_str(&said["sampled"].0).unwrap();
+    let device = &json["devices"][0];
+    let share = device["share"].as_f64().unwrap();
+    let what = format!("{kernel}: {share} {class:#}");
+    assert_eq!((&class["state"], status), (&"well".into(), 0), "{what}");
+    assert!((0.05..0.5).contains(&share), "{what}");
+    assert_eq!(
+        (&device["lost"], &class["burst_bytes"]),
+        (&0.into(), &Value::Null)
+    );
+    let number = |key: &Value| key.as_u64().unwrap();
+    // Gap frames between them take no part of the budget.
+    assert!(number(&device["gap_frames"]) > 100, "{device:#}");
+    let (matched, counted) = (
+        number(&class["matched"]["frames"]),
+        number(&class["counted_frames"]),
+    );
+    let tolerance = number(&class["tolerance_frames"]);
+    assert!(matched > 3000 && tolerance < matched / 4, "{what}");
+    assert!(matched.abs_diff(counted) <= tolerance, "{what}");
+}
+
 fn check(kernel: Kernel) {
+    let folder = tempfile::tempdir().unwrap();
+    let tcx = folder.path().join("tcx");
+    testkit::guest::compile(&root().join("crates/pspacer/tests/verify/tcx.c"), &tcx);
     let files = [
         "crates/pspacer/tests/verify/faults.sh",
         "kernel/tests/lib.sh",
+        tcx.to_str().unwrap(),
     ];
     let said = outputs(&guest::output(kernel, "verify", MODULES, &files));
     for (name, of) in [
@@ -51,6 +115,15 @@ fn check(kernel: Kernel) {
         let what = format!("{kernel}: {name}: {of}: {class:#}");
         assert_eq!((&class["state"], status), (&"well".into(), 0), "{what}");
         assert!(class["matched"]["frames"].as_u64() > Some(200), "{what}");
+        // A paced class: the kernel hands on a few of its frames at once, at most.
+        assert!(
+            class["burst_bytes"].as_u64() < Some(BURST_MAX_BYTES),
+            "{what}"
+        );
+        println!(
+            "{kernel}: {name}: {of}: bursts of {} bytes",
+            class["burst_bytes"]
+        );
     }
     for (name, of, why) in [
         ("tags", "c1", "VLAN tag"),
@@ -97,6 +170,8 @@ fn check(kernel: Kernel) {
         *status == 1 && text.contains("c0: FAULT"),
         "{kernel}: {text}"
     );
+    check_sample(kernel, &said);
+    check_tcx(kernel, &said);
     let (text, _) = &said["doctor edt"];
     assert!(!text.contains("\"bypassed\""), "{kernel}: {text}");
 }

@@ -6,9 +6,11 @@ mod corpus;
 pub mod guest;
 pub mod numbers;
 mod properties;
+mod random;
 
 pub use corpus::corpus;
 pub use properties::{cases, properties};
+pub use random::Random;
 
 /// Returns whether all there is to test shall be tested, as `make test-all` asks: more cases, longer
 /// attacks.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use host_config::Device;
+use host_config::{Device, Rule};
 use linux_io::clock::{monotonic_ns, sleep_until};
 use linux_io::links::{Link, named};
 use tcpsp::account::Reasons;
@@ -77,11 +77,24 @@ impl Reading {
         classes
     }
 
-    /// Rates by minor number, of classes that have one.
-    fn rates_bps(&self) -> BTreeMap<u16, u64> {
-        let classes = self.ports.iter().flat_map(|port| &port.classes);
-        let rates = classes.map(|class| (class.id.minor(), class.psp.stats.rate_bps));
-        rates.filter(|(_, rate_bps)| *rate_bps > 0).collect()
+    /// The most that a class may send, by minor number: its ceil, else its rate.
+    fn most_bps(&self) -> BTreeMap<u16, u64> {
+        let mut most = BTreeMap::new();
+        for class in self.ports.iter().flat_map(|port| &port.classes) {
+            let (minor, stats) = (class.id.minor(), &class.psp.stats);
+            let of_queue = stats.rate_bps.max(stats.ceil_bps);
+            let of_class: &mut u64 = most.entry(minor).or_default();
+            *of_class = of_queue.max(*of_class);
+        }
+        most.retain(|_, most_bps| *most_bps > 0);
+        most
+    }
+
+    /// The rate of a class in force; 0: it has none.
+    fn rate_bps(&self, minor: u16) -> u64 {
+        let mut classes = self.ports.iter().flat_map(|port| &port.classes);
+        let class = classes.find(|class| class.id.minor() == minor);
+        class.map_or(0, |class| class.psp.stats.rate_bps)
     }
 
     /// Frames that classes have counted and that wait below: departure times are kept by fq.
@@ -111,7 +124,7 @@ pub fn verify(
     let default = device.options.default_minor;
     let mut tap = Tap::open(&link.name, link.index, wanted.frames_per_s)?;
     let first = Reading::new(tc, link.index)?;
-    let mut tally = Tally::new(matcher, link.is_ethernet, first.rates_bps());
+    let mut tally = Tally::new(matcher, link.is_ethernet, first.most_bps());
     if first.ports.is_empty() {
         return Err(Error::NoPsp(link.name.clone()));
     }
@@ -164,13 +177,12 @@ pub fn verify(
         &window,
         (lost, packets),
         share,
-        tally.gaps.frames,
+        after.gaps - before.gaps,
     ))
 }
 
 fn counted(device: &Device, first: &Reading, last: &Reading) -> BTreeMap<u16, ClassCounted> {
     let (before, after) = (first.classes(), last.classes());
-    let rates_bps = last.rates_bps();
     let classes = device.classes.iter().filter(|class| {
         // A group has no frames of its own.
         class.options.class_type() != tcpsp::ClassType::Group
@@ -182,11 +194,22 @@ fn counted(device: &Device, first: &Reading, last: &Reading) -> BTreeMap<u16, Cl
             name: class.name.clone(),
             frames: now.0.saturating_sub(then.0),
             bytes: now.1.saturating_sub(then.1),
-            rate_bps: rates_bps.get(&class.minor).copied().unwrap_or(0),
+            rate_bps: last.rate_bps(class.minor),
+            has_senders: has_senders(&device.rules, class.minor),
         };
         (class.minor, counted)
     });
     classes.collect()
+}
+
+/// Returns whether frames come to a class by a rule of the sender's cgroup. By net_cls they come to any:
+/// of one that other rules name this is not said.
+fn has_senders(rules: &[Rule], minor: u16) -> bool {
+    let mut own = rules.iter().filter(|rule| rule.class == minor).peekable();
+    match own.peek() {
+        None => rules.iter().any(|rule| rule.matching == Match::Cgroup),
+        Some(_) => own.any(|rule| matches!(rule.matching, Match::Sender(_))),
+    }
 }
 
 /// Returns a rule as words of the file.

@@ -2,7 +2,7 @@
 //! Compares the frames that left with what each class counted, and says what is wrong and, where
 //! the numbers show it, why.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tcpsp::account::Reasons;
@@ -15,6 +15,8 @@ const SIGMAS: f64 = 4.0;
 const FRAMES_ON_THE_WAY: u64 = 8;
 /// Share of a class's frames that no cause needs to explain.
 const NOISE: f64 = 0.01;
+/// Why a class is not asked about.
+const NOT_JUDGED: &str = "could not be judged: rules by cgroup";
 
 /// What a class counted in the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct ClassCounted {
     pub bytes: u64,
     /// Its rate in the kernel; 0: it has none.
     pub rate_bps: u64,
+    /// Whether a rule of the sender's cgroup names it, or may.
+    pub has_senders: bool,
 }
 
 /// What else is known of the window.
@@ -94,8 +98,8 @@ pub struct ClassReport {
     pub rate_bps: u64,
     /// Rate of what matches.
     pub seen_bps: u64,
-    /// The largest queue of what matches before a bottleneck of the class's rate; null: only a sample
-    /// was seen, or the class has no rate.
+    /// The largest queue of what matches before a bottleneck of the class's ceil or rate; null: only a
+    /// sample was seen, or the class has no rate.
     pub burst_bytes: Option<u64>,
     /// Why, each sentence a cause that the numbers fit; "unknown" if none does.
     pub why: Vec<String>,
@@ -112,7 +116,7 @@ pub struct Report {
     pub time_ns: u64,
     /// Share of its packets that were looked at.
     pub share: f64,
-    /// Packets that left.
+    /// Packets that left, without gap frames of psp.
     pub packets: u64,
     /// Packets that nobody could look at for lack of room.
     pub lost: u64,
@@ -147,73 +151,109 @@ fn tolerance(matched: &Matched, window: &Window, lost: u64, packets: u64) -> u64
         + of(lost, packets)
 }
 
-/// Returns the causes that fit what is missing of a class.
-fn why(
-    matched: &Matched,
-    missing: u64,
-    tolerance: u64,
-    window: &Window,
-) -> Vec<(String, Option<Trait>)> {
-    let slack = tolerance + (matched.all.frames as f64 * NOISE) as u64;
-    let all = missing.abs_diff(matched.all.frames) <= slack;
-    let reasons = &window.reasons;
-    let mut causes = Vec::new();
-    let of_interface = matched.traits.get(&Trait::Interface);
-    let fits = |sum: &Sum| sum.frames.abs_diff(missing) <= slack;
-    if of_interface.is_some_and(|(sum, _)| fits(sum)) {
-        let renewed = reasons.renewed.iter().map(|renewed| {
-            format!(
-                "interface {} was made anew: the rule in force names index {}, it has {} now",
-                renewed.name, renewed.index_in_force, renewed.index
-            )
-        });
-        causes.extend(renewed.map(|text| (text, Some(Trait::Interface))));
-    }
-    if all && !reasons.taken_by.is_empty() {
+/// What may explain missing frames.
+struct Cause {
+    text: String,
+    /// What the frames have by which it is seen.
+    seen_by: Option<Trait>,
+    frames: u64,
+}
+
+/// Returns what the kernel's tables say, then what is special about frames, each with the frames that
+/// it explains.
+fn causes(matched: &Matched, reasons: &Reasons) -> (Vec<Cause>, Vec<Cause>) {
+    let of = |which: Trait| matched.traits.get(&which).map(|(sum, _)| sum.frames);
+    let cause = |text: String, seen_by, frames| Cause {
+        text,
+        seen_by,
+        frames,
+    };
+    let renewed = reasons.renewed.iter().filter_map(|renewed| {
+        let text = format!(
+            "interface {} was made anew: the rule in force names index {}, it has {} now",
+            renewed.name, renewed.index_in_force, renewed.index
+        );
+        Some(cause(text, Some(Trait::Interface), of(Trait::Interface)?))
+    });
+    let taken = (!reasons.taken_by.is_empty()).then(|| {
         let text = format!(
             "another program takes packets before the classifier: {}",
             reasons.taken_by.join(", ")
         );
-        causes.push((text, None));
-    }
-    if !causes.is_empty() {
-        return causes;
-    }
-    for which in Trait::ALL {
-        let Some((sum, _)) = matched.traits.get(&which) else {
-            continue;
-        };
-        // That a rule names an interface says nothing by itself.
-        if which != Trait::Interface && fits(sum) {
-            causes.push((which.words().to_owned(), Some(which)));
-        }
-    }
-    if causes.is_empty() {
-        causes = pair(matched, missing, slack);
-    }
-    causes
+        cause(text, None, matched.all.frames)
+    });
+    // That a rule names an interface says nothing by itself.
+    let traits = Trait::ALL
+        .into_iter()
+        .filter(|which| *which != Trait::Interface);
+    let traits = traits.filter_map(|which| {
+        let text = which.words().to_owned();
+        Some(cause(text, Some(which), of(which)?))
+    });
+    (renewed.chain(taken).collect(), traits.collect())
 }
 
-/// Returns two causes that only together fit what is missing, with the share of each. Frames that have
-/// both would count twice, and fit nothing.
-fn pair(matched: &Matched, missing: u64, slack: u64) -> Vec<(String, Option<Trait>)> {
-    let known = || {
-        let traits = matched.traits.iter();
-        traits.filter(|(which, (sum, _))| **which != Trait::Interface && sum.frames > slack)
-    };
-    for (one, (of_one, _)) in known() {
-        for (other, (of_other, _)) in known().filter(|(other, _)| *other > one) {
-            let both = of_one.frames + of_other.frames;
-            if both.abs_diff(missing) <= slack {
-                let cause = |which: &Trait, sum: &Sum| {
-                    let share = 100 * sum.frames / both.max(1);
-                    (format!("of {share} %: {}", which.words()), Some(*which))
-                };
-                return vec![cause(one, of_one), cause(other, of_other)];
-            }
+/// Returns sentences that explain what is missing of a class, and what frames have by which that is
+/// seen. One cause goes before two, and what the kernel's tables say before what frames show.
+fn why(
+    matched: &Matched,
+    missing: u64,
+    tolerance: u64,
+    reasons: &Reasons,
+) -> (Vec<String>, BTreeSet<Trait>) {
+    let slack = tolerance + (matched.all.frames as f64 * NOISE) as u64;
+    let fits = |frames: u64| frames.abs_diff(missing) <= slack;
+    let (known, seen) = causes(matched, reasons);
+    for causes in [&known, &seen] {
+        let fitting = causes.iter().filter(|cause| fits(cause.frames));
+        let (texts, seen_by): (Vec<_>, Vec<_>) = fitting
+            .map(|cause| (cause.text.clone(), cause.seen_by))
+            .unzip();
+        if !texts.is_empty() {
+            return (texts, seen_by.into_iter().flatten().collect());
         }
     }
-    Vec::new()
+    // Frames that two causes explain would count twice, and fit nothing.
+    let all: Vec<&Cause> = known.iter().chain(&seen).collect();
+    let (mut texts, mut seen_by) = (Vec::new(), BTreeSet::new());
+    for (place, one) in all.iter().enumerate() {
+        for other in all.iter().skip(place + 1) {
+            let both = one.frames + other.frames;
+            if one.frames.min(other.frames) <= slack || !fits(both) {
+                continue;
+            }
+            let share = |cause: &Cause| 100 * cause.frames / both.max(1);
+            let parts = [one, other].map(|of| format!("of {} % {}", share(of), of.text));
+            texts.push(parts.join("; "));
+            seen_by.extend([one.seen_by, other.seen_by].into_iter().flatten());
+        }
+    }
+    if texts.is_empty() {
+        texts.push("unknown".to_owned());
+    }
+    (texts, seen_by)
+}
+
+/// Returns the rules that have frames by which a cause is seen; without such a cause all that have
+/// frames.
+fn rules(matched: &Matched, seen_by: &BTreeSet<Trait>, texts: &[String]) -> Vec<RuleFault> {
+    let mut found: BTreeMap<usize, (u64, &Example)> = BTreeMap::new();
+    for ((place, which), (sum, example)) in &matched.rule_traits {
+        if seen_by.contains(which) {
+            let rule = found.entry(*place).or_insert((0, example));
+            rule.0 += sum.frames;
+        }
+    }
+    if found.is_empty() {
+        let all = matched.rules.iter();
+        found.extend(all.map(|(place, (sum, example))| (*place, (sum.frames, example))));
+    }
+    let rule = |(place, (frames, example)): (usize, (u64, &Example))| RuleFault {
+        rule: texts.get(place).cloned().unwrap_or_default(),
+        frames,
+        example: example.clone(),
+    };
+    found.into_iter().map(rule).collect()
 }
 
 fn class(
@@ -236,32 +276,18 @@ fn class(
     } else {
         State::Well
     };
-    let (mut why_all, mut rules) = (Vec::new(), Vec::new());
-    if state == State::Missing {
-        let causes = why(matched, missing, tolerance, window);
-        // Of a cause that is seen in frames only the rules that have such frames.
-        let seen: Vec<Trait> = causes.iter().filter_map(|(_, which)| *which).collect();
-        let of_cause = matched.rule_traits.iter();
-        let of_cause = of_cause.filter(|((_, which), _)| seen.first() == Some(which));
-        let of_cause: Vec<_> = of_cause.map(|((place, _), found)| (place, found)).collect();
-        let named = if of_cause.is_empty() {
-            matched.rules.iter().collect()
-        } else {
-            of_cause
-        };
-        rules.extend(named.into_iter().map(|(place, (sum, example))| RuleFault {
-            rule: window.rules.get(*place).cloned().unwrap_or_default(),
-            frames: sum.frames,
-            example: example.clone(),
-        }));
-        why_all = causes.into_iter().map(|(text, _)| text).collect();
-        if why_all.is_empty() {
-            why_all.push("unknown".to_owned());
+    let (mut why_all, mut rules_all) = (Vec::new(), Vec::new());
+    match state {
+        State::Missing => {
+            let (texts, seen_by) = why(matched, missing, tolerance, &window.reasons);
+            rules_all = rules(matched, &seen_by, &window.rules);
+            why_all = texts;
         }
-    } else if state == State::Foreign && minor == window.default {
-        why_all.push("frames of other classes come here".to_owned());
-    } else if state == State::Foreign {
-        why_all.push("unknown".to_owned());
+        State::Foreign if minor == window.default => {
+            why_all.push("frames of other classes come here".to_owned());
+        }
+        State::Foreign => why_all.push("unknown".to_owned()),
+        State::Well | State::NotAsked => {}
     }
     ClassReport {
         name: counted.name.clone(),
@@ -278,7 +304,7 @@ fn class(
             .largest_bytes()
             .filter(|_| counted.rate_bps > 0),
         why: why_all,
-        rules,
+        rules: rules_all,
     }
 }
 
@@ -298,10 +324,23 @@ pub fn report(
     let classes = window.classes.iter().map(|(minor, counted)| {
         let matched = tallied.get(minor).unwrap_or(&none);
         let mut report = class(*minor, matched, counted, window, totals);
+        let tolerance = report.tolerance_frames;
         let extra = counted.frames.saturating_sub(matched.all.frames);
-        if report.state == State::Foreign && extra <= report.tolerance_frames + unsure {
+        if report.state == State::Foreign && extra <= tolerance + unsure {
             report.state = State::NotAsked;
             report.why.clear();
+        }
+        if report.state == State::NotAsked {
+            report.why.push(NOT_JUDGED.to_owned());
+        }
+        // Nothing came by them, and others have frames that they may claim.
+        let elsewhere = unsure - matched.unsure.frames;
+        let is_idle = counted.has_senders && extra <= tolerance;
+        if report.state == State::Well && is_idle && elsewhere > tolerance {
+            report.state = State::NotAsked;
+            report.why.push(format!(
+                "{NOT_JUDGED}; it counted none by them, and {elsewhere} that they may claim went elsewhere"
+            ));
         }
         report
     });

@@ -202,11 +202,11 @@ pub struct Matched {
     pub rules: BTreeMap<usize, (Sum, Example)>,
     /// The same of those with a trait.
     pub rule_traits: BTreeMap<(usize, Trait), (Sum, Example)>,
-    /// The queue that they would be before a bottleneck of the class's rate.
+    /// The queue that they would be before a bottleneck of the most that the class may send.
     pub queue: Queue,
 }
 
-/// A bottleneck that drains at a class's rate (paper 000, 4.1, where it is the flow's own average):
+/// A bottleneck that drains at a class's ceil or rate (paper 000, 4.1, where it is the flow's own average):
 /// its largest queue is the burstiness. A frame that stands for others of a sample makes it unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
@@ -237,26 +237,23 @@ impl Queue {
 pub struct Tally {
     matcher: Matcher,
     is_ethernet: bool,
-    /// Rates by minor number.
-    rates_bps: BTreeMap<u16, u64>,
+    /// The most that classes may send, by minor number.
+    most_bps: BTreeMap<u16, u64>,
     /// By minor number.
     pub classes: BTreeMap<u16, Matched>,
-    /// Gap frames of psp, which belong to nobody.
-    pub gaps: Sum,
     /// Later fragments whose first one a sample left out.
     pub lost_fragments: Sum,
 }
 
 impl Tally {
-    /// Begins; classes have these rates by their minor number.
+    /// Begins; classes may send so much by their minor number.
     #[must_use]
-    pub fn new(matcher: Matcher, is_ethernet: bool, rates_bps: BTreeMap<u16, u64>) -> Self {
+    pub fn new(matcher: Matcher, is_ethernet: bool, most_bps: BTreeMap<u16, u64>) -> Self {
         Self {
             matcher,
             is_ethernet,
-            rates_bps,
+            most_bps,
             classes: BTreeMap::new(),
-            gaps: Sum::default(),
             lost_fragments: Sum::default(),
         }
     }
@@ -276,9 +273,6 @@ impl Tally {
             Frame::read_bare(shown.bytes, shown.ethertype)
         };
         let counted = Counted::new(shown, &frame);
-        if self.is_ethernet && is_gap(shown) {
-            return self.gaps.add(&counted);
-        }
         let verdict = self.matcher.ask(&frame, shown.beside);
         let later = frame
             .ip
@@ -295,9 +289,9 @@ impl Tally {
         if is_lost || !verdict.is_sure {
             class.unsure.add(&counted);
         }
-        if let Some(rate_bps) = self.rates_bps.get(&minor) {
+        if let Some(most_bps) = self.most_bps.get(&minor) {
             let queue = &mut class.queue;
-            queue.push(shown.time_ns, counted.bytes, shown.weight, *rate_bps);
+            queue.push(shown.time_ns, counted.bytes, shown.weight, *most_bps);
         }
         let example = || Example::new(shown, &frame);
         if let Some(rule) = verdict.rule {
@@ -322,17 +316,6 @@ impl Tally {
                 .add(&counted);
         }
     }
-}
-
-/// Where psp's gap frames go, and their EtherTypes: of MAC control, and for local experiments.
-const GAP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 1];
-const GAP_ETHERTYPES: [[u8; 2]; 2] = [[0x88, 0x08], [0x88, 0xb5]];
-
-/// Whether a frame is one of psp's gaps.
-fn is_gap(shown: &Shown<'_>) -> bool {
-    let ethertype = shown.bytes.get(12..14);
-    shown.bytes.starts_with(&GAP_ADDRESS)
-        && GAP_ETHERTYPES.iter().any(|gap| ethertype == Some(&gap[..]))
 }
 
 fn traits(

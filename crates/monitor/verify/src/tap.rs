@@ -102,7 +102,7 @@ fn parse(record: &[u8]) -> Option<Shown<'_>> {
 /// What the tap saw in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Packets that left, as the device gets them.
+    /// Packets that left, as the device gets them, without psp's gap frames.
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -110,12 +110,14 @@ pub struct Totals {
     pub shown: u64,
     /// Those that the ring had no room for.
     pub lost: u64,
+    /// Gap frames of psp.
+    pub gaps: u64,
 }
 
 /// A tap. Dropping it detaches the program.
 pub struct Tap {
     ring: RingBuf<MapData>,
-    states: PerCpuArray<MapData, [u64; 6]>,
+    states: PerCpuArray<MapData, [u64; 7]>,
     _ebpf: Ebpf,
     _socket: OwnedFd,
 }
@@ -191,11 +193,12 @@ impl Tap {
         let states = self.states.get(&0, 0);
         let states = states.map_err(|error| refused("tap_states", &error))?;
         let mut totals = Totals::default();
-        for [frames, bytes, shown, lost, ..] in states.iter() {
+        for [frames, bytes, shown, lost, gaps, ..] in states.iter() {
             totals.frames += frames;
             totals.bytes += bytes;
             totals.shown += shown;
             totals.lost += lost;
+            totals.gaps += gaps;
         }
         Ok(totals)
     }

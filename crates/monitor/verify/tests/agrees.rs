@@ -12,40 +12,15 @@ use std::thread;
 use backend::{MatchTables, RuleWords, rule_words};
 use host_config::Rule;
 use tcpsp::{Family, Flower, Interface, Match, Ports, Prefix, Protocol};
+use testkit::Random;
 use verify::{Beside, Frame, Matcher};
 
 /// Packets of a run, and those of one set of rules.
 const PACKETS: usize = 100_000;
 const OF_SET: usize = 200;
 
-/// Random numbers (splitmix64), the same in each run.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new() -> Self {
-        Self(0x7073_7061_6365)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % bound as u64).unwrap()
-    }
-
-    fn one_in(&mut self, bound: usize) -> bool {
-        self.below(bound) == 0
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
-    fn byte(&mut self) -> u8 {
-        u8::try_from(self.below(256)).unwrap()
-    }
-}
+/// Seed of rules and packets; the value has no meaning.
+pub const SEED: u64 = 0x7073_7061_6365;
 
 const PORTS: [u16; 5] = [53, 443, 4789, 5001, 5009];
 const VLANS: [u16; 3] = [0, 4, 100];
@@ -367,7 +342,7 @@ fn by_program(program: &Path, input: Vec<u8>) -> Vec<u32> {
 /// What differs between the matcher and a program, the number of packets that were compared, and
 /// of those that had a class.
 fn compare(program: &Path) -> (Vec<String>, usize, usize) {
-    let mut random = Random::new();
+    let mut random = Random::new(SEED);
     let (mut input, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..PACKETS / OF_SET {
         let count = u16::try_from(1 + random.below(12)).unwrap();

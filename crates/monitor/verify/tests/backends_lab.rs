@@ -19,11 +19,12 @@ use linux_io::packet::observer;
 use nix::sys::socket::{MsgFlags, send, setsockopt, sockopt::Mark};
 use scenario::Kernel;
 use tcpsp::Tc;
+use testkit::Random;
 use testkit::guest::test_program;
 use verify::{Frame, Matcher};
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
-use crate::agrees::{Packet, Random, packet, rule};
+use crate::agrees::{Packet, SEED, packet, rule};
 
 const DEVICE: &str = "c1a";
 const MODULES: &[&str] = &[
@@ -94,7 +95,7 @@ fn frame(random: &mut Random) -> Packet {
 #[ignore = "runs in the guest"]
 fn in_guest() {
     let backend = Backend::from_word(&std::env::var("BACKEND").unwrap()).unwrap();
-    let (mut random, mut tc) = (Random::new(), Tc::open().unwrap());
+    let (mut random, mut tc) = (Random::new(SEED), Tc::open().unwrap());
     let socket = observer(DEVICE).unwrap();
     let (mut claimed, mut frames) = (0, 0);
     for set in 0..SETS {

@@ -8,4 +8,3 @@ mod backends_lab;
 mod causes;
 mod cost;
 mod matching;
-mod tcx_lab;

@@ -102,6 +102,11 @@ verify "tags applied"
 send 8000 10.8.0.2:5001
 verify "fragments applied"
 
+# Seven small frames a millisecond, of which it looks at a part.
+send 100 10.8.0.2:5001 10.8.0.2:5001
+say sampled pspacer verify c1a --for 1s --budget 1000 --json /tmp/host.toml
+wait
+
 ip netns add src
 ip -n src link set lo up
 routed
@@ -136,6 +141,23 @@ send 1000 10.8.0.2:5001
 say "taken text" pspacer verify c1a --for 1s /tmp/host.toml
 wait
 say "doctor taken" pspacer doctor c1a --json
+tc filter del dev c1a egress
+
+# A program of others at tcx in front of ours. Kernels before 6.6 have no tcx.
+say "apply edt again" pspacer apply /tmp/host.toml
+/verify/tcx c1a >/tmp/tcx 2>&1 &
+tcx=$!
+until [ -s /tmp/tcx ]; do sleep 0.1; done
+say tcx cat /tmp/tcx
+if kill -0 $tcx 2>/dev/null; then
+	send 1000 10.8.0.2:5001
+	say "tcx verify" pspacer verify c1a --for 1s --json /tmp/host.toml
+	say "tcx doctor" pspacer doctor c1a --json
+	say "tcx apply" pspacer apply /tmp/host.toml
+	kill $tcx
+	wait
+	say "tcx gone" pspacer apply /tmp/host.toml
+fi
 
 # The program taken away: frames leave without a class.
 tc filter del dev c1a egress
