@@ -13,8 +13,6 @@ use crate::kind::other;
 
 /// Permissions of a file that was not there: all of these but for the user's umask.
 const ALL: u32 = 0o666;
-/// Those of a file that has secrets.
-pub const OWN: u32 = 0o600;
 
 /// A file that is being written. It goes with this value unless it is [finished](Self::finish).
 #[derive(Debug)]
@@ -30,15 +28,6 @@ impl NewFile {
     /// What there is in its place, or the kernel's reason.
     pub fn create(path: &Path) -> Result<Self> {
         let mode = replaceable(path)?.map_or(ALL, |there| there.mode() & 0o777);
-        Self::create_with(path, mode)
-    }
-
-    /// The same, with these permissions, less the user's umask.
-    ///
-    /// # Errors
-    /// As [`Self::create`].
-    pub fn create_with(path: &Path, mode: u32) -> Result<Self> {
-        replaceable(path)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -113,19 +102,8 @@ fn replaceable(path: &Path) -> Result<Option<Permissions>> {
 /// # Errors
 /// As [`NewFile`]'s; what was there is as it was.
 pub fn replace(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    finished(NewFile::create(path)?, bytes.as_ref())
-}
-
-/// Writes a file in one step that its owner alone may read.
-///
-/// # Errors
-/// As [`NewFile`]'s; what was there is as it was.
-pub fn replace_own(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    finished(NewFile::create_with(path, OWN)?, bytes.as_ref())
-}
-
-fn finished(mut file: NewFile, bytes: &[u8]) -> Result<()> {
-    file.write_all(bytes)?;
+    let mut file = NewFile::create(path)?;
+    file.write_all(bytes.as_ref())?;
     file.finish()
 }
 
@@ -146,10 +124,8 @@ mod tests {
         replace(&path, "second\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "second\n");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
-        replace_own(&path, "third\n").unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         drop(NewFile::create(&path).unwrap());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "third\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second\n");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

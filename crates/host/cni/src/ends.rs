@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two ends of an attachment: the device in the pod, and what leads to it on the host.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use linux_io::links::{Link, links, namespace_number};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,15 @@ impl End {
     /// If the kernel's table cannot be read.
     pub fn here(&self) -> Result<Option<Self>> {
         Ok(self.among(&here()?).cloned())
+    }
+
+    /// The same of a device that has to be there.
+    ///
+    /// # Errors
+    /// That it is another's by now, or that the kernel's table cannot be read.
+    pub fn now(&self) -> Result<Self> {
+        let gone = || format!("{} is another device now, expected the pod's", self.name);
+        self.here()?.with_context(gone)
     }
 
     /// Returns the device as it is among those that there are.

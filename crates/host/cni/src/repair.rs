@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use host_apply::Lock;
 
 use crate::ends::End;
@@ -67,11 +67,7 @@ fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Opt
         let text = format!("{} is gone", record.netns);
         return Ok(Some(Found::Removed(text)));
     };
-    let pod = netns.within(|| record.pod.here())?;
-    let pod = pod.with_context(|| {
-        let name = &record.pod.name;
-        format!("{name} of its network namespace is another device now")
-    })?;
+    let pod = netns.within(|| record.pod.now())?;
     let backend = record.known_backend()?;
     let mut works = vec![Work::new(
         Some(&netns),
@@ -80,11 +76,8 @@ fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Opt
         backend,
     )?];
     if let Some(host) = record.host.as_ref().filter(|_| record.ingress.is_some()) {
-        let end = host.here()?.with_context(|| {
-            let name = &host.name;
-            format!("{name} is another device now, expected the pod's end")
-        })?;
-        works.push(Work::new(None, &end, record.ingress.as_ref(), backend)?);
+        let host = host.now()?;
+        works.push(Work::new(None, &host, record.ingress.as_ref(), backend)?);
     }
     works.retain(|work| !work.is_done());
     if works.is_empty() {

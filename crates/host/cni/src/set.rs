@@ -14,7 +14,6 @@ use units::parse;
 
 use crate::budget::{self, Asked, Sum};
 use crate::config::Class;
-use crate::ends::End;
 use crate::environment::{Attachment, PodName};
 use crate::error::Error;
 use crate::pacing::Work;
@@ -198,9 +197,7 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     let netns = record.namespace()?;
     let netns =
         netns.with_context(|| format!("{}: the network namespace is gone", record.netns))?;
-    let gone = |end: &End| format!("{} is another device now, expected the pod's", end.name);
-    let pod = netns.within(|| record.pod.here())?;
-    let pod = pod.with_context(|| gone(&record.pod))?;
+    let pod = netns.within(|| record.pod.now())?;
     let mut works = vec![Work::new(
         Some(&netns),
         &pod,
@@ -208,8 +205,8 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
         backend,
     )?];
     if let Some(host) = &record.host {
-        let end = host.here()?.with_context(|| gone(host))?;
-        works.push(Work::new(None, &end, record.ingress.as_ref(), backend)?);
+        let host = host.now()?;
+        works.push(Work::new(None, &host, record.ingress.as_ref(), backend)?);
     }
     records.store(&of, &record.while_made(Some(&before)))?;
     works.iter().try_for_each(|work| work.make().map(|_| ()))?;

@@ -323,6 +323,10 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
         }
     }
     let _lock = Lock::take(&folder()?)?;
+    // It may have been deleted while the lock was waited for.
+    if args.after.is_some() && !args.file.exists() {
+        return Ok(());
+    }
     restored(&name, &text, args.drain, io)
 }
 

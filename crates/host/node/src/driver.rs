@@ -11,7 +11,7 @@ use cni::budget::{Asked, Granted};
 use cni::claims::{Claim, Claims, Listed};
 use cni::config::Budget;
 use cni::error::Error;
-use host_apply::Lock;
+use host_apply::{CALL_WAIT, Lock};
 
 use crate::api::Api;
 use crate::claim;
@@ -99,7 +99,7 @@ struct Under<'a> {
 impl<'a> Under<'a> {
     fn lock(run: &'a Path) -> Result<Self> {
         Ok(Self {
-            _lock: Lock::take(run)?,
+            _lock: Lock::take_within(run, CALL_WAIT)?,
             run,
             files: Claims::new(run).list()?,
             granted: None,

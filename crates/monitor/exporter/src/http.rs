@@ -141,7 +141,12 @@ async fn accept(listener: &TcpListener, scraper: Scraper, bounds: Bounds) {
         tokio::spawn(async move {
             let _slot = slot;
             let asked = || silent.remove(number);
-            if !serve_one(client, router, bounds, gives_way, asked).await {
+            let served = serve_one(client, router, bounds, asked);
+            let is_served = tokio::select! {
+                is_served = served => is_served,
+                Ok(()) = gives_way => false,
+            };
+            if !is_served {
                 refused.count();
             }
             silent.remove(number);
@@ -167,8 +172,9 @@ impl Silent {
         gives_way
     }
 
-    fn remove(&self, number: u64) -> Option<oneshot::Sender<()>> {
-        self.all().remove(&number)
+    /// Removes one, which has no need to give way any more.
+    fn remove(&self, number: u64) {
+        self.all().remove(&number);
     }
 
     /// Closes the oldest, if there is one.
@@ -180,22 +186,12 @@ impl Silent {
 
 /// Serves a connection, and returns whether there was a request: one that came in time and that
 /// hyper could read. To others hyper answers, 400 or 431, or nobody does.
-async fn serve_one<T>(
-    client: TcpStream,
-    router: Router,
-    bounds: Bounds,
-    gives_way: oneshot::Receiver<()>,
-    asked: impl Fn() -> T,
-) -> bool {
+async fn serve_one(client: TcpStream, router: Router, bounds: Bounds, asked: impl Fn()) -> bool {
     let has_asked = AtomicBool::new(false);
     let service = TowerToHyperService::new(router);
-    let kept: sync::Mutex<Option<T>> = sync::Mutex::new(None);
     let noted = service_fn(|request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
-        // What it gives way by stays, unused, until the answer is there.
-        if let Ok(mut kept) = kept.lock() {
-            kept.get_or_insert_with(&asked);
-        }
+        asked();
         service.call(request)
     });
     let served = http1::Builder::new()
@@ -205,10 +201,7 @@ async fn serve_one<T>(
         .max_buf_size(REQUEST_BYTES)
         .serve_connection(TokioIo::new(client), noted);
     // A client that goes is no error of the exporter.
-    tokio::select! {
-        _ = tokio::time::timeout(bounds.time, served) => {}
-        _ = gives_way => {}
-    }
+    let _ = tokio::time::timeout(bounds.time, served).await;
     has_asked.load(Ordering::Relaxed)
 }
 
