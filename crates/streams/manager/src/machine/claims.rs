@@ -9,6 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use admission::LinkBytes;
+
 use super::Manager;
 use super::peer::Pass;
 use crate::message::{Claim, Claimed, Message};
@@ -232,37 +234,43 @@ impl Manager {
         let Some(peer) = self.peers.get_mut(from) else {
             return;
         };
-        let Some(pass) = peer.pass.as_mut() else {
+        let Some(pass) = peer.pass.as_mut().filter(|pass| pass.is_of(of_round)) else {
             return;
         };
-        match pass.sent.take() {
-            Some((round, until)) if round == of_round => {
-                pass.is_again |= is_again;
-                pass.tries = 0;
-                pass.at_ns = now_ns;
-                match until {
-                    Some(last) => pass.after = last,
-                    None if pass.is_again => {
-                        *pass = Pass::default();
-                        pass.at_ns = pass.retry_at_ns(now_ns);
-                    }
-                    None => peer.pass = None,
-                }
+        let until = pass.sent.take().and_then(|(_, until)| until);
+        let page = (pass.after.clone(), until.clone());
+        pass.is_again |= is_again;
+        pass.tries = 0;
+        pass.at_ns = now_ns;
+        match until {
+            Some(last) => pass.after = last,
+            None if pass.is_again => {
+                *pass = Pass::default();
+                pass.at_ns = pass.retry_at_ns(now_ns);
             }
-            other => {
-                pass.sent = other;
-                return;
-            }
+            None => peer.pass = None,
         }
         for (id, attempt) in lost {
+            // Of what the page did not say, the other one has nothing to say.
+            let is_within = id > page.0 && page.1.as_ref().is_none_or(|last| id <= *last);
             let own = self.reservations.get(id.as_str());
-            let is_own = own
-                .is_some_and(|of| of.state == ReservationState::Granted && of.attempt == attempt);
-            if is_own {
+            let is_lost = own.is_some_and(|of| {
+                of.state == ReservationState::Granted
+                    && of.attempt == attempt
+                    && is_within
+                    && self.crosses(&of.grant.links, from)
+            });
+            if is_lost {
                 self.lose(&id, from.to_owned());
             }
         }
         self.claim_what_is_due();
+    }
+
+    /// Returns whether a manager has one of these links.
+    fn crosses(&self, links: &[LinkBytes], manager: &str) -> bool {
+        let hops = self.hops(links);
+        hops.iter().any(|hop| hop.manager == manager)
     }
 
     /// Takes a page of another's claims; returns the answer.
