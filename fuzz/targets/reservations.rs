@@ -12,6 +12,8 @@ mod answer;
 mod any_request;
 #[path = "../../crates/streams/manager/src/api.rs"]
 mod api;
+#[path = "../../crates/streams/manager/src/bounds.rs"]
+mod bounds;
 #[path = "../../crates/streams/manager/src/digest.rs"]
 mod digest;
 #[path = "../../crates/streams/manager/src/machine/mod.rs"]

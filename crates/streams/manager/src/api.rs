@@ -220,8 +220,7 @@ pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
         }
         Answer::Failed(failure) => {
             let status = match failure {
-                Failure::Id(_)
-                | Failure::Lease { .. }
+                Failure::Lease { .. }
                 | Failure::Node(_)
                 | Failure::Segment(_)
                 | Failure::Listener(_)

@@ -84,7 +84,7 @@ fn no_link(link: &LinkBytes) -> Refusal {
     Refusal::Invalid {
         field: "link".to_owned(),
         value: link.link.to_string(),
-        expected: "a link of this manager's topology".to_owned(),
+        expected: "a link of this manager's topology, once".to_owned(),
     }
 }
 
@@ -164,7 +164,9 @@ impl Parts {
 
     fn uses(&self, links: &[LinkBytes]) -> Result<Vec<LinkUse>, Refusal> {
         let uses = uses(&self.topology, links)?;
-        match uses.iter().zip(links).find(|(of, _)| !self.is_own(of.link)) {
+        let mut seen = BTreeSet::new();
+        let mut pairs = uses.iter().zip(links);
+        match pairs.find(|(of, _)| !self.is_own(of.link) || !seen.insert(of.link)) {
             Some((_, link)) => Err(no_link(link)),
             None => Ok(uses),
         }

@@ -22,6 +22,7 @@ use crate::api::{
     RouteBody, TopologyBody, render,
 };
 use crate::board::Board;
+use crate::bounds;
 use crate::enforce::NodeDuty;
 use crate::engine::Refused;
 use crate::message::Envelope;
@@ -307,6 +308,8 @@ async fn peer(State(app): State<App>, Who(who): Who, headers: Headers, bytes: Bo
             "`from` is not valid, expected the manager that the token or certificate names";
         return Err(Fault::new(StatusCode::FORBIDDEN, problem));
     }
+    let checked = bounds::messages(&envelope.messages);
+    checked.map_err(|why| Fault::new(StatusCode::BAD_REQUEST, why.to_string()))?;
     Ok(shown(&app.engine.messages(came_ns, envelope).await?))
 }
 

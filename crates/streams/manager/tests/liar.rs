@@ -11,7 +11,7 @@ use admission::{
 use manager::answer::{Answer, Caller, Command, Failure};
 use manager::machine::{Limits, Manager, Start};
 use manager::message::{Claim, Claimed, Envelope, Message, Reply};
-use manager::record::{Attempt, PartState, ReservationState};
+use manager::record::{Attempt, ReservationState};
 
 const S: u64 = 1_000_000_000;
 /// The manager that is lied to, one that says nothing, and the liar.
@@ -38,6 +38,8 @@ fn topology() -> Arc<Topology> {
 struct Lied {
     manager: Manager,
     tickets: u64,
+    /// Digest of the segment of m1, as its other managers say it.
+    digest: u64,
 }
 
 impl Lied {
@@ -51,13 +53,15 @@ impl Lied {
         let mut lied = Self {
             manager,
             tickets: 0,
+            digest: 0,
         };
         lied.manager.take_effects();
+        lied.digest = digest();
         lied
     }
 
-    /// Reserves from `a` to another host.
-    fn reserve(&mut self, id: &str, to: &str) -> Vec<(u64, Answer)> {
+    /// Asks to reserve from `a` to another host.
+    fn wish(&mut self, id: &str, to: &str) {
         self.tickets += 1;
         let command = Command::Reserve {
             id: id.to_owned(),
@@ -67,33 +71,76 @@ impl Lied {
             is_replacing: false,
         };
         self.manager.command(S, self.tickets, command);
-        let effects = self.manager.take_effects();
-        // As the liar does that is asked to.
-        for (to, message) in effects.messages {
-            assert_eq!(to, "liar");
-            let agreed = match message {
+    }
+
+    /// Reserves; the liar agrees.
+    fn reserve(&mut self, id: &str, to: &str) {
+        self.wish(id, to);
+        for _ in 0..2 {
+            self.pump(7, |message| match message {
                 Message::Hold { id, attempt, .. } => Message::Held { id, attempt },
                 Message::Commit { id, attempt, .. } => Message::Committed { id, attempt },
                 other => panic!("{other:?}"),
-            };
-            self.answer(agreed);
+            });
         }
+    }
+
+    /// Lets the liar answer all messages that wait; returns how many there were, and what talkers are
+    /// told.
+    fn pump(
+        &mut self,
+        epoch: u64,
+        mut lie: impl FnMut(Message) -> Message,
+    ) -> (usize, Vec<Answer>) {
         let effects = self.manager.take_effects();
-        for (_, message) in effects.messages {
-            if let Message::Commit { id, attempt, .. } = message {
-                self.answer(Message::Committed { id, attempt });
-            }
+        let messages = effects.messages.into_iter().filter(|(to, _)| to == "liar");
+        let messages: Vec<_> = messages.map(|(_, message)| lie(message)).collect();
+        let count = messages.len();
+        for message in messages {
+            self.manager.replied(
+                S,
+                "liar",
+                Reply {
+                    epoch,
+                    messages: vec![message],
+                },
+            );
         }
-        effects.answers
+        (
+            count,
+            effects.answers.into_iter().map(|(_, of)| of).collect(),
+        )
     }
 
     /// The liar says this in a reply.
     fn answer(&mut self, message: Message) {
-        let reply = Reply {
-            epoch: 7,
-            messages: vec![message],
+        let messages = vec![message];
+        self.manager
+            .replied(S, "liar", Reply { epoch: 7, messages });
+    }
+
+    /// The number that the claims of the liar need.
+    fn nonce(&mut self) -> u64 {
+        match self.ask(Message::Hello { round: 0 })[..] {
+            [Message::Welcome { nonce, .. }] => nonce,
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    fn hold(&self, id: &str, stream_id: &str, links: &[(&str, u64)]) -> Message {
+        let link = |(name, bytes): &(&str, u64)| LinkBytes {
+            link: (*name).into(),
+            bytes: *bytes,
         };
-        self.manager.replied(S, "liar", reply);
+        Message::Hold {
+            id: id.to_owned(),
+            attempt: Attempt { epoch: 7, count: 1 },
+            stream_id: stream_id.to_owned(),
+            frames: Vec::new(),
+            segments: self.digest,
+            links: links.iter().map(link).collect(),
+            hold_ns: u64::MAX,
+        }
     }
 
     /// The liar asks for this; returns the answers.
@@ -115,6 +162,30 @@ impl Lied {
     fn is_granted(&self, id: &str) -> bool {
         self.manager.reservations()[id].state == ReservationState::Granted
     }
+}
+
+/// Returns the digest of s1: another manager with the same topology says it when it asks.
+fn digest() -> u64 {
+    let names = NAMES.map(str::to_owned);
+    let start = Start {
+        peers: &names,
+        ..Start::alone("liar", "boot", S)
+    };
+    let mut liar = Manager::restore(&start, topology(), Limits::default(), []).unwrap();
+    let command = Command::Reserve {
+        id: "x".to_owned(),
+        caller: Caller::talker("t"),
+        request: request("x", "b"),
+        lease_ns: 60 * S,
+        is_replacing: false,
+    };
+    liar.command(S, 1, command);
+    let messages = liar.take_effects().messages.into_iter();
+    let mut holds = messages.filter_map(|(_, message)| match message {
+        Message::Hold { segments, .. } => Some(segments),
+        _ => None,
+    });
+    holds.next().unwrap()
 }
 
 fn request(id: &str, to: &str) -> StreamRequest {
@@ -147,30 +218,172 @@ fn what_does_not_cross_a_liar_is_not_lost_there() {
     lied.reserve("over", "c");
     assert!(lied.is_granted("local") && lied.is_granted("over"));
     let epoch = lied.manager.epoch();
-    let lost = |ids: &[&str]| -> Vec<(String, Attempt)> {
-        let all = ids
-            .iter()
-            .flat_map(|id| (0..64).map(move |count| (id, count)));
-        all.map(|(id, count)| (id.to_string(), Attempt { epoch, count }))
-            .collect()
-    };
+    let all = ["local", "over"].into_iter();
+    let all =
+        all.flat_map(|id| (0..32).map(move |count| (id.to_owned(), Attempt { epoch, count })));
+    let lost: Vec<_> = all.collect();
     // A new start of the liar's is told what this manager has there.
-    lied.answer(Message::Released {
-        id: "x".to_owned(),
-        attempt: Attempt { epoch, count: 99 },
-    });
-    for round in 0..64 {
-        lied.answer(Message::Welcome { round, nonce: 1 });
-    }
-    for round in 0..64 {
-        for n in 0..4 {
-            let all = lost(&["local", "over"]);
-            lied.answer(Message::Claimed {
+    lied.answer(Message::Hello { round: 0 });
+    for epoch in 8..40 {
+        let lie = |message| match message {
+            Message::Hello { round } => Message::Welcome { round, nonce: 1 },
+            Message::Claim { round, .. } => Message::Claimed {
                 round,
-                lost: all[n * 32..][..32].to_vec(),
+                lost: lost.clone(),
                 is_again: true,
-            });
-        }
+            },
+            Message::Release { id, attempt } => Message::Released { id, attempt },
+            other => panic!("{other:?}"),
+        };
+        lied.pump(8, lie);
+        lied.pump(8, lie);
+        lied.manager.advance(S * epoch);
     }
     assert!(lied.is_granted("local"));
+    assert!(!lied.is_granted("over"), "it crosses the liar");
+}
+
+/// Whatever it answers, nobody is asked again and again.
+#[test]
+fn a_liar_is_not_asked_faster_than_others() {
+    let mut epoch = 7;
+    let lies: [fn(Message) -> Message; 3] = [
+        // Each answer begins the claims anew.
+        |message| match message {
+            Message::Claim { round, .. } | Message::Hello { round } => Message::Stale { round },
+            other => other,
+        },
+        |message| match message {
+            Message::Hello { round } => Message::Welcome { round, nonce: 1 },
+            Message::Claim { round, .. } => Message::Stale { round },
+            other => other,
+        },
+        |message| match message {
+            Message::Hold { id, attempt, .. } => Message::Conflict {
+                id,
+                attempt,
+                has: Attempt { epoch: 1, count: 1 },
+            },
+            other => other,
+        },
+    ];
+    for (n, lie) in lies.into_iter().enumerate() {
+        // With one start, and with another one in each answer.
+        for step in [0, 1] {
+            let mut lied = Lied::new();
+            lied.wish("over", "c");
+            lied.answer(Message::Hello { round: 0 });
+            let mut count = 0;
+            for _ in 0..100 {
+                epoch += step;
+                count += lied.pump(epoch, lie).0;
+            }
+            assert!(count <= 8, "lie {n}: {count} messages at one time");
+        }
+    }
+}
+
+/// What no user may be called, or take, no other manager's request has.
+#[test]
+fn names_counts_and_sizes_are_checked_as_those_of_users() {
+    let mut lied = Lied::new();
+    let long = "x".repeat(100_000);
+    let some = [("s1", 1000)];
+    let held = |answers: Vec<Message>| matches!(answers[..], [Message::Held { .. }]);
+    for id in ["", "a/b", "../m1/x", "\x1b[2J", "x\n", &long] {
+        assert!(!held(lied.ask(lied.hold(id, "s", &some))), "{id:.20}");
+        assert!(!held(lied.ask(lied.hold("y", id, &some))), "{id:.20}");
+    }
+    for links in [
+        &[][..],
+        &[("s1", 0)],
+        &[("s1", 83)],
+        &[("s1", u64::MAX)],
+        &[("s1", 500), ("s1", 500)],
+        &[("s2", 1000)],
+        &[(&long, 1000)],
+    ] {
+        assert!(!held(lied.ask(lied.hold("y", "s", links))), "{links:.20?}");
+    }
+    let many = vec![lied.hold("y", "s", &some); 65];
+    let from = "liar".to_owned();
+    let (epoch, within_ns) = (7, S);
+    let envelope = Envelope {
+        from,
+        epoch,
+        within_ns,
+        messages: many,
+    };
+    lied.manager.receive(S, 0, envelope);
+    let claims = |ids: &[&str]| {
+        let claim = |id: &&str| Claim {
+            id: (*id).to_owned(),
+            attempt: Attempt { epoch: 7, count: 1 },
+            granted: Some(Claimed {
+                stream_id: "s".to_owned(),
+                frames: Vec::new(),
+                links: vec![LinkBytes {
+                    link: "s1".into(),
+                    bytes: 1000,
+                }],
+                lease_ns: u64::MAX,
+                left_ns: u64::MAX,
+            }),
+        };
+        ids.iter().map(claim).collect::<Vec<_>>()
+    };
+    let many: Vec<_> = (0..1200).map(|n| format!("x{n}")).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    for ids in [&["a/b"][..], &["\x1b[2J"], &many] {
+        let nonce = lied.nonce();
+        let page = Message::Claim {
+            round: 0,
+            nonce,
+            after: String::new(),
+            until: None,
+            before: Attempt { epoch: 7, count: 9 },
+            claims: claims(ids),
+        };
+        assert!(lied.ask(page).is_empty());
+    }
+    assert!(lied.manager.parts().all().is_empty());
+    assert!(held(lied.ask(lied.hold("y", "s", &some))));
+}
+
+/// A talker is told no control characters, and nothing long.
+#[test]
+fn a_talker_is_told_nothing_that_steers_a_terminal() {
+    for text in [
+        "\x1b]0;x\x07".to_owned(),
+        "\u{9b}2J".to_owned(),
+        "x".repeat(100_000),
+    ] {
+        for is_later in [false, true] {
+            let mut lied = Lied::new();
+            lied.wish("over", "c");
+            let (_, told) = lied.pump(7, |message| match message {
+                Message::Hold { id, attempt, .. } if is_later => Message::Later {
+                    id,
+                    attempt,
+                    why: text.clone(),
+                },
+                Message::Hold { id, attempt, .. } => Message::Refused {
+                    id,
+                    attempt,
+                    refusal: Refusal::StreamIdInUse {
+                        stream_id: text.clone(),
+                    },
+                },
+                other => panic!("{other:?}"),
+            });
+            assert!(told.is_empty());
+            // As if there were no answer.
+            lied.manager.advance(5 * S);
+            let told = lied.manager.take_effects().answers;
+            let is_it = |(_, answer): &(u64, Answer)| {
+                *answer == Answer::Failed(Failure::NoAnswer("liar".to_owned()))
+            };
+            assert!(told.len() == 1 && told.iter().all(is_it), "{told:?}");
+        }
+    }
 }

@@ -13,13 +13,12 @@ use admission::LinkBytes;
 
 use super::Manager;
 use super::peer::Pass;
+use crate::bounds::MOST_GRANTED;
 use crate::message::{Claim, Claimed, Message};
 use crate::parts::Wanted;
 use crate::pending::Operation;
 use crate::record::{Attempt, PartState, Reservation, ReservationState, part_name};
 
-/// Most claims of a page.
-const MOST_CLAIMS: usize = 100;
 /// Most reservations that are looked at for a page.
 const MOST_SEEN: usize = 2_000;
 
@@ -61,10 +60,7 @@ impl Manager {
             return;
         };
         if peer.epoch.replace(epoch) != Some(epoch) {
-            peer.pass = Some(Pass {
-                at_ns: now_ns,
-                ..Pass::default()
-            });
+            peer.claim_anew(now_ns);
             self.claim_what_is_due();
         }
     }
@@ -123,8 +119,13 @@ impl Manager {
                 (page, until)
             }
         };
-        let pass = self.peers.get_mut(to).and_then(|peer| peer.pass.as_mut());
-        if let Some(pass) = pass {
+        let Some(peer) = self.peers.get_mut(to) else {
+            return;
+        };
+        if nonce.is_none() {
+            peer.greeted_ns = now_ns;
+        }
+        if let Some(pass) = &mut peer.pass {
             pass.sent = Some((round, until));
             pass.at_ns = pass.retry_at_ns(now_ns);
         }
@@ -138,7 +139,7 @@ impl Manager {
         let mut until = None;
         let granted = self.reservations.range::<str, _>(behind);
         for (seen, (id, of)) in granted.enumerate() {
-            if seen == MOST_SEEN || claims.len() == MOST_CLAIMS {
+            if seen == MOST_SEEN || claims.len() == MOST_GRANTED {
                 break;
             }
             until = Some(id.to_string());
@@ -202,12 +203,10 @@ impl Manager {
     /// Begins the claims at another manager anew: it does not take their number.
     pub(super) fn is_stale(&mut self, from: &str, of_round: u64) {
         let now_ns = self.now_ns;
-        let pass = self.peers.get_mut(from).and_then(|peer| peer.pass.as_mut());
-        if let Some(pass) = pass.filter(|pass| pass.is_of(of_round)) {
-            *pass = Pass {
-                at_ns: now_ns,
-                ..Pass::default()
-            };
+        let is_of = |pass: &Pass| pass.is_of(of_round);
+        let peer = self.peers.get_mut(from);
+        if let Some(peer) = peer.filter(|peer| peer.pass.as_ref().is_some_and(is_of)) {
+            peer.claim_anew(now_ns);
             self.claim_what_is_due();
         }
     }

@@ -3,15 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{MOST_PENDING, Manager};
+use super::Manager;
 use crate::answer::{Answer, Caller, Failure, View};
+use crate::bounds::{MOST_PENDING, short};
 use crate::pending::{Operation, Pending};
 use crate::record::{Attempt, Measured, Reservation, ReservationState, part_name};
 use crate::update;
-
-fn short(id: &str) -> String {
-    id.chars().take(64).collect()
-}
 
 impl Manager {
     /// Ends a reservation everywhere.

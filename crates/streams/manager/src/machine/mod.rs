@@ -33,8 +33,6 @@ use peer::Peer;
 
 pub use start::Start;
 
-/// Most requests that wait for other managers at a time.
-const MOST_PENDING: usize = 1024;
 /// The clock is noted beside other changes if it was not for so long, ns.
 const CLOCK_NS: u64 = NS_PER_S;
 

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admission::{Grant, LinkBytes, Plan, Refusal, StreamRequest, is_name, plan};
+use admission::{Grant, LinkBytes, Plan, Refusal, StreamRequest, plan};
 
-use super::{MOST_PENDING, Manager};
+use super::Manager;
 use crate::answer::{Answer, Caller, Failure, View};
+use crate::bounds::{self, MOST_PENDING};
 use crate::next::misfit;
 use crate::parts::{Hold, Wanted};
 use crate::pending::{Hop, Operation, Pending};
@@ -24,9 +25,8 @@ impl Manager {
         is_replacing: bool,
     ) -> Option<Answer> {
         let failed = |failure| Some(Answer::Failed(failure));
-        if !is_name(id) {
-            let id = id.chars().take(64).collect();
-            return failed(Failure::Id(id));
+        if let Err(refusal) = bounds::id(id) {
+            return Some(Answer::Refused(refusal));
         }
         let may_send = caller.may_send_from(&request.talker.name);
         if let Err(failure) = self.limits.check_lease(lease_ns).and(may_send) {
