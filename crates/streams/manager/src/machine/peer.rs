@@ -5,6 +5,8 @@ use units::time::NS_PER_S;
 
 /// Wait for an answer before a page is sent once more, ns; it doubles each time.
 const RETRY_NS: u64 = NS_PER_S / 2;
+/// Shortest time between two passes that the other one has begun anew, ns.
+const GAP_NS: u64 = NS_PER_S / 10;
 /// Longest such wait, ns.
 const LONGEST_RETRY_NS: u64 = 10 * NS_PER_S;
 
@@ -74,7 +76,7 @@ impl Peer {
     /// Begins the claims there anew. One that asks for that all the time is not answered all the time.
     pub fn claim_anew(&mut self, now_ns: u64) {
         self.pass = Some(Pass {
-            at_ns: now_ns.max(self.greeted_ns.saturating_add(RETRY_NS)),
+            at_ns: now_ns.max(self.greeted_ns.saturating_add(GAP_NS)),
             ..Pass::default()
         });
     }
