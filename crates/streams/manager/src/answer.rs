@@ -274,6 +274,9 @@ pub enum Failure {
         /// The limit.
         most: u64,
     },
+    /// Another manager counts what the caller has.
+    #[error("manager {0} counts what this caller reserves, expected a request to it")]
+    Elsewhere(String),
     /// A manager does not answer.
     #[error("manager {0} does not answer in time; nothing is reserved for longer than its lease")]
     NoAnswer(String),

@@ -232,6 +232,7 @@ pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
                 Failure::Unknown(_) => 404,
                 Failure::IdInUse(_) => 409,
                 Failure::Ended(_) | Failure::Lost(_) => 410,
+                Failure::Elsewhere(_) => 421,
                 Failure::Busy | Failure::Later(_) => 503,
                 Failure::NoAnswer(_) | Failure::NotInForce(_) => 504,
             };

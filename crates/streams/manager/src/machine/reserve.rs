@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admission::{Grant, LinkBytes, Plan, Refusal, StreamRequest, plan};
+use admission::{Grant, LinkBytes, Plan, Refusal, SegmentId, StreamRequest, plan};
 
 use super::Manager;
 use crate::answer::{Answer, Caller, Failure, View};
@@ -106,8 +106,13 @@ impl Manager {
         lease_ns: u64,
         wanted: &[LinkBytes],
     ) -> Result<(), Failure> {
-        if caller.quota == Quota::default() {
-            return Ok(());
+        let Quota { streams, bytes, .. } = caller.quota;
+        if streams.is_none() && bytes.is_none() {
+            return caller.quota.check_lease(lease_ns);
+        }
+        let counts = self.counts(caller);
+        if counts != self.name {
+            return Err(Failure::Elsewhere(counts.to_owned()));
         }
         let own = self.owners.get(caller.name.as_str()).into_iter().flatten();
         let own = own.filter(|of| *of != id);
@@ -121,6 +126,17 @@ impl Manager {
             _ => None,
         });
         caller.quota.check(lease_ns, wanted, granted.chain(pending))
+    }
+
+    /// Returns the manager that counts what a caller has, the same one for all managers: that of the
+    /// first of its hosts, or the first of all.
+    fn counts(&self, caller: &Caller) -> &str {
+        let hosts = caller.hosts.iter().flatten();
+        let nodes = hosts.filter_map(|host| self.topology.node_id(host));
+        let mut segments = nodes.flat_map(|node| &self.topology.node(node).segments);
+        let manager = |id: &SegmentId| self.topology.segment(*id).spec.manager.as_ref();
+        let all = self.peers.keys().chain([&self.name]).min();
+        segments.find_map(manager).or(all).unwrap_or(&self.name)
     }
 
     /// Changes the stream of a reservation.
