@@ -2,16 +2,22 @@
 //! Another manager that lies, one lie at a time: it refuses and delays what crosses it, and nothing
 //! else. The histories tell all lies at random.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::Arc;
 
 use admission::{
     Interval, LinkBytes, Listener, Medium, NodeSpec, Refusal, Requirements, SegmentSpec,
     StreamRequest, Talker, Topology, TrafficSpecification,
 };
+use clap::Parser;
+use draw::terminal::Style;
 use manager::answer::{Answer, Caller, Command, Failure};
+use manager::commands;
 use manager::machine::{Limits, Manager, Start};
 use manager::message::{Claim, Claimed, Envelope, Message, Reply};
 use manager::record::{Attempt, ReservationState};
+use serde_json::json;
 
 const S: u64 = 1_000_000_000;
 /// The manager that is lied to, one that says nothing, and the liar.
@@ -386,4 +392,94 @@ fn a_talker_is_told_nothing_that_steers_a_terminal() {
             assert!(told.len() == 1 && told.iter().all(is_it), "{told:?}");
         }
     }
+}
+
+/// What a manager answers steers no terminal, whatever the command prints of it.
+#[test]
+fn a_command_prints_nothing_that_steers_a_terminal() {
+    const EVIL: &str = "\x1b]0;x\x07\u{9b}2J\u{202e}\r\nx";
+    let view = json!({
+        "id": EVIL, "granted": true, "stream_id": EVIL, "owner": EVIL, "bound_ns": 1,
+        "lease_ns": 1, "expires_in_ns": 1, "in_force": false, "not_in_force": [EVIL],
+        "spread_periods": 2, "measured": {EVIL: {"worst_delay_ns": 1, "packets": 1, "lost_packets": 0}},
+        "listeners": [{"name": EVIL, "bound_ns": 1, "route": [EVIL, EVIL]}],
+        "links": [{"link": EVIL, "bytes": 100}],
+    });
+    let refused = json!({
+        "id": EVIL, "granted": false, "message": EVIL, "reason": "stream-id-in-use", "stream_id": EVIL,
+    });
+    let link = json!({
+        "link": EVIL, "period_ns": 1, "budget_bytes": 1, "reserved_bytes": 1, "free_bytes": 0,
+    });
+    let part = json!({
+        "coordinator": EVIL, "id": EVIL, "committed": true, "stream_id": EVIL,
+        "links": [{"link": EVIL, "bytes": 100}], "expires_in_ns": 1,
+    });
+    let misfit = json!({"coordinator": EVIL, "id": EVIL, "why": EVIL});
+    let elsewhere = json!({"error": EVIL, "manager": format!("http://127.0.0.1:1/{EVIL}")});
+    let folder = tempfile::tempdir().unwrap();
+    let net = folder.path().join("net.toml");
+    std::fs::write(&net, crate::etcd::NET).unwrap();
+    let net = net.to_str().unwrap();
+    let reserve = [
+        "reserve", "--from", "a", "--to", "b", "--bytes", "1", "--for", "1m",
+    ];
+    for (status, answer, words) in [
+        (200, view.clone(), &reserve[..]),
+        (409, refused, &reserve),
+        (403, json!({"error": EVIL}), &reserve),
+        (421, elsewhere, &["reservations"]),
+        (200, json!({EVIL: EVIL}), &["renew", "x"]),
+        (200, json!([view]), &["reservations"]),
+        (200, json!([view]), &["reservations", "--json"]),
+        (200, view, &["renew", "x"]),
+        (200, json!([link]), &["reservations", "--links"]),
+        (200, json!([part]), &["reservations", "--parts"]),
+        (
+            200,
+            json!({"id": EVIL, "released": true}),
+            &["release", "x"],
+        ),
+        (200, json!([misfit]), &["topology", net]),
+    ] {
+        let url = answering(status, &answer);
+        let asked = [&["pspacer"], words, &["--manager", &url]].concat();
+        let words = Words::parse_from(asked);
+        let said = match commands::run(&words.command, Style::PLAIN, |_| {}) {
+            Ok(outcome) => outcome.text,
+            Err(error) => format!("{error:#}"),
+        };
+        let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!said.is_empty() && !said.contains(steers), "{said:?}");
+    }
+}
+
+/// Answers requests in a thread until the test ends; returns its URL.
+fn answering(status: u16, answer: &serde_json::Value) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (body, length) = (answer.to_string(), answer.to_string().len());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut bytes = [0; 65536];
+            let mut asked = Vec::new();
+            // The head and the body come together, or one after the other.
+            while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                asked.extend_from_slice(&bytes[..count]);
+                if asked.ends_with(b"\r\n\r\n") && !asked.starts_with(b"P") || asked.ends_with(b"}")
+                {
+                    break;
+                }
+            }
+            let head = format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n");
+            let _ = stream.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes());
+        }
+    });
+    url
+}
+
+#[derive(Debug, Parser)]
+struct Words {
+    #[command(subcommand)]
+    command: commands::Command,
 }
