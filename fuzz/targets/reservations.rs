@@ -16,6 +16,8 @@ mod api;
 mod bounds;
 #[path = "../../crates/streams/manager/src/digest.rs"]
 mod digest;
+#[path = "../../crates/streams/manager/src/ended.rs"]
+mod ended;
 #[path = "../../crates/streams/manager/src/machine/mod.rs"]
 mod machine;
 #[path = "../../crates/streams/manager/src/message.rs"]

@@ -36,6 +36,7 @@ pub mod commands;
 mod connections;
 pub mod current;
 mod digest;
+mod ended;
 pub mod enforce;
 pub mod engine;
 pub mod etcd;

@@ -86,7 +86,7 @@ impl Lied {
             self.pump(7, |message| match message {
                 Message::Hold { id, attempt, .. } => Message::Held { id, attempt },
                 Message::Commit { id, attempt, .. } => Message::Committed { id, attempt },
-                other => panic!("{other:?}"),
+                other => other,
             });
         }
     }
@@ -354,6 +354,34 @@ fn names_counts_and_sizes_are_checked_as_those_of_users() {
     }
     assert!(lied.manager.parts().all().is_empty());
     assert!(held(lied.ask(lied.hold("y", "s", &some))));
+}
+
+/// What has ended is remembered, the last of each owner's and of each coordinator's.
+#[test]
+fn what_has_ended_is_bounded_by_number() {
+    let mut lied = Lied::new();
+    let caller = Caller::talker("t");
+    for n in 0..3000 {
+        let id = format!("x{n}");
+        lied.reserve(&id, "b");
+        let (id, caller) = (id.clone(), caller.clone());
+        let release = Command::Release { id, caller };
+        lied.manager.command(S + n, 0, release);
+        lied.ask(Message::Release {
+            id: format!("y{n}"),
+            attempt: Attempt { epoch: 7, count: 1 },
+        });
+    }
+    let records = lied.manager.records();
+    assert_eq!(records.len(), 1 + 1024 + 1024 + 1024);
+    // The last ones: the same again is answered.
+    for (n, expected) in [(2999, true), (1976, true), (1975, false)] {
+        let known = lied.manager.reservations().contains_key(&*format!("x{n}"));
+        assert_eq!(known, expected, "{n}");
+    }
+    let bytes = records.iter().filter_map(manager::record::Update::change);
+    let bytes: usize = bytes.map(|of| of.value.map_or(0, |of| of.len())).sum();
+    assert!(bytes < 1_200_000, "{bytes}");
 }
 
 /// A talker is told no control characters, and nothing long.

@@ -59,7 +59,11 @@ impl Manager {
         let Some(peer) = self.peers.get_mut(from) else {
             return;
         };
-        if peer.epoch.replace(epoch) != Some(epoch) {
+        let known = peer.epoch.replace(epoch);
+        if known.is_none() {
+            peer.greeted_ns = 0;
+        }
+        if known != Some(epoch) {
             peer.claim_anew(now_ns);
             self.claim_what_is_due();
         }

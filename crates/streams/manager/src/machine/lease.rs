@@ -18,13 +18,12 @@ impl Manager {
         };
         let attempt = reservation.attempt;
         let hops = self.hops(&reservation.grant.links);
-        let ended = Reservation {
-            state: ReservationState::Ended,
-            expires_ns: self.now_ns.saturating_add(self.limits.tombstone_ns),
-            in_force_by_ns: None,
-            ..Reservation::clone(reservation)
-        };
+        let ended = reservation.ended(self.now_ns.saturating_add(self.limits.tombstone_ns));
+        let owner = ended.owner.clone();
         self.store(id, ended);
+        while let Some(oldest) = self.ended.too_many(&owner) {
+            self.forget(&oldest);
+        }
         let name = part_name(&self.name, id);
         if hops.iter().any(|hop| hop.manager == self.name) {
             self.parts

@@ -22,6 +22,7 @@ use units::time::{NS_PER_MS, NS_PER_S};
 
 use crate::answer::{Answer, Command, Failure, View};
 use crate::digest::segment_digests;
+use crate::ended::Ended;
 use crate::message::{Message, Reply};
 use crate::parts::Parts;
 use crate::pending::Pending;
@@ -148,6 +149,8 @@ pub struct Manager {
     /// Granted reservations by owner.
     owners: BTreeMap<Name, BTreeSet<Name>>,
     deadlines: BTreeSet<(u64, Name)>,
+    /// Ended reservations, by owner.
+    ended: Ended,
     pending: BTreeMap<String, Pending>,
     /// Tries that have ended, and whose bytes others have not freed yet.
     releases: BTreeMap<(String, Attempt), Pending>,
@@ -225,6 +228,7 @@ impl Manager {
             streams: BTreeMap::new(),
             owners: BTreeMap::new(),
             deadlines: BTreeSet::new(),
+            ended: Ended::default(),
             pending: BTreeMap::new(),
             releases: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -453,8 +457,7 @@ impl Manager {
                 }
                 _ => {
                     self.deadlines.pop_first();
-                    self.reservations.remove(&id);
-                    self.effects.updates.push(Update::Reservation(id, None));
+                    self.forget(&id);
                 }
             }
         }
@@ -534,7 +537,20 @@ impl Manager {
             self.streams.insert(stream_id, id.clone());
             let of_owner = self.owners.entry(reservation.owner.clone());
             of_owner.or_default().insert(id.clone());
+        } else {
+            let owner = &reservation.owner;
+            self.ended.insert(owner, reservation.expires_ns, id);
         }
+    }
+
+    /// Forgets a reservation that has ended.
+    fn forget(&mut self, id: &Name) {
+        if let Some(old) = self.reservations.remove(id) {
+            self.deadlines.remove(&(old.due_ns(), id.clone()));
+            self.ended.remove(&old.owner, old.expires_ns, id);
+        }
+        let update = Update::Reservation(id.clone(), None);
+        self.effects.updates.push(update);
     }
 
     /// Stores a reservation in the place of the one of this id.
@@ -542,6 +558,7 @@ impl Manager {
         let id = Name::from(id);
         if let Some(old) = self.reservations.remove(&id) {
             self.deadlines.remove(&(old.due_ns(), id.clone()));
+            self.ended.remove(&old.owner, old.expires_ns, &id);
             let stream_id = &old.grant.stream_id;
             if self.streams.get(stream_id).is_some_and(|of| *of == id) {
                 self.streams.remove(stream_id);

@@ -47,6 +47,7 @@ impl Manager {
             let is_theirs = old.owner == caller.name;
             let is_same = is_theirs && old.request == request;
             return match old.state {
+                ReservationState::Ended if is_theirs => failed(Failure::Ended(id.to_owned())),
                 ReservationState::Granted if is_replacing && is_theirs && !is_same => {
                     self.replace(ticket, id, &caller, request, lease_ns)
                 }
@@ -61,7 +62,7 @@ impl Manager {
                 ReservationState::Granted => {
                     Some(Answer::Granted(Box::new(View::new(id, old, self.now_ns))))
                 }
-                ReservationState::Ended => failed(Failure::Ended(id.to_owned())),
+                ReservationState::Ended => failed(Failure::IdInUse(id.to_owned())),
             };
         }
         let plan = match self.plan(&request) {
