@@ -23,8 +23,17 @@ use crate::record::{Attempt, PartState, Reservation, ReservationState, part_name
 const MOST_SEEN: usize = 2_000;
 
 impl Manager {
-    /// Says why nothing may be granted: another manager has not claimed yet what it has here.
+    /// Says why nothing may be granted: the store is full.
+    pub(super) fn is_full(&self) -> Option<String> {
+        let why = self.full.as_ref()?;
+        Some(format!("manager {} grants nothing: {why}", self.name))
+    }
+
+    /// Says why nothing may be granted: the store is full, or another manager has not claimed yet what it has here.
     pub(super) fn not_yet(&self) -> Option<String> {
+        if self.full.is_some() {
+            return self.is_full();
+        }
         if self.now_ns >= self.grants_from_ns {
             return None;
         }

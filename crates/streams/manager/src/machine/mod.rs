@@ -165,6 +165,8 @@ pub struct Manager {
     /// When it may grant, whoever has not claimed what he has here.
     grants_from_ns: u64,
     now_ns: u64,
+    /// Why nothing may be granted: its store is full.
+    full: Option<String>,
     effects: Effects,
 }
 
@@ -239,6 +241,7 @@ impl Manager {
             clock,
             grants_from_ns: now_ns.saturating_add(longest_ns),
             now_ns,
+            full: None,
             effects: Effects::default(),
         };
         manager.note_clock();
@@ -338,6 +341,11 @@ impl Manager {
             self.note_clock();
         }
         std::mem::take(&mut self.effects)
+    }
+
+    /// Grants nothing while its store is full.
+    pub fn set_full(&mut self, why: Option<&str>) {
+        self.full = why.map(str::to_owned);
     }
 
     /// Returns its name.

@@ -72,6 +72,9 @@ impl Manager {
         if let Err(failure) = self.check_quota(id, &caller, lease_ns, &plan.grant.links) {
             return failed(failure);
         }
+        if let Some(why) = self.is_full() {
+            return failed(Failure::Later(why));
+        }
         if self.pending.len() + self.waiting.len() >= MOST_PENDING {
             return failed(Failure::Busy);
         }

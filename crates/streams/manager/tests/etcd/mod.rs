@@ -8,6 +8,7 @@ mod network;
 mod processes;
 mod records;
 mod requests;
+mod room;
 mod takeover;
 
 use std::collections::BTreeSet;
