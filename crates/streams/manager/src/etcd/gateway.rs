@@ -18,6 +18,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_millis(400);
 /// Longest time for the last of them: what was asked without a leader has no answer later either.
 const LAST: Duration = Duration::from_secs(1);
+/// Longest time until a member has made room.
+const ROOM: Duration = Duration::from_secs(10);
 /// Longest answer, bytes.
 const MOST_ANSWER_BYTES: u64 = 64 << 20;
 /// gRPC's numbers of errors.
@@ -380,12 +382,18 @@ impl Gateway {
     /// If no member answers.
     pub fn make_room(&self) -> Result<(), EtcdError> {
         let now = self.read("pspacer/", None, (1, 0))?;
-        // What was compacted before cannot be once more.
-        let _ = self.compact(now.revision);
-        for url in &self.urls {
-            // One that is away makes room when it is asked the next time.
-            let _: Result<Value, _> =
-                self.ask_one(url, "maintenance/defragment", (&json!({}), TIMEOUT));
+        // Each member, and to the end: what is still being forgotten takes room.
+        let compact = json!({"revision": now.revision.to_string(), "physical": true});
+        let steps = [
+            ("kv/compaction", compact),
+            ("maintenance/defragment", json!({})),
+        ];
+        for (path, body) in steps {
+            for url in &self.urls {
+                // One that is away makes room when it is asked the next time; what was compacted before
+                // cannot be once more.
+                let _: Result<Value, _> = self.ask_one(url, path, (&body, ROOM));
+            }
         }
         let all = json!({"action": "GET", "memberID": "0", "alarm": NO_SPACE});
         let found: Value = self.ask("maintenance/alarm", &all)?;

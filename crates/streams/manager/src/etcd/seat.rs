@@ -15,7 +15,7 @@ use crate::client::{Client, ClientError, Tls};
 use crate::peers::{WITHIN, Way};
 
 /// Length of the lease, s: longer than an etcd with its default election timeout needs for another leader.
-const LEASE_S: u64 = 4;
+const LEASE_S: u64 = 5;
 /// Between two questions for the lease to go on.
 const KEEP: Duration = Duration::from_millis(500);
 /// Between two looks at a seat that somebody else has.
@@ -132,8 +132,11 @@ impl Seat {
                         ends_ns.store(0, Ordering::Release);
                         return;
                     }
-                    // Asked again until the lease ends.
-                    Err(_) => {}
+                    // Asked again until the lease ends, and soon: it may be a member alone that is away.
+                    Err(_) => {
+                        thread::sleep(KEEP / 10);
+                        continue;
+                    }
                 }
                 thread::sleep(KEEP);
             }

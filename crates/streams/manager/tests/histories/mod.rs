@@ -36,7 +36,7 @@ const SOME: u64 = 2_000;
 const LIED_TO: u64 = 1_000;
 const ALL: u64 = 10_000;
 /// Histories with each fault.
-const FAULTY: u64 = 500;
+const FAULTY: u64 = 1_000;
 const SEED: u64 = 20_070_200;
 /// Variable with the seed of a history whose events are printed.
 const TRACED: &str = "PSPACER_HISTORY";
