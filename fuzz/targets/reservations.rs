@@ -12,8 +12,12 @@ mod answer;
 mod any_request;
 #[path = "../../crates/streams/manager/src/api.rs"]
 mod api;
+#[path = "../../crates/streams/manager/src/bounds.rs"]
+mod bounds;
 #[path = "../../crates/streams/manager/src/digest.rs"]
 mod digest;
+#[path = "../../crates/streams/manager/src/ended.rs"]
+mod ended;
 #[path = "../../crates/streams/manager/src/machine/mod.rs"]
 mod machine;
 #[path = "../../crates/streams/manager/src/message.rs"]

@@ -18,6 +18,7 @@ pub mod ethernet;
 pub mod itm;
 pub mod nearest;
 pub mod parse;
+pub mod printable;
 pub mod queue_limit;
 pub mod rounding;
 pub mod tc;

@@ -27,7 +27,6 @@ mod owner;
 pub mod packets;
 mod pause;
 mod phases;
-mod printable;
 mod rate;
 mod reasons;
 mod receiving;

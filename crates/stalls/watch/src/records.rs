@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use crate::printable::printable;
+use units::printable::printable;
 
 /// A record, in the units of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,7 +31,7 @@ pub use nrt::{NrtShare, nrt_bytes, nrt_shares};
 pub use refusal::Refusal;
 pub use stream::{
     FrameSpecification, Interval, IpTuple, Listener, Requirements, StreamRequest, Talker,
-    TrafficSpecification,
+    TrafficSpecification, check_stream,
 };
 /// Why a file is refused.
 pub use toml_reader::Error as TopologyError;

@@ -291,17 +291,33 @@ impl TrafficSpecification {
     }
 }
 
+/// Checks what tells a stream from others: its name, and its frames.
+///
+/// # Errors
+/// The first field that is not valid.
+pub fn check_stream(stream_id: &str, frames: &[FrameSpecification]) -> Result<(), Refusal> {
+    // The model's own ids have colons.
+    if !is_name(&stream_id.replace(':', "-")) {
+        let expected = format!("{NAME}; beside \"-\" also \":\"");
+        return Err(invalid("stream-id", stream_id, &expected));
+    }
+    if frames.len() > MOST_FRAME_SPECIFICATIONS {
+        let expected = "at most 16 entries";
+        return Err(invalid("data-frame-specification", frames.len(), expected));
+    }
+    frames.iter().try_for_each(|one| match one {
+        FrameSpecification::Ipv4Tuple(tuple) => tuple.check(),
+        FrameSpecification::Ipv6Tuple(tuple) => tuple.check(),
+    })
+}
+
 impl StreamRequest {
     /// Checks what does not depend on a topology.
     ///
     /// # Errors
     /// The first field that is not valid.
     pub fn check(&self) -> Result<(), Refusal> {
-        // The model's own ids have colons.
-        if !is_name(&self.stream_id.replace(':', "-")) {
-            let expected = format!("{NAME}; beside \"-\" also \":\"");
-            return Err(invalid("stream-id", &self.stream_id, &expected));
-        }
+        check_stream(&self.stream_id, &self.talker.data_frame_specification)?;
         let count = self.listeners.len();
         if !(1..=MOST_LISTENERS).contains(&count) {
             return Err(invalid("listeners", count, "1 to 256 listeners"));
@@ -312,21 +328,6 @@ impl StreamRequest {
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             let expected = "talker and listeners that are all different";
             return Err(invalid("listeners", twice[0], expected));
-        }
-        let specified = &self.talker.data_frame_specification;
-        if specified.len() > MOST_FRAME_SPECIFICATIONS {
-            let expected = "at most 16 entries";
-            return Err(invalid(
-                "data-frame-specification",
-                specified.len(),
-                expected,
-            ));
-        }
-        for one in specified {
-            match one {
-                FrameSpecification::Ipv4Tuple(tuple) => tuple.check()?,
-                FrameSpecification::Ipv6Tuple(tuple) => tuple.check()?,
-            }
         }
         self.talker.traffic_specification.interval_ns()?;
         self.talker.traffic_specification.packets(1500).map(|_| ())

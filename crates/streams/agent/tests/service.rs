@@ -46,7 +46,7 @@ pub fn manager(access: Access) -> String {
     let app = App {
         engine: engine.clone(),
         access: Arc::new(Current::new(access)),
-        peers: Arc::new(Vec::new()),
+        peers: Arc::default(),
     };
     let start = Start::alone("m", "boot", boottime_ns().unwrap());
     let mut manager = Manager::restore(&start, topology, Limits::default(), []).unwrap();

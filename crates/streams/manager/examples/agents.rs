@@ -185,7 +185,7 @@ fn main() {
     let app = App {
         engine: engine.clone(),
         access: Arc::new(Current::new(Access::Open)),
-        peers: Arc::new(Vec::new()),
+        peers: Arc::default(),
     };
     let on_run = engine.clone();
     spawn(move || {

@@ -226,9 +226,6 @@ pub enum Command {
 /// Why a command failed though it may be valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The id is no name.
-    #[error("`id` is \"{0}\", expected {expected}", expected = admission::NAME)]
-    Id(String),
     /// The lease is too short or too long.
     #[error("`lease_ns` is {lease_ns}, expected {least_ns} to {most_ns}")]
     Lease {
@@ -277,6 +274,9 @@ pub enum Failure {
         /// The limit.
         most: u64,
     },
+    /// Another manager counts what the caller has.
+    #[error("manager {0} counts what this caller reserves, expected a request to it")]
+    Elsewhere(String),
     /// A manager does not answer.
     #[error("manager {0} does not answer in time; nothing is reserved for longer than its lease")]
     NoAnswer(String),

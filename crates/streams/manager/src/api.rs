@@ -220,8 +220,7 @@ pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
         }
         Answer::Failed(failure) => {
             let status = match failure {
-                Failure::Id(_)
-                | Failure::Lease { .. }
+                Failure::Lease { .. }
                 | Failure::Node(_)
                 | Failure::Segment(_)
                 | Failure::Listener(_)
@@ -233,6 +232,7 @@ pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
                 Failure::Unknown(_) => 404,
                 Failure::IdInUse(_) => 409,
                 Failure::Ended(_) | Failure::Lost(_) => 410,
+                Failure::Elsewhere(_) => 421,
                 Failure::Busy | Failure::Later(_) => 503,
                 Failure::NoAnswer(_) | Failure::NotInForce(_) => 504,
             };

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use units::printable::printable;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
 use crate::answer::{Misfit, View};
@@ -76,6 +78,23 @@ fn name<'a>(what: &str, name: &'a str) -> Result<&'a str, ClientError> {
         status: BAD_REQUEST,
         message: format!("`{what}` is \"{name}\", expected {}", admission::NAME),
     })
+}
+
+/// Returns a value whose texts steer no terminal: a manager may lie.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(printable(&text)),
+        Value::Array(all) => all.into_iter().map(plain).collect(),
+        Value::Object(all) => {
+            let all = all.into_iter();
+            all.map(|(key, of)| (printable(&key), plain(of))).collect()
+        }
+        other => other,
+    }
+}
+
+fn read<A: DeserializeOwned>(answer: &[u8]) -> serde_json::Result<A> {
+    serde_json::from_slice(answer).and_then(|value| serde_json::from_value(plain(value)))
 }
 
 /// A manager, as its clients see it.
@@ -253,7 +272,7 @@ impl Client {
             if status < 400 {
                 return Ok((status, answer));
             }
-            match serde_json::from_slice::<ErrorView>(&answer) {
+            match read::<ErrorView>(&answer) {
                 // Another manager decides. It is trusted as the one that says so.
                 Ok(ErrorView {
                     manager: Some(url), ..
@@ -283,7 +302,7 @@ impl Client {
         body: Option<&B>,
     ) -> Result<A, ClientError> {
         let (_, answer) = self.call(method, path, body)?;
-        serde_json::from_slice(&answer).map_err(|error| self.no_answer(path, &error))
+        read(&answer).map_err(|error| self.no_answer(path, &error))
     }
 
     /// Asks for a reservation. After a failure the same body may be sent again: a manager that
@@ -300,8 +319,8 @@ impl Client {
 
     fn reserved(&self, path: &str, status: u16, answer: &[u8]) -> Result<Reserved, ClientError> {
         let read = match status {
-            409 => serde_json::from_slice(answer).map(|view| Reserved::Refused(Box::new(view))),
-            _ => serde_json::from_slice(answer).map(|view| Reserved::Granted(Box::new(view))),
+            409 => read(answer).map(|view| Reserved::Refused(Box::new(view))),
+            _ => read(answer).map(|view| Reserved::Granted(Box::new(view))),
         };
         read.map_err(|error| self.no_answer(path, &error))
     }
@@ -413,7 +432,7 @@ impl Client {
         let path = format!("/v1/nodes/{node}?known={changes}&wait_ns={wait_ns}");
         let wait = Duration::from_nanos(wait_ns);
         let (_, answer) = self.call_and_wait("GET", &path, None::<&()>, wait)?;
-        serde_json::from_slice(&answer).map_err(|error| self.no_answer(&path, &error))
+        read(&answer).map_err(|error| self.no_answer(&path, &error))
     }
 
     /// Reports whether a node has put a reservation into force.

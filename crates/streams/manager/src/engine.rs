@@ -313,6 +313,7 @@ pub fn run(
         };
         let others = jobs.try_iter().take(MOST_SHARED);
         let others = first.is_some().then_some(others).into_iter().flatten();
+        manager.set_full(store.full());
         for job in first.into_iter().chain(others) {
             is_over |= waiting.take(manager, job, now_ns()?);
         }

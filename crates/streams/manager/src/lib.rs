@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`machine`] | a manager as a state machine, without clock, network or disk |
 //! | [`message`], [`answer`], [`record`] | what goes in and out of it, and into the store |
+//! | [`bounds`] | names, counts and sizes of all who speak to it |
 //! | [`store`] | where records survive a crash: SQLite, or memory |
 //! | [`engine`] | runs a manager with its store |
 //! | [`board`] | what is stored, for those who look |
@@ -28,12 +29,14 @@ pub mod access;
 pub mod answer;
 pub mod api;
 pub mod board;
+pub mod bounds;
 mod certificates;
 pub mod client;
 pub mod commands;
 mod connections;
 pub mod current;
 mod digest;
+mod ended;
 pub mod enforce;
 pub mod engine;
 pub mod etcd;

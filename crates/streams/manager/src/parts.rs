@@ -10,6 +10,7 @@ use admission::{
     FrameSpecification, Ledger, LinkBytes, LinkId, LinkUse, Name, Refusal, SegmentId, Topology,
 };
 
+use crate::ended::Ended;
 use crate::record::{Attempt, Part, PartState, Update, part_name};
 
 /// Where frames are sent to: address, protocol, port.
@@ -30,6 +31,8 @@ pub struct Parts {
     /// Live parts by what their frames are sent to.
     frames: BTreeSet<(Destination, Name)>,
     deadlines: BTreeSet<(u64, Name)>,
+    /// Dead parts, by coordinator.
+    ended: Ended,
     /// Longest time that a freed part is remembered, ns.
     tombstone_ns: u64,
     /// Number of the clock that its times are of.
@@ -80,11 +83,16 @@ fn destination(of: &FrameSpecification) -> Destination {
     }
 }
 
+fn coordinator(name: &str) -> &str {
+    name.split_once('/')
+        .map_or(name, |(coordinator, _)| coordinator)
+}
+
 fn no_link(link: &LinkBytes) -> Refusal {
     Refusal::Invalid {
         field: "link".to_owned(),
         value: link.link.to_string(),
-        expected: "a link of this manager's topology".to_owned(),
+        expected: "a link of this manager's topology, once".to_owned(),
     }
 }
 
@@ -117,6 +125,7 @@ impl Parts {
             streams: BTreeMap::new(),
             frames: BTreeSet::new(),
             deadlines: BTreeSet::new(),
+            ended: Ended::default(),
             tombstone_ns,
             clock,
             next: None,
@@ -164,7 +173,9 @@ impl Parts {
 
     fn uses(&self, links: &[LinkBytes]) -> Result<Vec<LinkUse>, Refusal> {
         let uses = uses(&self.topology, links)?;
-        match uses.iter().zip(links).find(|(of, _)| !self.is_own(of.link)) {
+        let mut seen = BTreeSet::new();
+        let mut pairs = uses.iter().zip(links);
+        match pairs.find(|(of, _)| !self.is_own(of.link) || !seen.insert(of.link)) {
             Some((_, link)) => Err(no_link(link)),
             None => Ok(uses),
         }
@@ -208,6 +219,9 @@ impl Parts {
             for frames in &part.frames {
                 self.frames.insert((destination(frames), name.clone()));
             }
+        } else {
+            self.ended
+                .insert(coordinator(&name), part.expires_ns, &name);
         }
         self.parts.insert(name, part);
     }
@@ -243,6 +257,7 @@ impl Parts {
         for frames in &old.frames {
             self.frames.remove(&(destination(frames), name.clone()));
         }
+        self.ended.remove(coordinator(name), old.expires_ns, name);
         self.deadlines.remove(&(old.expires_ns, name.clone()));
     }
 
@@ -487,6 +502,10 @@ impl Parts {
             ledger.remove(name);
         }
         self.set(name, part, updates);
+        while let Some(oldest) = self.ended.too_many(coordinator(name)) {
+            self.forget(&oldest);
+            updates.push(self.update(&oldest, None));
+        }
     }
 
     /// Frees what has ended, and forgets what ended long ago. O(log n) for each.

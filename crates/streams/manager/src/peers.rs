@@ -9,13 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::bounds::MOST_MESSAGES;
 use crate::client::{Client, ClientError};
 use crate::message::{Envelope, Message, Reply};
 
 /// Most messages that wait for one manager; more are lost.
 const MOST_WAITING: usize = 4096;
-/// Most messages of an envelope.
-const MOST_TOGETHER: usize = 64;
 /// Envelopes to a manager that wait for their replies at a time.
 const MOST_IN_FLIGHT: usize = 8;
 /// Longest time from a message to its answer: the protocol's deadline.
@@ -112,7 +111,7 @@ fn together(
     // Nobody holds the lock while he sends.
     let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
     let first = receiver.recv().ok()?;
-    let others = receiver.try_iter().take(MOST_TOGETHER - 1);
+    let others = receiver.try_iter().take(MOST_MESSAGES - 1);
     let all = [first].into_iter().chain(others);
     let fresh = all.filter(|(since, _)| since.elapsed() < WITHIN);
     let messages = fresh.map(|(_, message)| message).collect();

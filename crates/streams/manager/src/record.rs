@@ -260,6 +260,22 @@ impl Reservation {
         }
     }
 
+    /// Returns what is remembered of it after its end: whose it was, and its last try.
+    #[must_use]
+    pub fn ended(&self, until_ns: u64) -> Self {
+        let mut ended = self.clone();
+        ended.state = ReservationState::Ended;
+        ended.expires_ns = until_ns;
+        ended.in_force_by_ns = None;
+        ended.in_force.clear();
+        ended.measured.clear();
+        ended.request.talker.data_frame_specification.clear();
+        ended.request.listeners.clear();
+        ended.grant.listeners.clear();
+        ended.grant.links.clear();
+        ended
+    }
+
     /// Returns when something happens to it unless somebody does something.
     #[must_use]
     pub fn due_ns(&self) -> u64 {

@@ -2,6 +2,7 @@
 //! A request over HTTP: who asks, the names in its path, its query and its body; and an answer that is an
 //! error.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -27,8 +28,8 @@ pub struct App {
     pub engine: Engine,
     /// Who may ask; a request is judged by what is current then.
     pub access: Arc<Current<Access>>,
-    /// Names of the other managers.
-    pub peers: Arc<Vec<String>>,
+    /// URLs of the other managers, by name.
+    pub peers: Arc<BTreeMap<String, String>>,
 }
 
 /// SHA-256 of the certificate that a connection's client has shown, put there by whoever accepts

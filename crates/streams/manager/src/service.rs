@@ -16,12 +16,13 @@ use tokio::time::timeout;
 use units::time::NS_PER_S;
 
 use crate::access::{Access, Role};
-use crate::answer::{Command, View};
+use crate::answer::{Answer, Command, Failure, View};
 use crate::api::{
     ErrorView, InForceBody, LeaseBody, MOST_BODY_BYTES, MOST_LONG_BODY_BYTES, ReserveBody,
     RouteBody, TopologyBody, render,
 };
 use crate::board::Board;
+use crate::bounds;
 use crate::enforce::NodeDuty;
 use crate::engine::Refused;
 use crate::message::Envelope;
@@ -69,6 +70,9 @@ async fn command_within(most: Duration, app: &App, id: &str, command: Command) -
             return Ok(unknown(StatusCode::GATEWAY_TIMEOUT, problem.to_owned()));
         }
     };
+    if let Answer::Failed(Failure::Elsewhere(manager)) = &answer {
+        return Err(Refused::Elsewhere(app.peers.get(manager).cloned()).into());
+    }
     let (status, json) = render(id, answer);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     Ok((status, Json(json)).into_response())
@@ -302,11 +306,13 @@ async fn peer(State(app): State<App>, Who(who): Who, headers: Headers, bytes: Bo
     let from = &envelope.from;
     let is_open = matches!(*app.access.get(), Access::Open);
     let is_it = is_open || (who.role == Role::Manager && who.name == *from);
-    if !is_it || !app.peers.contains(from) {
+    if !is_it || !app.peers.contains_key(from) {
         let problem =
             "`from` is not valid, expected the manager that the token or certificate names";
         return Err(Fault::new(StatusCode::FORBIDDEN, problem));
     }
+    let checked = bounds::messages(&envelope.messages);
+    checked.map_err(|why| Fault::new(StatusCode::BAD_REQUEST, why.to_string()))?;
     Ok(shown(&app.engine.messages(came_ns, envelope).await?))
 }
 
@@ -433,7 +439,7 @@ mod tests {
         let app = App {
             engine,
             access: Arc::new(Current::new(Access::Open)),
-            peers: Arc::new(Vec::new()),
+            peers: Arc::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()

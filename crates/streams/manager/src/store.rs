@@ -53,6 +53,11 @@ pub trait Store: Send {
         false
     }
 
+    /// Returns why nothing may be added to it: it is full.
+    fn full(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns whether nobody else may write it at present.
     fn is_ours(&self) -> bool {
         true

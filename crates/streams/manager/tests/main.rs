@@ -14,6 +14,7 @@ mod certificates;
 mod etcd;
 mod histories;
 mod in_force;
+mod liar;
 mod managers;
 mod pages;
 mod reload;

@@ -16,7 +16,7 @@ use admission::{
     Topology, TrafficSpecification,
 };
 use linux_io::clock::boottime_ns;
-use manager::access::Access;
+use manager::access::{self, Access};
 use manager::api::ReserveBody;
 use manager::client::{Client, ClientError, Reserved, Tls};
 use manager::current::Current;
@@ -27,6 +27,8 @@ use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::{MemoryStore, Store};
 use tokio::sync::oneshot;
+
+use crate::service::hex;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -180,10 +182,15 @@ struct Net {
     relays: Vec<Vec<Arc<Relay>>>,
     running: Vec<Option<Running>>,
     next_epoch: AtomicU64,
+    access: Access,
 }
 
 impl Net {
     fn start(delay: Duration) -> Self {
+        Self::of(delay, Access::Open)
+    }
+
+    fn of(delay: Duration, access: Access) -> Self {
         let places = Arc::new(Places::default());
         *places.addresses.lock().unwrap() = vec![None; NAMES.len()];
         let from = |_| {
@@ -195,6 +202,7 @@ impl Net {
             places,
             running: (0..NAMES.len()).map(|_| None).collect(),
             next_epoch: AtomicU64::new(1),
+            access,
         };
         for n in 0..NAMES.len() {
             net.begin(n, Arc::default());
@@ -217,16 +225,19 @@ impl Net {
         let ways = self.relays[n].iter().zip(NAMES).enumerate();
         let ways = ways.filter(|(to, _)| *to != n).map(|(_, (relay, name))| {
             let url = format!("http://{}", relay.address);
-            let client = Client::within(&url, None, &Tls::default(), WITHIN).unwrap();
+            let token = Some(NAMES[n].to_owned());
+            let client = Client::within(&url, token, &Tls::default(), WITHIN).unwrap();
             let way: Arc<dyn Way> = Arc::new(Fixed(Arc::new(client)));
             (name.to_owned(), way)
         });
         let peers = Peers::start(NAMES[n], ways.collect(), &replied);
         peers.begin(epoch);
+        let urls = self.relays[n].iter().zip(NAMES);
+        let urls = urls.map(|(of, name)| (name.to_owned(), format!("http://{}", of.address)));
         let app = App {
             engine: engine.clone(),
-            access: Arc::new(Current::new(Access::Open)),
-            peers: Arc::new(names.clone()),
+            access: Arc::new(Current::new(self.access.clone())),
+            peers: Arc::new(urls.collect()),
         };
         let start = Start {
             name: NAMES[n],
@@ -273,8 +284,12 @@ impl Net {
     }
 
     fn client(&self, n: usize) -> Client {
+        self.client_of(n, None)
+    }
+
+    fn client_of(&self, n: usize, token: Option<&str>) -> Client {
         let url = format!("http://{}", self.running[n].as_ref().unwrap().address);
-        Client::new(&url, None, &Tls::default()).unwrap()
+        Client::new(&url, token.map(str::to_owned), &Tls::default()).unwrap()
     }
 
     fn reserved_bytes(&self, n: usize) -> u64 {
@@ -421,4 +436,46 @@ fn distance_makes_no_request_fail() {
     took.sort();
     println!("median {:?}, last {:?}", took[25], took[49]);
     assert!(!has_failed.load(Ordering::Relaxed));
+}
+
+/// A talker has its quota once in a network, whichever managers it asks.
+#[test]
+fn a_quota_holds_over_all_managers() {
+    let entry = |name: &str, more: &str| {
+        let hash = hex(access::sha256(name.as_bytes()));
+        format!("[[access]]\nname = \"{name}\"\ntoken_sha256 = \"{hash}\"\n{more}\n")
+    };
+    let managers = NAMES.map(|name| entry(name, "role = \"manager\""));
+    let some = "role = \"talker\"\nstreams = 3";
+    let text = managers.concat()
+        + &entry("everywhere", some)
+        + &entry("at-b", &format!("{some}\nhosts = [\"a\", \"b\"]"))
+        + &entry("free", "role = \"talker\"")
+        + &entry("bytes", "role = \"talker\"\nbytes = 4000\nhosts = [\"b\"]");
+    let net = Net::of(Duration::ZERO, access::read(&text).unwrap());
+    let free = net.client_of(2, Some("free"));
+    until(|| free.reserve(&body("first", 10, 600 * S)).ok());
+    // One stream takes 1,066 bytes.
+    for (talker, from) in [
+        ("everywhere", "d"),
+        ("at-b", "b"),
+        ("bytes", "b"),
+        ("free", "b"),
+    ] {
+        let mut granted = 0;
+        for n in 0..9 {
+            let client = net.client_of(n % 3, Some(talker));
+            let mut body = body(&format!("{talker}{n}"), 1000, 600 * S);
+            from.clone_into(&mut body.stream.talker.name);
+            let to = if from == "d" { "b" } else { "d" };
+            to.clone_into(&mut body.stream.listeners[0].name);
+            match client.reserve(&body) {
+                Ok(Reserved::Granted(_)) => granted += 1,
+                Err(ClientError::Refused { status, .. }) => assert_eq!(status, 403),
+                other => panic!("{other:?}"),
+            }
+        }
+        let expected = if talker == "free" { 9 } else { 3 };
+        assert_eq!(granted, expected, "{talker}");
+    }
 }

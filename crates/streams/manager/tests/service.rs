@@ -62,7 +62,7 @@ pub fn start(access: Access, tls: Option<ServerTls>) -> Running {
     let app = App {
         engine: engine.clone(),
         access: Arc::new(Current::new(access)),
-        peers: Arc::new(vec!["m2".to_owned()]),
+        peers: Arc::new([("m2".to_owned(), String::new())].into()),
     };
     // Nobody is there to claim anything.
     let start = Start {

@@ -38,7 +38,7 @@ fn manager() -> String {
     let app = App {
         engine: engine.clone(),
         access: Arc::new(Current::new(Access::Open)),
-        peers: Arc::new(Vec::new()),
+        peers: Arc::default(),
     };
     let start = Start::alone("m", "boot", boottime_ns().unwrap());
     let mut manager = Manager::restore(&start, topology, Limits::default(), []).unwrap();

@@ -2,7 +2,7 @@
 //! Reads unit, container and pod out of a cgroup's path, as systemd, container runtimes and
 //! Kubernetes name their cgroups. Nothing is asked of any of them.
 
-use crate::printable::printable;
+use units::printable::printable;
 
 /// What a cgroup's path says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

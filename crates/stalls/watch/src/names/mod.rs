@@ -11,8 +11,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use self::cgroups::Cgroups;
-use crate::printable::printable;
 use crate::records::SocketIds;
+use units::printable::printable;
 
 pub use self::processes::Process;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::printable::printable;
+use units::printable::printable;
 
 use serde::Serialize;
 

@@ -161,10 +161,14 @@ pub fn manager(args: &ManagerArgs, note: impl FnOnce(&str)) -> Result<Outcome> {
         let _ = on_reply.submit(Job::Replied { from, reply });
     };
     let peers = Peers::start(&name, ways, &replied);
+    let urls = file
+        .managers
+        .iter()
+        .map(|of| (of.name.clone(), of.url.clone()));
     let app = App {
         engine: engine.clone(),
         access: Arc::clone(&reload.access),
-        peers: Arc::new(others.clone()),
+        peers: Arc::new(urls.collect()),
     };
     let tls = reload.tls.clone();
     let scheme = if tls.is_some() { "https" } else { "http" };

@@ -12,8 +12,14 @@ use serde_json::{Value, json};
 
 use crate::client::{ClientError, Tls, http_agent};
 
-/// Longest time for one request to one member.
+/// Longest time for one request to the only member.
 const TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest time before another member is asked, of several: one that is silent costs no seat.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// Longest time for the last of them: what was asked without a leader has no answer later either.
+const LAST: Duration = Duration::from_secs(1);
+/// Longest time until a member has made room.
+const ROOM: Duration = Duration::from_secs(10);
 /// Longest answer, bytes.
 const MOST_ANSWER_BYTES: u64 = 64 << 20;
 /// gRPC's numbers of errors.
@@ -227,8 +233,16 @@ impl Gateway {
         let first = self.first.load(Ordering::Relaxed);
         for n in 0..self.urls.len() {
             let at = (first + n) % self.urls.len();
-            match self.ask_one(&self.urls[at], path, body) {
-                Err(EtcdError::Away(problem)) => away = EtcdError::Away(problem),
+            let within = match self.urls.len() - n {
+                1 if n == 0 => TIMEOUT,
+                1 => LAST,
+                _ => PATIENCE,
+            };
+            match self.ask_one(&self.urls[at], path, (body, within)) {
+                Err(EtcdError::Away(problem)) => {
+                    away = EtcdError::Away(problem);
+                    self.first.store(at + 1, Ordering::Relaxed);
+                }
                 other => {
                     self.first.store(at, Ordering::Relaxed);
                     return other;
@@ -242,10 +256,11 @@ impl Gateway {
         &self,
         url: &str,
         path: &str,
-        body: &Value,
+        (body, within): (&Value, Duration),
     ) -> Result<A, EtcdError> {
         let away = |error: ureq::Error| EtcdError::Away(format!("{url}: {error}"));
-        let asked = self.agent.post(format!("{url}/v3/{path}")).send_json(body);
+        let asked = self.agent.post(format!("{url}/v3/{path}")).config();
+        let asked = asked.timeout_global(Some(within)).build().send_json(body);
         let mut answer = asked.map_err(away)?;
         let status = answer.status();
         let read = answer.body_mut().with_config().limit(MOST_ANSWER_BYTES);
@@ -351,6 +366,15 @@ impl Gateway {
         self.ask::<Value>("kv/compaction", &body).map(|_| ())
     }
 
+    /// Removes a key: etcd does that even if its database is full.
+    ///
+    /// # Errors
+    /// If etcd does not answer, or refuses.
+    pub fn delete(&self, key: &str) -> Result<(), EtcdError> {
+        let body = json!({"key": encoded(key)});
+        self.ask::<Value>("kv/deleterange", &body).map(|_| ())
+    }
+
     /// Makes room in a database that is full: etcd forgets what was before, each member gives back
     /// what that took, and the alarm ends. It comes back if there is no room still.
     ///
@@ -358,11 +382,18 @@ impl Gateway {
     /// If no member answers.
     pub fn make_room(&self) -> Result<(), EtcdError> {
         let now = self.read("pspacer/", None, (1, 0))?;
-        // What was compacted before cannot be once more.
-        let _ = self.compact(now.revision);
-        for url in &self.urls {
-            // One that is away makes room when it is asked the next time.
-            let _: Result<Value, _> = self.ask_one(url, "maintenance/defragment", &json!({}));
+        // Each member, and to the end: what is still being forgotten takes room.
+        let compact = json!({"revision": now.revision.to_string(), "physical": true});
+        let steps = [
+            ("kv/compaction", compact),
+            ("maintenance/defragment", json!({})),
+        ];
+        for (path, body) in steps {
+            for url in &self.urls {
+                // One that is away makes room when it is asked the next time; what was compacted before
+                // cannot be once more.
+                let _: Result<Value, _> = self.ask_one(url, path, (&body, ROOM));
+            }
         }
         let all = json!({"action": "GET", "memberID": "0", "alarm": NO_SPACE});
         let found: Value = self.ask("maintenance/alarm", &all)?;

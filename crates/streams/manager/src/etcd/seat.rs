@@ -14,8 +14,8 @@ use super::gateway::{Condition, EtcdError, Gateway, Write};
 use crate::client::{Client, ClientError, Tls};
 use crate::peers::{WITHIN, Way};
 
-/// Length of the lease, s. etcd's shortest is 2 s with its default election timeout.
-const LEASE_S: u64 = 2;
+/// Length of the lease, s: longer than an etcd with its default election timeout needs for another leader.
+const LEASE_S: u64 = 5;
 /// Between two questions for the lease to go on.
 const KEEP: Duration = Duration::from_millis(500);
 /// Between two looks at a seat that somebody else has.
@@ -39,6 +39,11 @@ fn seat_key(name: &str) -> String {
     format!("pspacer/{name}/seat")
 }
 
+/// Returns the key whose value is the room that is kept for what has to be written.
+pub fn room_key(name: &str) -> String {
+    format!("pspacer/{name}/room")
+}
+
 /// Returns the URL of who has the seat of a manager.
 ///
 /// # Errors
@@ -58,6 +63,7 @@ impl Seat {
         mut stop: impl FnMut(Duration) -> bool,
         mut watch: impl FnMut(Result<Option<String>, EtcdError>),
     ) -> Option<Self> {
+        let mut is_full = false;
         loop {
             match holder(etcd, name) {
                 Ok(None) => match Self::take(etcd, name, url) {
@@ -67,6 +73,10 @@ impl Seat {
                         // Nobody decides who could make room.
                         if matches!(error, EtcdError::Full(_)) {
                             let _ = etcd.make_room();
+                            // The next time with what is kept for that.
+                            if std::mem::replace(&mut is_full, true) {
+                                let _ = etcd.delete(&room_key(name));
+                            }
                         }
                         watch(Err(error));
                     }
@@ -122,8 +132,11 @@ impl Seat {
                         ends_ns.store(0, Ordering::Release);
                         return;
                     }
-                    // Asked again until the lease ends.
-                    Err(_) => {}
+                    // Asked again until the lease ends, and soon: it may be a member alone that is away.
+                    Err(_) => {
+                        thread::sleep(KEEP / 10);
+                        continue;
+                    }
                 }
                 thread::sleep(KEEP);
             }

@@ -2,12 +2,13 @@
 //! A manager's records in etcd: a key for each. Changes go in transactions that name the seat.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::gateway::{Condition, EtcdError, Gateway, Write};
-use super::seat::Seat;
+use super::seat::{Seat, room_key};
 use crate::record::Change;
 use crate::store::{Store, StoreError};
 
@@ -19,6 +20,11 @@ const MOST_BYTES: usize = 700 << 10;
 const PAGE: u64 = 1_000;
 /// Wait before a transaction without an answer is tried once more.
 const RETRY: Duration = Duration::from_millis(50);
+/// Room that is kept in the database, bytes: as much as releases and ends may need, and all that was
+/// decided before it was known to be full.
+const ROOM_BYTES: usize = 1 << 20;
+/// Between two tries to keep that room again.
+const KEEP_AFTER: Duration = Duration::from_secs(5);
 /// Transactions after which etcd may forget what was before.
 const COMPACT_AFTER: u64 = 1_000;
 
@@ -35,6 +41,10 @@ pub struct EtcdStore {
     last: (String, Option<String>),
     /// The last value was another: etcd was brought back from a backup.
     has_forgotten: bool,
+    /// The key whose value is room, which is given up when there is no other.
+    room: String,
+    /// Why it was given up, and when it was last tried to have it again; `None`: it is there.
+    full: Option<(String, Instant)>,
 }
 
 impl EtcdStore {
@@ -48,7 +58,53 @@ impl EtcdStore {
             transactions: 0,
             last: (format!("pspacer/{name}/last"), None),
             has_forgotten: false,
+            room: room_key(name),
+            full: None,
         }
+    }
+
+    /// Sees to it that there is room for what has to be written.
+    fn keep_room(&mut self) -> Result<(), StoreError> {
+        let last = self.full.as_ref().map(|(_, last)| *last);
+        let seat = [self.seat.condition()];
+        if last.is_none() {
+            let found = self.tried(|etcd| etcd.read(&self.room, None, (1, 0)))?;
+            if !found.pairs.is_empty() {
+                return Ok(());
+            }
+        } else if last.is_some_and(|last| last.elapsed() < KEEP_AFTER) {
+            return Ok(());
+        }
+        let put = Write::Put {
+            key: self.room.clone(),
+            value: vec![0; ROOM_BYTES],
+            lease: 0,
+        };
+        // What was freed is room only then.
+        let made = last.map_or(Ok(()), |_| self.etcd.make_room());
+        let put = made.and_then(|()| self.etcd.transact(&seat, &[put]));
+        match put {
+            Ok(_) if last.is_some() => {
+                self.full = None;
+                note("etcd's database has room again");
+            }
+            Ok(_) | Err(EtcdError::Away(_)) => {}
+            Err(full @ EtcdError::Full(_)) => self.give_room_up(full.to_string())?,
+            Err(error) => return Err(StoreError::new("etcd", error.to_string())),
+        }
+        Ok(())
+    }
+
+    /// Uses the room that was kept.
+    fn give_room_up(&mut self, problem: String) -> Result<(), StoreError> {
+        if self.full.is_none() {
+            note(&format!(
+                "{problem}; nothing is granted until there is room"
+            ));
+        }
+        self.full = Some((problem, Instant::now()));
+        self.tried(|etcd| etcd.delete(&self.room))?;
+        self.tried(Gateway::make_room)
     }
 
     /// Writes a batch. It is tried until there is an answer or the seat's lease is over. If etcd has lost
@@ -64,8 +120,17 @@ impl EtcdStore {
             value: next.clone().into_bytes(),
             lease: 0,
         });
+        let mut is_full = false;
         loop {
             match self.etcd.transact(&when, &writes) {
+                Err(full @ EtcdError::Full(_)) if is_full => {
+                    self.give_room_up(full.to_string())?;
+                    sleep(RETRY);
+                }
+                Err(EtcdError::Full(_)) => {
+                    is_full = true;
+                    self.tried(Gateway::make_room)?;
+                }
                 Ok(Some(revision)) => {
                     self.written(next, revision);
                     return Ok(());
@@ -114,24 +179,12 @@ impl EtcdStore {
     /// Waits before a question is asked once more, if it can be.
     fn wait_after(&self, error: EtcdError) -> Result<(), StoreError> {
         match error {
-            EtcdError::Full(problem) => self.make_room(&problem),
-            EtcdError::Away(_) if self.seat.is_held() => {
+            EtcdError::Away(_) | EtcdError::Full(_) if self.seat.is_held() => {
                 sleep(RETRY);
                 Ok(())
             }
-            EtcdError::Away(_) => Err(StoreError::deposed()),
+            EtcdError::Away(_) | EtcdError::Full(_) => Err(StoreError::deposed()),
             error => Err(StoreError::new("etcd", error.to_string())),
-        }
-    }
-
-    fn make_room(&self, problem: &str) -> Result<(), StoreError> {
-        let full = |_| StoreError::new("etcd", problem.to_owned());
-        self.etcd.make_room().map_err(full)?;
-        if self.seat.is_held() {
-            sleep(RETRY);
-            Ok(())
-        } else {
-            Err(StoreError::deposed())
         }
     }
 
@@ -146,6 +199,12 @@ impl EtcdStore {
             None => Write::Delete(key),
         }
     }
+}
+
+/// Tells whoever reads the manager's log.
+fn note(line: &str) {
+    // The manager runs whether or not somebody reads this.
+    let _ = writeln!(io::stderr().lock(), "pspacer: {line}");
 }
 
 /// Returns the request that a record is about.
@@ -189,6 +248,7 @@ fn batches(changes: &[Change]) -> Vec<Vec<&Change>> {
 
 impl Store for EtcdStore {
     fn load(&mut self) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        self.keep_room()?;
         let mut records: Vec<(String, Vec<u8>)> = Vec::new();
         let (mut after, mut revision) = (None, 0);
         loop {
@@ -210,6 +270,9 @@ impl Store for EtcdStore {
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        if self.full.is_some() {
+            self.keep_room()?;
+        }
         for batch in batches(changes) {
             self.write(batch.into_iter().map(|of| self.write_of(of)).collect())?;
             if self.has_forgotten {
@@ -226,6 +289,10 @@ impl Store for EtcdStore {
 
     fn is_ours(&self) -> bool {
         self.seat.is_held()
+    }
+
+    fn full(&self) -> Option<&str> {
+        self.full.as_ref().map(|(problem, _)| problem.as_str())
     }
 }
 

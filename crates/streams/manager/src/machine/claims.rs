@@ -9,21 +9,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use admission::LinkBytes;
+
 use super::Manager;
 use super::peer::Pass;
+use crate::bounds::MOST_GRANTED;
 use crate::message::{Claim, Claimed, Message};
 use crate::parts::Wanted;
 use crate::pending::Operation;
 use crate::record::{Attempt, PartState, Reservation, ReservationState, part_name};
 
-/// Most claims of a page.
-const MOST_CLAIMS: usize = 100;
 /// Most reservations that are looked at for a page.
 const MOST_SEEN: usize = 2_000;
 
 impl Manager {
-    /// Says why nothing may be granted: another manager has not claimed yet what it has here.
+    /// Says why nothing may be granted: the store is full.
+    pub(super) fn is_full(&self) -> Option<String> {
+        let why = self.full.as_ref()?;
+        Some(format!("manager {} grants nothing: {why}", self.name))
+    }
+
+    /// Says why nothing may be granted: the store is full, or another manager has not claimed yet what it has here.
     pub(super) fn not_yet(&self) -> Option<String> {
+        if self.full.is_some() {
+            return self.is_full();
+        }
         if self.now_ns >= self.grants_from_ns {
             return None;
         }
@@ -58,11 +68,12 @@ impl Manager {
         let Some(peer) = self.peers.get_mut(from) else {
             return;
         };
-        if peer.epoch.replace(epoch) != Some(epoch) {
-            peer.pass = Some(Pass {
-                at_ns: now_ns,
-                ..Pass::default()
-            });
+        let known = peer.epoch.replace(epoch);
+        if known.is_none() {
+            peer.greeted_ns = 0;
+        }
+        if known != Some(epoch) {
+            peer.claim_anew(now_ns);
             self.claim_what_is_due();
         }
     }
@@ -121,8 +132,13 @@ impl Manager {
                 (page, until)
             }
         };
-        let pass = self.peers.get_mut(to).and_then(|peer| peer.pass.as_mut());
-        if let Some(pass) = pass {
+        let Some(peer) = self.peers.get_mut(to) else {
+            return;
+        };
+        if nonce.is_none() {
+            peer.greeted_ns = now_ns;
+        }
+        if let Some(pass) = &mut peer.pass {
             pass.sent = Some((round, until));
             pass.at_ns = pass.retry_at_ns(now_ns);
         }
@@ -136,7 +152,7 @@ impl Manager {
         let mut until = None;
         let granted = self.reservations.range::<str, _>(behind);
         for (seen, (id, of)) in granted.enumerate() {
-            if seen == MOST_SEEN || claims.len() == MOST_CLAIMS {
+            if seen == MOST_SEEN || claims.len() == MOST_GRANTED {
                 break;
             }
             until = Some(id.to_string());
@@ -200,12 +216,10 @@ impl Manager {
     /// Begins the claims at another manager anew: it does not take their number.
     pub(super) fn is_stale(&mut self, from: &str, of_round: u64) {
         let now_ns = self.now_ns;
-        let pass = self.peers.get_mut(from).and_then(|peer| peer.pass.as_mut());
-        if let Some(pass) = pass.filter(|pass| pass.is_of(of_round)) {
-            *pass = Pass {
-                at_ns: now_ns,
-                ..Pass::default()
-            };
+        let is_of = |pass: &Pass| pass.is_of(of_round);
+        let peer = self.peers.get_mut(from);
+        if let Some(peer) = peer.filter(|peer| peer.pass.as_ref().is_some_and(is_of)) {
+            peer.claim_anew(now_ns);
             self.claim_what_is_due();
         }
     }
@@ -232,37 +246,43 @@ impl Manager {
         let Some(peer) = self.peers.get_mut(from) else {
             return;
         };
-        let Some(pass) = peer.pass.as_mut() else {
+        let Some(pass) = peer.pass.as_mut().filter(|pass| pass.is_of(of_round)) else {
             return;
         };
-        match pass.sent.take() {
-            Some((round, until)) if round == of_round => {
-                pass.is_again |= is_again;
-                pass.tries = 0;
-                pass.at_ns = now_ns;
-                match until {
-                    Some(last) => pass.after = last,
-                    None if pass.is_again => {
-                        *pass = Pass::default();
-                        pass.at_ns = pass.retry_at_ns(now_ns);
-                    }
-                    None => peer.pass = None,
-                }
+        let until = pass.sent.take().and_then(|(_, until)| until);
+        let page = (pass.after.clone(), until.clone());
+        pass.is_again |= is_again;
+        pass.tries = 0;
+        pass.at_ns = now_ns;
+        match until {
+            Some(last) => pass.after = last,
+            None if pass.is_again => {
+                *pass = Pass::default();
+                pass.at_ns = pass.retry_at_ns(now_ns);
             }
-            other => {
-                pass.sent = other;
-                return;
-            }
+            None => peer.pass = None,
         }
         for (id, attempt) in lost {
+            // Of what the page did not say, the other one has nothing to say.
+            let is_within = id > page.0 && page.1.as_ref().is_none_or(|last| id <= *last);
             let own = self.reservations.get(id.as_str());
-            let is_own = own
-                .is_some_and(|of| of.state == ReservationState::Granted && of.attempt == attempt);
-            if is_own {
+            let is_lost = own.is_some_and(|of| {
+                of.state == ReservationState::Granted
+                    && of.attempt == attempt
+                    && is_within
+                    && self.crosses(&of.grant.links, from)
+            });
+            if is_lost {
                 self.lose(&id, from.to_owned());
             }
         }
         self.claim_what_is_due();
+    }
+
+    /// Returns whether a manager has one of these links.
+    fn crosses(&self, links: &[LinkBytes], manager: &str) -> bool {
+        let hops = self.hops(links);
+        hops.iter().any(|hop| hop.manager == manager)
     }
 
     /// Takes a page of another's claims; returns the answer.

@@ -3,15 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{MOST_PENDING, Manager};
+use super::Manager;
 use crate::answer::{Answer, Caller, Failure, View};
+use crate::bounds::{MOST_PENDING, short};
 use crate::pending::{Operation, Pending};
 use crate::record::{Attempt, Measured, Reservation, ReservationState, part_name};
 use crate::update;
-
-fn short(id: &str) -> String {
-    id.chars().take(64).collect()
-}
 
 impl Manager {
     /// Ends a reservation everywhere.
@@ -21,13 +18,12 @@ impl Manager {
         };
         let attempt = reservation.attempt;
         let hops = self.hops(&reservation.grant.links);
-        let ended = Reservation {
-            state: ReservationState::Ended,
-            expires_ns: self.now_ns.saturating_add(self.limits.tombstone_ns),
-            in_force_by_ns: None,
-            ..Reservation::clone(reservation)
-        };
+        let ended = reservation.ended(self.now_ns.saturating_add(self.limits.tombstone_ns));
+        let owner = ended.owner.clone();
         self.store(id, ended);
+        while let Some(oldest) = self.ended.too_many(&owner) {
+            self.forget(&oldest);
+        }
         let name = part_name(&self.name, id);
         if hops.iter().any(|hop| hop.manager == self.name) {
             self.parts

@@ -22,6 +22,7 @@ use units::time::{NS_PER_MS, NS_PER_S};
 
 use crate::answer::{Answer, Command, Failure, View};
 use crate::digest::segment_digests;
+use crate::ended::Ended;
 use crate::message::{Message, Reply};
 use crate::parts::Parts;
 use crate::pending::Pending;
@@ -33,8 +34,6 @@ use peer::Peer;
 
 pub use start::Start;
 
-/// Most requests that wait for other managers at a time.
-const MOST_PENDING: usize = 1024;
 /// The clock is noted beside other changes if it was not for so long, ns.
 const CLOCK_NS: u64 = NS_PER_S;
 
@@ -150,6 +149,8 @@ pub struct Manager {
     /// Granted reservations by owner.
     owners: BTreeMap<Name, BTreeSet<Name>>,
     deadlines: BTreeSet<(u64, Name)>,
+    /// Ended reservations, by owner.
+    ended: Ended,
     pending: BTreeMap<String, Pending>,
     /// Tries that have ended, and whose bytes others have not freed yet.
     releases: BTreeMap<(String, Attempt), Pending>,
@@ -164,6 +165,8 @@ pub struct Manager {
     /// When it may grant, whoever has not claimed what he has here.
     grants_from_ns: u64,
     now_ns: u64,
+    /// Why nothing may be granted: its store is full.
+    full: Option<String>,
     effects: Effects,
 }
 
@@ -227,6 +230,7 @@ impl Manager {
             streams: BTreeMap::new(),
             owners: BTreeMap::new(),
             deadlines: BTreeSet::new(),
+            ended: Ended::default(),
             pending: BTreeMap::new(),
             releases: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -237,6 +241,7 @@ impl Manager {
             clock,
             grants_from_ns: now_ns.saturating_add(longest_ns),
             now_ns,
+            full: None,
             effects: Effects::default(),
         };
         manager.note_clock();
@@ -336,6 +341,11 @@ impl Manager {
             self.note_clock();
         }
         std::mem::take(&mut self.effects)
+    }
+
+    /// Grants nothing while its store is full.
+    pub fn set_full(&mut self, why: Option<&str>) {
+        self.full = why.map(str::to_owned);
     }
 
     /// Returns its name.
@@ -455,8 +465,7 @@ impl Manager {
                 }
                 _ => {
                     self.deadlines.pop_first();
-                    self.reservations.remove(&id);
-                    self.effects.updates.push(Update::Reservation(id, None));
+                    self.forget(&id);
                 }
             }
         }
@@ -536,7 +545,20 @@ impl Manager {
             self.streams.insert(stream_id, id.clone());
             let of_owner = self.owners.entry(reservation.owner.clone());
             of_owner.or_default().insert(id.clone());
+        } else {
+            let owner = &reservation.owner;
+            self.ended.insert(owner, reservation.expires_ns, id);
         }
+    }
+
+    /// Forgets a reservation that has ended.
+    fn forget(&mut self, id: &Name) {
+        if let Some(old) = self.reservations.remove(id) {
+            self.deadlines.remove(&(old.due_ns(), id.clone()));
+            self.ended.remove(&old.owner, old.expires_ns, id);
+        }
+        let update = Update::Reservation(id.clone(), None);
+        self.effects.updates.push(update);
     }
 
     /// Stores a reservation in the place of the one of this id.
@@ -544,6 +566,7 @@ impl Manager {
         let id = Name::from(id);
         if let Some(old) = self.reservations.remove(&id) {
             self.deadlines.remove(&(old.due_ns(), id.clone()));
+            self.ended.remove(&old.owner, old.expires_ns, &id);
             let stream_id = &old.grant.stream_id;
             if self.streams.get(stream_id).is_some_and(|of| *of == id) {
                 self.streams.remove(stream_id);

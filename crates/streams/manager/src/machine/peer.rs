@@ -5,6 +5,8 @@ use units::time::NS_PER_S;
 
 /// Wait for an answer before a page is sent once more, ns; it doubles each time.
 const RETRY_NS: u64 = NS_PER_S / 2;
+/// Shortest time between two passes that the other one has begun anew, ns.
+const GAP_NS: u64 = NS_PER_S / 10;
 /// Longest such wait, ns.
 const LONGEST_RETRY_NS: u64 = 10 * NS_PER_S;
 
@@ -19,6 +21,8 @@ pub(super) struct Peer {
     pub claimed_to: Option<String>,
     /// The number that its claims need.
     pub nonce: Option<(u64, u64)>,
+    /// When it was last asked for the number that claims there need.
+    pub greeted_ns: u64,
     /// The claims that this manager makes there; `None`: they are made.
     pub pass: Option<Pass>,
 }
@@ -61,11 +65,20 @@ impl Peer {
             has_claimed: false,
             claimed_to: None,
             nonce: None,
+            greeted_ns: 0,
             pass: Some(Pass {
                 at_ns: now_ns,
                 ..Pass::default()
             }),
         }
+    }
+
+    /// Begins the claims there anew. One that asks for that all the time is not answered all the time.
+    pub fn claim_anew(&mut self, now_ns: u64) {
+        self.pass = Some(Pass {
+            at_ns: now_ns.max(self.greeted_ns.saturating_add(GAP_NS)),
+            ..Pass::default()
+        });
     }
 
     pub fn next_wakeup_ns(&self) -> Option<u64> {

@@ -5,6 +5,7 @@ use admission::LinkBytes;
 
 use super::Manager;
 use crate::answer::{Answer, Failure};
+use crate::bounds;
 use crate::digest::combined;
 use crate::message::{Envelope, Message, Reply};
 use crate::parts::{Hold, Wanted};
@@ -22,7 +23,8 @@ impl Manager {
             ..
         } = envelope;
         self.note_epoch(&from, epoch);
-        let answers = messages.into_iter();
+        let valid = bounds::messages(&messages).is_ok();
+        let answers = messages.into_iter().filter(|_| valid);
         let answers = answers.filter_map(|message| self.asked((&from, epoch), message));
         let reply = Reply {
             messages: answers.collect(),
@@ -35,8 +37,10 @@ impl Manager {
     pub fn replied(&mut self, now_ns: u64, from: &str, reply: Reply) {
         self.advance(now_ns);
         self.note_epoch(from, reply.epoch);
-        for message in reply.messages {
-            self.answered(from, message);
+        if bounds::messages(&reply.messages).is_ok() {
+            for message in reply.messages {
+                self.answered(from, message);
+            }
         }
     }
 
@@ -213,11 +217,13 @@ impl Manager {
                     id: id.clone(),
                     attempt: *has,
                 };
-                pending.tries = 0;
-                let messages = pending.messages(id, self.limits.hold_ns);
-                pending.note_asked(self.now_ns, self.limits.retry_ns);
                 self.effects.messages.push((from.to_owned(), release));
-                self.effects.messages.extend(messages);
+                // At once, the first time; one that goes on to say so is asked no faster than others.
+                if pending.tries == 1 {
+                    let messages = pending.messages(id, self.limits.hold_ns);
+                    pending.note_asked(self.now_ns, self.limits.retry_ns);
+                    self.effects.messages.extend(messages);
+                }
             }
             (Phase::Holding, Message::Later { why, .. }) => {
                 self.abort(id, Answer::Failed(Failure::Later(why.clone())));

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use admission::{StreamRequest, plan};
 
-use super::{MOST_PENDING, Manager};
+use super::Manager;
 use crate::answer::{Answer, Caller, Failure, View};
+use crate::bounds::MOST_PENDING;
 use crate::parts::Wanted;
 use crate::pending::{Operation, Pending};
 use crate::record::part_name;

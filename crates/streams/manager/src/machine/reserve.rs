@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admission::{Grant, LinkBytes, Plan, Refusal, StreamRequest, is_name, plan};
+use admission::{Grant, LinkBytes, Plan, Refusal, SegmentId, StreamRequest, plan};
 
-use super::{MOST_PENDING, Manager};
+use super::Manager;
 use crate::answer::{Answer, Caller, Failure, View};
+use crate::bounds::{self, MOST_PENDING};
 use crate::next::misfit;
 use crate::parts::{Hold, Wanted};
 use crate::pending::{Hop, Operation, Pending};
@@ -24,9 +25,8 @@ impl Manager {
         is_replacing: bool,
     ) -> Option<Answer> {
         let failed = |failure| Some(Answer::Failed(failure));
-        if !is_name(id) {
-            let id = id.chars().take(64).collect();
-            return failed(Failure::Id(id));
+        if let Err(refusal) = bounds::id(id) {
+            return Some(Answer::Refused(refusal));
         }
         let may_send = caller.may_send_from(&request.talker.name);
         if let Err(failure) = self.limits.check_lease(lease_ns).and(may_send) {
@@ -47,6 +47,7 @@ impl Manager {
             let is_theirs = old.owner == caller.name;
             let is_same = is_theirs && old.request == request;
             return match old.state {
+                ReservationState::Ended if is_theirs => failed(Failure::Ended(id.to_owned())),
                 ReservationState::Granted if is_replacing && is_theirs && !is_same => {
                     self.replace(ticket, id, &caller, request, lease_ns)
                 }
@@ -61,7 +62,7 @@ impl Manager {
                 ReservationState::Granted => {
                     Some(Answer::Granted(Box::new(View::new(id, old, self.now_ns))))
                 }
-                ReservationState::Ended => failed(Failure::Ended(id.to_owned())),
+                ReservationState::Ended => failed(Failure::IdInUse(id.to_owned())),
             };
         }
         let plan = match self.plan(&request) {
@@ -70,6 +71,9 @@ impl Manager {
         };
         if let Err(failure) = self.check_quota(id, &caller, lease_ns, &plan.grant.links) {
             return failed(failure);
+        }
+        if let Some(why) = self.is_full() {
+            return failed(Failure::Later(why));
         }
         if self.pending.len() + self.waiting.len() >= MOST_PENDING {
             return failed(Failure::Busy);
@@ -106,8 +110,13 @@ impl Manager {
         lease_ns: u64,
         wanted: &[LinkBytes],
     ) -> Result<(), Failure> {
-        if caller.quota == Quota::default() {
-            return Ok(());
+        let Quota { streams, bytes, .. } = caller.quota;
+        if streams.is_none() && bytes.is_none() {
+            return caller.quota.check_lease(lease_ns);
+        }
+        let counts = self.counts(caller);
+        if counts != self.name {
+            return Err(Failure::Elsewhere(counts.to_owned()));
         }
         let own = self.owners.get(caller.name.as_str()).into_iter().flatten();
         let own = own.filter(|of| *of != id);
@@ -121,6 +130,17 @@ impl Manager {
             _ => None,
         });
         caller.quota.check(lease_ns, wanted, granted.chain(pending))
+    }
+
+    /// Returns the manager that counts what a caller has, the same one for all managers: that of the
+    /// first of its hosts, or the first of all.
+    fn counts(&self, caller: &Caller) -> &str {
+        let hosts = caller.hosts.iter().flatten();
+        let nodes = hosts.filter_map(|host| self.topology.node_id(host));
+        let mut segments = nodes.flat_map(|node| &self.topology.node(node).segments);
+        let manager = |id: &SegmentId| self.topology.segment(*id).spec.manager.as_ref();
+        let all = self.peers.keys().chain([&self.name]).min();
+        segments.find_map(manager).or(all).unwrap_or(&self.name)
     }
 
     /// Changes the stream of a reservation.

@@ -83,17 +83,23 @@ impl Pair {
             ticket: 0,
             segments: 0,
         };
+        pair.receive("m2", vec![Message::Hello { round: 0 }]);
+        let replies = pair.manager.take_effects().replies.into_iter();
+        let mut said = replies.flat_map(|(_, reply)| reply.messages);
+        let nonce = said.find_map(|message| match message {
+            Message::Welcome { nonce, .. } => Some(nonce),
+            _ => None,
+        })?;
         // It has nothing of m1's.
         let claim = Message::Claim {
             round: 0,
-            // The first one that m1 gives, behind those of its own question.
-            nonce: 2,
+            nonce,
             after: String::new(),
             until: None,
             before: Attempt { epoch: 2, count: 0 },
             claims: Vec::new(),
         };
-        pair.receive("m2", vec![Message::Hello { round: 0 }, claim]);
+        pair.receive("m2", vec![claim]);
         let good = read::<ReserveBody>(GOOD).ok()?;
         let granted = pair.reserve(good);
         let is_granted = matches!(granted.as_slice(), [Answer::Granted(view)] if view.granted);

@@ -8,6 +8,7 @@ mod network;
 mod processes;
 mod records;
 mod requests;
+mod room;
 mod takeover;
 
 use std::collections::BTreeSet;
@@ -19,7 +20,8 @@ use admission::Refusal;
 use manager::client::{Client, ClientError, Reserved};
 use manager::etcd::seat::holder;
 use network::Host;
-use processes::{Etcd, ManagerProcess, NET, command, until};
+pub use processes::NET;
+use processes::{Etcd, ManagerProcess, command, until};
 use requests::{ONLY, S, body};
 
 /// A frame of 1000 bytes with all that is around it.

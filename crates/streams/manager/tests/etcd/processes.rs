@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -129,6 +129,32 @@ pub struct Etcd {
     members: Vec<Member>,
     /// More words for each.
     words: Vec<String>,
+    _turn: Turn,
+}
+
+/// Members run beside those of other tests, or alone: then nothing else slows them down.
+static TURNS: RwLock<()> = RwLock::new(());
+
+/// Kept while the members run.
+enum Turn {
+    Shared {
+        _guard: RwLockReadGuard<'static, ()>,
+    },
+    Alone {
+        _guard: RwLockWriteGuard<'static, ()>,
+    },
+}
+
+impl Turn {
+    fn shared() -> Self {
+        let _guard = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+        Self::Shared { _guard }
+    }
+
+    fn alone() -> Self {
+        let _guard = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+        Self::Alone { _guard }
+    }
 }
 
 impl Etcd {
@@ -136,7 +162,16 @@ impl Etcd {
         Self::start_on(folder, vec![Host::here(); members], &[])
     }
 
+    /// Starts members while no other test's run.
+    pub fn start_alone(folder: &Path, members: usize) -> Self {
+        Self::start_in(Turn::alone(), folder, vec![Host::here(); members], &[])
+    }
+
     pub fn start_on(folder: &Path, hosts: Vec<Host>, words: &[&str]) -> Self {
+        Self::start_in(Turn::shared(), folder, hosts, words)
+    }
+
+    fn start_in(turn: Turn, folder: &Path, hosts: Vec<Host>, words: &[&str]) -> Self {
         let root = vmlab::etcd(&Cache::default_folder().unwrap(), &Quiet).unwrap();
         let member = |host: Host| Member {
             ports: (port(&host, 2379), port(&host, 2380)),
@@ -148,6 +183,7 @@ impl Etcd {
             folder: folder.to_owned(),
             members: hosts.into_iter().map(member).collect(),
             words: words.iter().map(|word| (*word).to_owned()).collect(),
+            _turn: turn,
         };
         etcd.start_all();
         etcd

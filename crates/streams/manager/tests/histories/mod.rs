@@ -19,6 +19,7 @@
 )]
 
 mod disk;
+mod liar;
 mod model;
 pub(crate) mod rng;
 mod world;
@@ -27,15 +28,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use manager::machine::Manager;
 use manager::record::{PartState, ReservationState, part_name};
-use model::{Counts, Fault, S};
+use model::{Counts, Fault, Host, MANAGERS, S};
 use world::World;
 
-/// Number of histories, in `make test` and in `make test-all`, and the seed of the first.
+/// Number of histories, in `make test`, there with a liar, and in `make test-all`; the seed of the first.
 const SOME: u64 = 2_000;
+const LIED_TO: u64 = 1_000;
 const ALL: u64 = 10_000;
+/// Histories with each fault.
+const FAULTY: u64 = 1_000;
 const SEED: u64 = 20_070_200;
 /// Variable with the seed of a history whose events are printed.
 const TRACED: &str = "PSPACER_HISTORY";
+/// Variable that has one of the managers lie in it.
+const LIED: &str = "PSPACER_HISTORY_LIAR";
 /// How long talkers ask and trouble lasts.
 const BUSY_NS: u64 = 25 * S;
 /// After trouble has ended, everybody has claimed what he has in this time.
@@ -43,8 +49,23 @@ const CLAIMED_NS: u64 = 30 * S;
 /// After that every lease, hold and memory of an ended reservation is over.
 const QUIET_NS: u64 = 80 * S;
 
-fn histories() -> u64 {
-    if testkit::everything() { ALL } else { SOME }
+fn histories(some: u64) -> u64 {
+    if testkit::everything() { ALL } else { some }
+}
+
+fn is_liar(world: &World, host: &Host) -> bool {
+    let liar = world.liar.map(|at| &world.hosts[at].name);
+    liar == Some(&host.name)
+}
+
+/// What a manager keeps has names, whoever has asked for it.
+fn check_names(world: &World) {
+    for host in &world.hosts {
+        for name in host.disk.parts.keys() {
+            let (_, id) = name.split_once('/').unwrap();
+            assert!(admission::is_name(id), "{id:?} at {}", host.name);
+        }
+    }
 }
 
 fn check_budgets(world: &World) {
@@ -109,7 +130,8 @@ fn check_grants(world: &World) {
     let managers_of = |links: &[admission::LinkBytes]| -> Vec<String> {
         links.iter().map(|of| world.keeper(&of.link)).collect()
     };
-    for host in world.hosts.iter().filter(|host| host.has_clock()) {
+    let honest = world.hosts.iter().filter(|host| !is_liar(world, host));
+    for host in honest.filter(|host| host.has_clock()) {
         let clock_ns = host.clock_ns(world.now_ns);
         for (id, reservation) in &host.disk.reservations {
             let is_live = reservation.expires_ns > clock_ns;
@@ -119,8 +141,8 @@ fn check_grants(world: &World) {
             let left_ns = reservation.expires_ns - clock_ns;
             for name in managers_of(&reservation.grant.links) {
                 let holder = world.hosts.iter().find(|h| h.name == name).unwrap();
-                // Its own bytes follow from the reservation.
-                if holder.name == host.name {
+                // Its own bytes follow from the reservation; a liar has what it likes.
+                if holder.name == host.name || is_liar(world, holder) {
                     continue;
                 }
                 // A clock that jumped ends leases early, by its own account.
@@ -152,7 +174,7 @@ fn check_sums(world: &World) {
     let mut sums = vec![0; world.topology.links().len()];
     for host in world.hosts.iter().filter(|host| host.has_clock()) {
         // Times of a clock that jumped, and grants that came back from a backup, say nothing.
-        if host.jumps > 0 || host.forgot_ns.is_some() {
+        if host.jumps > 0 || host.forgot_ns.is_some() || is_liar(world, host) {
             continue;
         }
         let clock_ns = host.clock_ns(world.now_ns);
@@ -168,7 +190,7 @@ fn check_sums(world: &World) {
     for (link, sum) in world.topology.links().iter().zip(sums) {
         let keeper = world.topology.segment(link.segment).spec.manager.as_ref();
         let keeper = world.hosts.iter().find(|host| Some(&host.name) == keeper);
-        if keeper.is_some_and(|host| host.jumps > 0 || !host.has_clock()) {
+        if keeper.is_some_and(|of| of.jumps > 0 || !of.has_clock() || is_liar(world, of)) {
             continue;
         }
         let budget_bytes = link.budget_bytes;
@@ -182,7 +204,7 @@ fn check_sums(world: &World) {
 
 /// Nobody keeps bytes for a coordinator that does not know of them.
 fn check_orphans(world: &World) {
-    for host in &world.hosts {
+    for host in world.hosts.iter().filter(|host| !is_liar(world, host)) {
         for (name, part) in &host.disk.parts {
             let (coordinator, id) = name.split_once('/').unwrap();
             let of = world
@@ -190,6 +212,9 @@ fn check_orphans(world: &World) {
                 .iter()
                 .find(|of| of.name == coordinator)
                 .unwrap();
+            if is_liar(world, of) {
+                continue;
+            }
             let granted = of.disk.reservations.get(id);
             let is_known = granted.is_some_and(|of| of.state == ReservationState::Granted);
             assert!(
@@ -207,9 +232,9 @@ fn check_promises(world: &World) {
         return;
     }
     let jumps = world.jumps();
-    for wish in &world.wishes {
+    for (n, wish) in world.wishes.iter().enumerate() {
         let is_promised = wish.promised_until_ns > world.now_ns && wish.jumps == jumps;
-        if !is_promised || wish.is_over || wish.is_void {
+        if !is_promised || wish.is_over || wish.is_void || world.crosses(n) {
             continue;
         }
         let on_disk = world.hosts[wish.at].disk.reservations.get(&wish.id);
@@ -224,8 +249,8 @@ fn check_promises(world: &World) {
 }
 
 /// Runs a history; panics if something does not hold.
-fn run(seed: u64, fault: Fault) -> Counts {
-    let mut world = World::new(seed, fault);
+fn run(seed: u64, fault: Fault, liar: Option<usize>) -> Counts {
+    let mut world = World::new(seed, fault, liar);
     world.is_traced = std::env::var(TRACED).is_ok_and(|of| of == seed.to_string());
     let mut seen = u64::MAX;
     let mut check = |world: &World| {
@@ -233,6 +258,7 @@ fn run(seed: u64, fault: Fault) -> Counts {
         // The rest can only become wrong by a change.
         if seen != world.changes {
             check_budgets(world);
+            check_names(world);
             check_grants(world);
             check_sums(world);
             check_promises(world);
@@ -259,60 +285,69 @@ fn run(seed: u64, fault: Fault) -> Counts {
     world.counts
 }
 
-fn outcome(seed: u64, fault: Fault) -> Result<Counts, String> {
+fn outcome(seed: u64, fault: Fault, liar: Option<usize>) -> Result<Counts, String> {
     let text = |error: Box<dyn std::any::Any + Send>| match error.downcast::<String>() {
         Ok(text) => *text,
         Err(error) => error
             .downcast::<&str>()
             .map_or_else(|_| "panic".to_owned(), |text| (*text).to_owned()),
     };
-    catch_unwind(AssertUnwindSafe(|| run(seed, fault))).map_err(text)
+    catch_unwind(AssertUnwindSafe(|| run(seed, fault, liar))).map_err(text)
+}
+
+/// Who lies in a history, of those with a liar.
+fn liar_of(seed: u64) -> Option<usize> {
+    Some((seed % MANAGERS as u64) as usize)
+}
+
+/// Runs histories, half of them in another thread; returns what happened.
+fn run_all(count: u64, liar: fn(u64) -> Option<usize>) -> Counts {
+    let half = |first: u64| {
+        let mut all = Counts::default();
+        for seed in (SEED + first..SEED + count).step_by(2) {
+            let counts = outcome(seed, Fault::None, liar(seed));
+            all += counts.unwrap_or_else(|error| panic!("history {seed}: {error}"));
+        }
+        all
+    };
+    let all = std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        let mut all = half(0);
+        all += other.join().unwrap();
+        all
+    });
+    println!("{count}: {all:?}");
+    // Of everything there is plenty.
+    for (what, of) in [
+        ("granted", all.granted),
+        ("refused", all.refused),
+        ("refreshed", all.refreshed),
+        ("released", all.released),
+        ("failed", all.failed),
+        ("kills", all.kills),
+        ("boots", all.boots),
+        ("jumps", all.jumps),
+        ("lost", all.lost),
+        ("partitions", all.partitions),
+        ("same again", all.same_again),
+        ("forgotten", all.forgotten),
+    ] {
+        assert!(of >= count / 10, "{what}: only {of}");
+    }
+    all
 }
 
 #[test]
 fn histories_keep_what_must_hold() {
-    let half = |first: u64| {
-        let mut all = Counts::default();
-        for seed in (SEED + first..SEED + histories()).step_by(2) {
-            let counts = outcome(seed, Fault::None);
-            let counts = counts.unwrap_or_else(|error| panic!("history {seed}: {error}"));
-            all.granted += counts.granted;
-            all.refused += counts.refused;
-            all.refreshed += counts.refreshed;
-            all.released += counts.released;
-            all.failed += counts.failed;
-            all.kills += counts.kills;
-            all.boots += counts.boots;
-            all.jumps += counts.jumps;
-            all.lost += counts.lost;
-            all.partitions += counts.partitions;
-            all.same_again += counts.same_again;
-            all.forgotten += counts.forgotten;
-        }
-        all
-    };
-    let [a, b] = std::thread::scope(|scope| {
-        let other = scope.spawn(|| half(1));
-        [half(0), other.join().unwrap()]
-    });
-    println!("even seeds: {a:?}\nodd seeds: {b:?}");
-    // Of everything there is plenty.
-    for (what, count) in [
-        ("granted", a.granted + b.granted),
-        ("refused", a.refused + b.refused),
-        ("refreshed", a.refreshed + b.refreshed),
-        ("released", a.released + b.released),
-        ("failed", a.failed + b.failed),
-        ("kills", a.kills + b.kills),
-        ("boots", a.boots + b.boots),
-        ("jumps", a.jumps + b.jumps),
-        ("lost", a.lost + b.lost),
-        ("partitions", a.partitions + b.partitions),
-        ("same again", a.same_again + b.same_again),
-        ("forgotten", a.forgotten + b.forgotten),
-    ] {
-        assert!(count >= histories() / 10, "{what}: only {count}");
-    }
+    run_all(histories(SOME), |_| None);
+}
+
+/// One of the managers lies, in its own name: it refuses and delays what crosses it, and nothing else.
+#[test]
+fn histories_with_a_liar_keep_what_does_not_cross_it() {
+    let count = histories(LIED_TO);
+    let all = run_all(count, liar_of);
+    assert!(all.lies >= count * 50, "{} lies", all.lies);
 }
 
 /// Runs the history that `PSPACER_HISTORY` names, if it names one.
@@ -320,13 +355,14 @@ fn histories_keep_what_must_hold() {
 fn one_history() {
     if let Ok(seed) = std::env::var(TRACED) {
         let seed = seed.parse().expect("a number");
-        println!("{:?}", run(seed, Fault::None));
+        let liar = std::env::var(LIED).ok().and_then(|_| liar_of(seed));
+        println!("{:?}", run(seed, Fault::None, liar));
     }
 }
 
 #[test]
 fn a_history_repeats() {
-    let twice = [0, 1].map(|_| format!("{:?}", outcome(SEED, Fault::None)));
+    let twice = [0, 1].map(|_| format!("{:?}", outcome(SEED, Fault::None, Some(1))));
     assert_eq!(twice[0], twice[1]);
 }
 
@@ -334,7 +370,7 @@ fn a_history_repeats() {
 /// nobody ends.
 #[test]
 fn faults_are_found() {
-    for fault in [
+    let of_hosts = [
         Fault::SendsFirst,
         Fault::LosesLastChanges,
         Fault::SleepsTooLong,
@@ -342,13 +378,23 @@ fn faults_are_found() {
         Fault::LosesClaims,
         Fault::ForgetsParts,
         Fault::ForgetsIds,
-    ] {
-        let found = (0..300)
-            .filter(|n| outcome(SEED + n, fault).is_err())
-            .count();
+    ];
+    let of_liars = [
+        Fault::SpeaksForOthers,
+        Fault::AnswersForOthers,
+        Fault::BelievesLosses,
+    ];
+    let of_hosts = of_hosts.map(|fault| (fault, false));
+    let of_liars = of_liars.map(|fault| (fault, true));
+    for (fault, has_liar) in of_hosts.into_iter().chain(of_liars) {
+        let is_found = |seed: &u64| {
+            let liar = liar_of(*seed).filter(|_| has_liar);
+            outcome(*seed, fault, liar).is_err()
+        };
+        let found = (SEED..SEED + FAULTY).filter(is_found).take(3).count();
         assert!(
             found >= 3,
-            "{fault:?} was found in {found} of 300 histories"
+            "{fault:?} was found in {found} of {FAULTY} histories"
         );
     }
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What histories are made of: the network, its hosts, and what talkers wish.
 
-use admission::{Medium, NodeSpec, SegmentSpec, StreamRequest, Topology};
+use std::ops::AddAssign;
+
+use admission::{
+    Interval, Listener, Medium, NodeSpec, Requirements, SegmentSpec, StreamRequest, Talker,
+    Topology, TrafficSpecification,
+};
 use manager::machine::{Effects, Limits, Manager};
 use manager::message::{Envelope, Reply};
 use manager::record::Change;
@@ -40,6 +45,12 @@ pub enum Fault {
     ForgetsParts,
     /// A manager forgets the ids of reservations.
     ForgetsIds,
+    /// Nobody checks in whose name a message of the liar is.
+    SpeaksForOthers,
+    /// Nobody checks in whose name an answer of the liar is.
+    AnswersForOthers,
+    /// What the liar says is lost ends, wherever it goes.
+    BelievesLosses,
 }
 
 /// Something that happens in a history.
@@ -53,6 +64,7 @@ pub enum Event {
     Mail(usize),
     Ask(usize),
     Tell(usize),
+    Lie,
 }
 
 /// Something on its way between two managers.
@@ -126,7 +138,9 @@ pub struct WantedReservation {
     pub granted: Option<(u64, Vec<admission::LinkBytes>)>,
     /// The talker has asked to release it, or was told that it has ended.
     pub is_over: bool,
-    /// The store of whom it asked was lost: what was promised is void.
+    /// The managers on its way.
+    pub keepers: Vec<usize>,
+    /// The store of whom it asked was lost, or beside a liar one on its way: what was promised is void.
     pub is_void: bool,
     /// Jumps of all hosts when the talker was promised.
     pub jumps: u64,
@@ -151,6 +165,25 @@ pub struct Counts {
     pub partitions: u64,
     pub same_again: u64,
     pub forgotten: u64,
+    pub lies: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, of: Self) {
+        self.granted += of.granted;
+        self.refused += of.refused;
+        self.refreshed += of.refreshed;
+        self.released += of.released;
+        self.failed += of.failed;
+        self.kills += of.kills;
+        self.boots += of.boots;
+        self.jumps += of.jumps;
+        self.lost += of.lost;
+        self.partitions += of.partitions;
+        self.same_again += of.same_again;
+        self.forgotten += of.forgotten;
+        self.lies += of.lies;
+    }
 }
 
 /// Number of hosts with a manager; the last has no segment.
@@ -179,4 +212,27 @@ pub fn topology() -> Topology {
         })
         .collect();
     Topology::new(&nodes, &segments).unwrap()
+}
+
+/// A stream from a host to another, of UDP payload in a period.
+pub fn request(stream: u64, (from, to): (u64, u64), bytes: u32) -> StreamRequest {
+    StreamRequest {
+        stream_id: format!("x{stream}"),
+        talker: Talker {
+            name: format!("h{from}"),
+            data_frame_specification: Vec::new(),
+            traffic_specification: TrafficSpecification {
+                interval: Interval::from_ns(10 * MS).unwrap(),
+                max_frames_per_interval: None,
+                max_frame_size: None,
+                bytes_per_interval: Some(bytes),
+            },
+            user_to_network_requirements: Requirements::default(),
+        },
+        listeners: vec![Listener {
+            name: format!("h{to}"),
+            user_to_network_requirements: Requirements::default(),
+            route: vec![],
+        }],
+    }
 }

@@ -6,16 +6,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use admission::{
-    Interval, Listener, Requirements, StreamRequest, Talker, Topology, TrafficSpecification,
-};
+use admission::Topology;
 use manager::answer::{Answer, Caller, Command, Failure};
 use manager::machine::{Effects, Manager, Start};
 use manager::message::{Envelope, Message};
 
 use super::disk::Disk;
+use super::liar::{Heard, NOBODY};
 use super::model::{
-    Counts, Event, Fault, Host, LIMITS, MANAGERS, MS, Mail, S, WantedReservation, topology,
+    Counts, Event, Fault, Host, LIMITS, MANAGERS, MS, Mail, S, WantedReservation, request, topology,
 };
 use super::rng::Rng;
 
@@ -26,7 +25,10 @@ pub struct World {
     pub hosts: Vec<Host>,
     pub wishes: Vec<WantedReservation>,
     pub counts: Counts,
-    fault: Fault,
+    pub fault: Fault,
+    /// The manager that lies.
+    pub liar: Option<usize>,
+    pub heard: Heard,
     /// Talkers ask, and hosts are in trouble.
     pub is_busy: bool,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -53,7 +55,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(seed: u64, fault: Fault) -> Self {
+    pub fn new(seed: u64, fault: Fault, liar: Option<usize>) -> Self {
         let topology = Arc::new(topology());
         let hosts = (0..MANAGERS).map(Host::new).collect();
         let mut world = Self {
@@ -64,6 +66,8 @@ impl World {
             wishes: vec![],
             counts: Counts::default(),
             fault,
+            liar,
+            heard: Heard::default(),
             is_busy: true,
             events: BinaryHeap::new(),
             order: 0,
@@ -85,10 +89,11 @@ impl World {
             world.after(0, Event::Think);
         }
         world.after(S, Event::Trouble);
+        world.after(S, Event::Lie);
         world
     }
 
-    fn after(&mut self, ns: u64, event: Event) {
+    pub fn after(&mut self, ns: u64, event: Event) {
         self.order += 1;
         let at_ns = self.now_ns + ns;
         self.events.push(Reverse((at_ns, self.order, event)));
@@ -99,11 +104,6 @@ impl World {
         let id = self.topology.link_id(link).unwrap();
         let segment = self.topology.segment(self.topology.link(id).segment);
         segment.spec.manager.clone().unwrap()
-    }
-
-    /// All jumps and boots so far: after one, promises of time are void.
-    pub fn jumps(&self) -> u64 {
-        self.hosts.iter().map(|host| host.jumps).sum()
     }
 
     /// Goes on by one event; false if there are none before `end_ns`.
@@ -132,6 +132,10 @@ impl World {
             Event::Think if self.is_busy => self.think(),
             Event::Trouble if self.is_busy => self.trouble(),
             Event::Think | Event::Trouble => {}
+            Event::Lie => self
+                .liar
+                .filter(|_| self.is_busy)
+                .map_or((), |at| self.lie(at)),
             Event::Mail(n) => self.deliver(n),
             Event::Ask(n) => {
                 let (at, ticket, _, command) = self.asked[n].clone();
@@ -146,13 +150,13 @@ impl World {
     }
 
     fn print(&self, event: &Event) {
-        let ms = self.now_ns / MS;
-        match event {
-            Event::Mail(n) => println!("{ms} {:?}", self.mail[*n]),
-            Event::Ask(n) => println!("{ms} asks {:?}", self.asked[*n]),
-            Event::Tell(n) => println!("{ms} hears {:?}", self.answers[*n]),
-            event => println!("{ms} {event:?}"),
-        }
+        let of = match event {
+            Event::Mail(n) => format!("{:?}", self.mail[*n]),
+            Event::Ask(n) => format!("asks {:?}", self.asked[*n]),
+            Event::Tell(n) => format!("hears {:?}", self.answers[*n]),
+            event => format!("{event:?}"),
+        };
+        println!("{} {of}", self.now_ns / MS);
     }
 
     // Hosts.
@@ -241,13 +245,14 @@ impl World {
             println!("{} {at} forgets, empty: {empty}", self.now_ns / MS);
         }
         // What it had promised by itself nobody else knows.
-        for wish in self.wishes.iter_mut().filter(|wish| wish.at == at) {
-            wish.is_void = true;
+        let has_liar = self.liar.is_some();
+        for wish in &mut self.wishes {
+            wish.is_void |= wish.at == at || (has_liar && wish.keepers.contains(&at));
         }
     }
 
     /// Lets a manager work; its effects wait for a flush, which may be later.
-    fn run(&mut self, at: usize, work: impl FnOnce(&mut Manager, u64)) {
+    pub fn run(&mut self, at: usize, work: impl FnOnce(&mut Manager, u64)) {
         let clock_ns = self.hosts[at].clock_ns(self.now_ns);
         let host = &mut self.hosts[at];
         let Some(manager) = host.manager.as_mut() else {
@@ -260,7 +265,7 @@ impl World {
         host.waiting.messages.extend(effects.messages);
         host.waiting.answers.extend(effects.answers);
         self.plan_wakeup(at);
-        if self.is_busy && self.rng.happens(1) {
+        if self.dies() {
             // Nothing of this was stored or sent.
             return self.kill(at);
         }
@@ -278,7 +283,7 @@ impl World {
         if self.hosts[at].manager.is_none() {
             return;
         }
-        let dies = self.is_busy && self.rng.happens(1);
+        let dies = self.dies();
         let sent = effects.messages.len() + effects.answers.len() + effects.replies.len();
         let last = if dies {
             self.rng.below(sent as u64 + 1) as usize
@@ -332,7 +337,8 @@ impl World {
             self.mail_to((at, to), &Mail::Reply(reply.clone()));
         }
         let left = left.saturating_sub(effects.replies.len());
-        for (ticket, answer) in effects.answers.iter().take(left) {
+        let answers = effects.answers.iter().take(left);
+        for (ticket, answer) in answers.filter(|(ticket, _)| *ticket != NOBODY) {
             if self.is_busy && self.rng.happens(8) {
                 self.counts.lost += 1;
                 continue;
@@ -359,7 +365,7 @@ impl World {
         self.mail_to((from, to), &Mail::Messages(envelope));
     }
 
-    fn mail_to(&mut self, (from, to): (usize, usize), mail: &Mail) {
+    pub fn mail_to(&mut self, (from, to): (usize, usize), mail: &Mail) {
         let times = match self.rng.below(100) {
             0..10 if self.is_busy => 0,
             10..20 if self.is_busy => 2,
@@ -383,6 +389,7 @@ impl World {
             self.counts.lost += 1;
             return;
         }
+        self.overhear((from, to), &mail);
         match mail {
             Mail::Messages(envelope) => {
                 let ticket = self.envelopes.len() as u64;
@@ -390,6 +397,9 @@ impl World {
                 self.run(to, |manager, ns| manager.receive(ns, ticket, envelope));
             }
             Mail::Reply(reply) => {
+                if self.fault == Fault::BelievesLosses {
+                    self.believe(to, &reply);
+                }
                 let name = self.hosts[from].name.clone();
                 self.run(to, |manager, ns| manager.replied(ns, &name, reply));
             }
@@ -421,7 +431,8 @@ impl World {
             }
             _ => self.apart.clear(),
         }
-        let ns = self.rng.between(200, 3000) * MS;
+        let pause = if self.is_calm() { 4 } else { 1 };
+        let ns = self.rng.between(200, 3000) * MS * pause;
         self.after(ns, Event::Trouble);
     }
 
@@ -479,30 +490,18 @@ impl World {
 
     fn wish(&mut self) {
         let n = self.wishes.len();
-        let host = |at: u64| format!("h{at}");
         let from = self.rng.below(MANAGERS as u64);
         let to = (from + self.rng.between(1, MANAGERS as u64 - 1)) % MANAGERS as u64;
-        let request = StreamRequest {
-            // Sometimes a name that is in use.
-            stream_id: format!("x{}", n as u64 - self.rng.below(n.min(3) as u64 + 1)),
-            talker: Talker {
-                name: host(from),
-                data_frame_specification: Vec::new(),
-                traffic_specification: TrafficSpecification {
-                    interval: Interval::from_ns(10 * MS).unwrap(),
-                    max_frames_per_interval: None,
-                    max_frame_size: None,
-                    bytes_per_interval: Some(self.rng.between(200, 4000) as u32),
-                },
-                user_to_network_requirements: Requirements::default(),
-            },
-            listeners: vec![Listener {
-                name: host(to),
-                user_to_network_requirements: Requirements::default(),
-                route: vec![],
-            }],
-        };
+        // Sometimes a name that is in use.
+        let stream = n as u64 - self.rng.below(n.min(3) as u64 + 1);
+        let request = request(stream, (from, to), self.rng.between(200, 4000) as u32);
+        let plan = admission::plan(&self.topology, &request).unwrap();
+        let keeper = |of: &admission::LinkBytes| self.keeper(&of.link);
+        let keepers: Vec<_> = plan.grant.links.iter().map(keeper).collect();
+        let hosts = self.hosts.iter().enumerate();
+        let hosts = hosts.filter(|(_, host)| keepers.contains(&host.name));
         let wish = WantedReservation {
+            keepers: hosts.map(|(at, _)| at).collect(),
             id: format!("id{n}"),
             at: self.rng.below(MANAGERS as u64) as usize,
             owner: format!("talker{}", self.rng.below(2)),
@@ -541,6 +540,8 @@ impl World {
         self.changes += 1;
         let n = self.tickets[&ticket];
         let jumps = self.jumps();
+        let crosses = self.crosses(n);
+        let liar = self.liar.map(|at| self.hosts[at].name.clone());
         let wish = &mut self.wishes[n];
         let (.., asked_ns, asked) = &self.asked[ticket as usize];
         let is_reserve = matches!(asked, Command::Reserve { .. });
@@ -549,7 +550,7 @@ impl World {
         match answer {
             Answer::Granted(view) => {
                 let grant = (view.bound_ns, view.links.clone());
-                if let Some(before) = wish.granted.as_ref().filter(|_| !wish.is_void) {
+                if let Some(before) = wish.granted.as_ref().filter(|_| !wish.is_void && !crosses) {
                     assert_eq!(*before, grant, "another grant for {}", wish.id);
                     self.counts.same_again += u64::from(is_reserve);
                 } else {
@@ -583,6 +584,13 @@ impl World {
             Answer::Misfits(_) => panic!("nobody asked"),
             Answer::Failed(failure) => {
                 self.counts.failed += 1;
+                if let Failure::Lost(by) | Failure::NoAnswer(by) = &failure {
+                    assert!(
+                        crosses || Some(by) != liar.as_ref(),
+                        "{}: {failure}",
+                        wish.id
+                    );
+                }
                 if matches!(
                     failure,
                     Failure::Ended(_) | Failure::Lost(_) | Failure::Unknown(_)
@@ -594,6 +602,7 @@ impl World {
                     let ends = wish.promised_until_ns <= self.now_ns || is_early;
                     assert!(
                         wish.granted.is_none()
+                            || crosses
                             || wish.is_over
                             || wish.is_void
                             || ends

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names that strangers choose: processes and cgroups name themselves.
+//! Texts that strangers choose: processes and cgroups name themselves, other hosts answer.
 
 /// Returns the text without what would steer a terminal or break a line.
-pub(crate) fn printable(text: &str) -> String {
+#[must_use]
+pub fn printable(text: &str) -> String {
     let shown = |c: char| match c {
         c if c.is_control() => char::REPLACEMENT_CHARACTER,
         // Turn the direction of what follows.
