@@ -58,7 +58,8 @@ fn text(field: &str, text: &str) -> Result<(), Refusal> {
     Err(wrong(field, printable(text), "no control characters"))
 }
 
-/// Checks what a stream takes: each link once, and at least the shortest frame of it.
+/// Checks what a stream takes of links, at least the shortest frame. That each is there once is for who
+/// knows them.
 fn bytes(
     stream_id: &str,
     frames: &[FrameSpecification],
