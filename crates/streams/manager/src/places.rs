@@ -2,7 +2,8 @@
 //! Places of connections: how many of them may be open, and which one is closed for a new one. All of
 //! it is pure: the time is an argument.
 //!
-//! A connection is pending until one of its requests is accepted as somebody's. Pending connections
+//! A connection is pending until one of its requests is accepted as somebody's; before, if there is TLS, it
+//! waits for the end of its handshake among others of that kind. Pending connections
 //! have few places and little time, and a new one always gets a place: the oldest gives way. A known
 //! connection never gives way: when there are too many, the new one stays pending and is refused.
 
@@ -14,6 +15,9 @@ use std::net::{IpAddr, Ipv6Addr};
 const RESERVED_DESCRIPTORS: u64 = 256;
 /// Bits of an IPv6 address that one host can choose: it has all of them.
 const HOST_BITS: u32 = 64;
+
+/// Longest time of a handshake of TLS, ns: some round trips, and a lost packet.
+const HANDSHAKE_NS: u64 = 1_000_000_000;
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,15 +54,28 @@ impl PlaceLimits {
         let most = Self::default();
         let free = descriptors.saturating_sub(RESERVED_DESCRIPTORS);
         let free = usize::try_from(free).unwrap_or(usize::MAX);
-        // A quarter is for pending connections, if there are not enough for all.
+        // A quarter is for pending connections, if there are not enough for all, half as many for handshakes.
         let pending = most.pending.min(free / 4).max(1);
-        let known = most.known.min(free.saturating_sub(pending)).max(1);
+        let known = most.known.min(free.saturating_sub(pending + pending / 2));
+        let known = known.max(1);
         Self {
             pending,
             pending_of_address: most.pending_of_address.min(pending.div_ceil(4)),
             known,
             known_of_identity: most.known_of_identity.min(known.div_ceil(4)),
             ..most
+        }
+    }
+
+    /// Returns the limits of connections whose handshake of TLS is not over: these have places of their
+    /// own, so that they take none of who has shown that it is there.
+    #[must_use]
+    pub fn of_handshakes(self) -> Self {
+        Self {
+            pending: self.pending.div_ceil(2),
+            pending_of_address: self.pending_of_address.div_ceil(2),
+            pending_ns: HANDSHAKE_NS,
+            ..self
         }
     }
 }
@@ -365,13 +382,15 @@ mod tests {
         for (descriptors, pending, known) in [
             (1_048_576, 1024, 8192),
             (20_000, 1024, 8192),
-            (4096, 960, 2880),
-            (1024, 192, 576),
+            (4096, 960, 2400),
+            (1024, 192, 480),
             (100, 1, 1),
         ] {
             let limits = PlaceLimits::of_descriptors(descriptors);
             assert_eq!((limits.pending, limits.known), (pending, known));
             assert!(limits.pending_of_address <= pending && limits.pending_of_address >= 1);
+            let handshakes = limits.of_handshakes();
+            assert!(handshakes.pending <= pending && handshakes.pending_of_address >= 1);
         }
         assert_eq!(PlaceLimits::of_descriptors(20_000), PlaceLimits::default());
     }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -146,26 +147,42 @@ pub async fn serve(
     set_backlog(&listener, BACKLOG)?;
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let connections = Connections::new(PlaceLimits::of_descriptors(raise_limit()));
+    let limits = PlaceLimits::of_descriptors(raise_limit());
+    let connections = Connections::new(limits);
+    let handshakes = Connections::new(limits.of_handshakes());
     let accepting = async {
         loop {
             let Ok((stream, from)) = listener.accept().await else {
-                // Without descriptors a pending connection gives its own back.
+                // Without descriptors others give their own back.
+                handshakes.give_way();
                 connections.give_way();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let (place, closed) = connections.admit(from.ip());
-            let acceptor = tls.as_ref().map(|of| TlsAcceptor::from(of.get()));
-            let router = router.clone();
-            tokio::spawn(async move {
-                let place = Arc::new(place);
-                tokio::select! {
-                    () = one_connection(stream, acceptor, router, place) => {}
-                    // Another one needs the place, or there was no request in time.
-                    _ = closed => {}
-                }
-            });
+            // Small answers must not wait for more.
+            let _ = stream.set_nodelay(true);
+            let (router, connections) = (router.clone(), connections.clone());
+            if let Some(tls) = &tls {
+                let acceptor = TlsAcceptor::from(tls.get());
+                let (place, closed) = handshakes.admit(from.ip());
+                tokio::spawn(async move {
+                    let shaken = tokio::select! {
+                        of = acceptor.accept(stream) => of,
+                        // Another one needs the place, or there was no handshake in time.
+                        _ = closed => return,
+                    };
+                    drop(place);
+                    let Ok(stream) = shaken else {
+                        return;
+                    };
+                    let shown = stream.get_ref().1.peer_certificates();
+                    let shown = shown.and_then(|chain| chain.first());
+                    let certificate = shown.map(|one| PeerCertificate(sha256(one)));
+                    one_connection(stream, from, certificate, (router, connections)).await;
+                });
+            } else {
+                tokio::spawn(one_connection(stream, from, None, (router, connections)));
+            }
             // All connections go on between two new ones: a flood of these does not hold them up.
             tokio::task::yield_now().await;
         }
@@ -173,6 +190,7 @@ pub async fn serve(
     let expiring = async {
         loop {
             tokio::time::sleep(EXPIRE_EVERY).await;
+            handshakes.expire();
             connections.expire();
         }
     };
@@ -200,23 +218,20 @@ pub fn serve_here(
     runtime.block_on(serve(listener, tls, router, end))
 }
 
-/// Serves a connection, after its handshake if there is TLS.
-async fn one_connection(
-    stream: TcpStream,
-    acceptor: Option<TlsAcceptor>,
-    router: Router,
-    place: Arc<Place>,
-) {
-    // Small answers must not wait for more.
-    let _ = stream.set_nodelay(true);
-    let Some(acceptor) = acceptor else {
-        return requests(stream, router, None, place).await;
-    };
-    if let Ok(stream) = acceptor.accept(stream).await {
-        let shown = stream.get_ref().1.peer_certificates();
-        let shown = shown.and_then(|chain| chain.first());
-        let certificate = shown.map(|one| PeerCertificate(sha256(one)));
-        requests(stream, router, certificate, place).await;
+/// Serves a connection, as long as it has a place.
+async fn one_connection<S>(
+    stream: S,
+    from: SocketAddr,
+    certificate: Option<PeerCertificate>,
+    (router, connections): (Router, Connections),
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (place, closed) = connections.admit(from.ip());
+    tokio::select! {
+        () = requests(stream, router, certificate, Arc::new(place)) => {}
+        // Another one needs the place, or there was no request in time.
+        _ = closed => {}
     }
 }
 

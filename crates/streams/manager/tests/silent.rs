@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ use manager::access::{Access, sha256};
 use manager::api::ReserveBody;
 use manager::client::{Client, Reserved, Tls};
 use manager::server::ServerTls;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
 
 use crate::service::{Authority, Running, body, client, known, start};
 
@@ -22,6 +25,8 @@ const S: u64 = 1_000_000_000;
 const HOLD: &str = "PSPACER_TEST_HOLD";
 /// A line of that process: it has opened all of them once.
 const HELD: &str = "held";
+/// The beginning of a ClientHello: the handshake stays half open.
+const HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
 /// How long a talker keeps its lease.
 const KEPT: Duration = Duration::from_secs(6);
 /// Between two connections that take the place of the oldest one.
@@ -38,9 +43,8 @@ fn holds() {
     let mut word = || words.next().unwrap();
     let address: SocketAddr = word().parse().unwrap();
     let count: usize = word().parse().unwrap();
-    // The beginning of a ClientHello: the handshake stays half open.
     let says: &[u8] = match word() {
-        "hello" => b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        "hello" => HELLO,
         _ => b"",
     };
     let limit = raise_limit();
@@ -122,9 +126,8 @@ fn silent_connections_change_nothing() {
     keeps_its_lease(&running, &|| client(&running, None), "nothing");
 }
 
-#[test]
-fn half_open_handshakes_change_nothing() {
-    let authority = Authority::new();
+/// A manager with TLS.
+fn start_with_tls(authority: &Authority) -> Running {
     let server = authority.sign();
     let access = known(&[("t1", "talker", "token_sha256", sha256(b"one"))]);
     let tls = ServerTls {
@@ -132,7 +135,13 @@ fn half_open_handshakes_change_nothing() {
         key: server.key,
         client_ca: None,
     };
-    let running = start(access, Some(tls));
+    start(access, Some(tls))
+}
+
+#[test]
+fn half_open_handshakes_change_nothing() {
+    let authority = Authority::new();
+    let running = start_with_tls(&authority);
     let url = format!("https://{}", running.address);
     let new = || {
         let tls = Tls {
@@ -142,6 +151,49 @@ fn half_open_handshakes_change_nothing() {
         Client::new(&url, Some("one".to_owned()), &tls).unwrap()
     };
     keeps_its_lease(&running, &new, "hello");
+}
+
+/// Half a handshake has a second, and takes no place of who has ended its own: such a connection has its
+/// 3 s whatever comes beside it.
+#[test]
+fn half_open_handshakes_have_their_own_places() {
+    let authority = Authority::new();
+    let running = start_with_tls(&authority);
+    let mut half = TcpStream::connect(running.address).unwrap();
+    half.write_all(HELLO).unwrap();
+    half.set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    let begun = Instant::now();
+    let _ = half.read_to_end(&mut Vec::new());
+    assert!(begun.elapsed() < Duration::from_millis(2_500));
+
+    let mut roots = rustls::RootCertStore::empty();
+    let pem = authority.pem();
+    roots
+        .add(CertificateDer::from_pem_slice(&pem).unwrap())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let config = Arc::new(config);
+    let name = ServerName::from(running.address.ip());
+    let mut tls = rustls::ClientConnection::new(config, name).unwrap();
+    let mut ended = TcpStream::connect(running.address).unwrap();
+    while tls.is_handshaking() {
+        tls.complete_io(&mut ended).unwrap();
+    }
+    let mut holder = Holder::start(running.address, 600, "hello");
+    holder.wait();
+    sleep(Duration::from_millis(500));
+    let ask = b"GET /v1/links HTTP/1.1\r\nhost: x\r\nauthorization: Bearer one\r\n\r\n";
+    let mut stream = rustls::Stream::new(&mut tls, &mut ended);
+    stream.write_all(ask).unwrap();
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
 }
 
 /// A connection of nobody is closed after 3 s, even one that goes on asking.

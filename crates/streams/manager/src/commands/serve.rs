@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use admission::{Manager as ManagerEntry, Topology, TopologyFile};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -23,7 +24,7 @@ use super::budgets::{budgets, read_topology};
 use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, random, some_time};
 use crate::client::{Client, Tls};
 use crate::engine::{self, Engine, EngineError, Job};
-use crate::etcd::gateway::Gateway;
+use crate::etcd::gateway::{EtcdError, Gateway};
 use crate::etcd::seat::{Elected, Seat, holder};
 use crate::etcd::store::EtcdStore;
 use crate::machine::{Limits, Manager, Start};
@@ -38,6 +39,10 @@ use crate::store::{MemoryStore, SqliteStore, Store, StoreError};
 const LISTEN: &str = "127.0.0.1:8646";
 /// Longest wait for a signal, ns.
 const SIGNAL_NS: u64 = 1_000_000_000;
+/// Longest time without an answer of etcd when the manager starts.
+const FIRST_ANSWER: Duration = Duration::from_secs(5);
+/// Between two questions until then.
+const ASK_AGAIN: Duration = Duration::from_millis(200);
 /// A seat that nobody else can have.
 fn for_ever() -> Arc<AtomicU64> {
     Arc::new(AtomicU64::new(u64::MAX))
@@ -325,20 +330,27 @@ impl Tenure<'_> {
     /// Decides whenever etcd elects this manager, until it is stopped.
     fn run_elected(&mut self, etcd: &Arc<Gateway>, url: &str) -> Result<()> {
         let mut last = None;
-        // Whoever starts it learns of an etcd that is not there; later it is waited for.
-        holder(etcd, self.start.name).context("--store")?;
+        // Whoever starts it learns of an etcd that is not there; later it is waited for. One that has just
+        // been started, too, may be slow with its first answer.
+        let (engine, jobs) = (self.engine, self.jobs);
+        let stop = |wait| match jobs.recv_timeout(wait) {
+            // What came too late for the last tenure has no answer.
+            Ok(job) => matches!(job, Job::Stop),
+            Err(error) => error == RecvTimeoutError::Disconnected,
+        };
+        let begun = Instant::now();
+        while let Err(error) = holder(etcd, self.start.name) {
+            if begun.elapsed() > FIRST_ANSWER || !matches!(error, EtcdError::Away(_)) {
+                return Err(error).context("--store");
+            }
+            if stop(ASK_AGAIN) {
+                return Ok(());
+            }
+        }
         loop {
-            let (engine, jobs) = (self.engine, self.jobs);
-            let seat = Seat::campaign(
-                etcd,
-                (self.start.name, url),
-                |wait| match jobs.recv_timeout(wait) {
-                    // What came too late for the last tenure has no answer.
-                    Ok(job) => matches!(job, Job::Stop),
-                    Err(error) => error == RecvTimeoutError::Disconnected,
-                },
-                |found| engine.stand_by(found.ok().flatten()),
-            );
+            let seat = Seat::campaign(etcd, (self.start.name, url), stop, |found| {
+                engine.stand_by(found.ok().flatten())
+            });
             let Some(seat) = seat else {
                 return Ok(());
             };

@@ -7,22 +7,9 @@ use manager::answer::{Caller, Command};
 use manager::message::{Claim, Claimed, Envelope, Message, Reply};
 use manager::record::{Attempt, ReservationState};
 
-use super::model::{Event, Fault, LIMITS, MANAGERS, MS, Mail};
+use super::model::{Event, Fault, LIMITS, MANAGERS, MS, Mail, NOBODY};
 use super::world::World;
 
-/// What a liar has heard.
-#[derive(Default)]
-pub struct Heard {
-    /// Questions for the liar, with who asked whom; with a fault those for others, too.
-    questions: Vec<(usize, usize, Message)>,
-    /// All requests to hold bytes, with whom they were for.
-    holds: Vec<(usize, Message)>,
-    /// The numbers that its claims need, by host.
-    nonces: [u64; MANAGERS],
-}
-
-/// The ticket of a command whose answer nobody waits for.
-pub const NOBODY: u64 = u64::MAX;
 /// Names that are none.
 const NO_NAMES: [&str; 5] = ["", "a/b", "../m0/id1", "\x1b[2J", "id1\n"];
 

@@ -8,7 +8,7 @@ use admission::{
     Topology, TrafficSpecification,
 };
 use manager::machine::{Effects, Limits, Manager};
-use manager::message::{Envelope, Reply};
+use manager::message::{Envelope, Message, Reply};
 use manager::record::Change;
 
 use super::disk::Disk;
@@ -236,3 +236,17 @@ pub fn request(stream: u64, (from, to): (u64, u64), bytes: u32) -> StreamRequest
         }],
     }
 }
+
+/// What a liar has heard.
+#[derive(Default)]
+pub struct Heard {
+    /// Questions for the liar, with who asked whom; with a fault those for others, too.
+    pub questions: Vec<(usize, usize, Message)>,
+    /// All requests to hold bytes, with whom they were for.
+    pub holds: Vec<(usize, Message)>,
+    /// The numbers that its claims need, by host.
+    pub nonces: [u64; MANAGERS],
+}
+
+/// The ticket of a command whose answer nobody waits for.
+pub const NOBODY: u64 = u64::MAX;

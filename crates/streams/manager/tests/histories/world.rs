@@ -12,9 +12,9 @@ use manager::machine::{Effects, Manager, Start};
 use manager::message::{Envelope, Message};
 
 use super::disk::Disk;
-use super::liar::{Heard, NOBODY};
 use super::model::{
-    Counts, Event, Fault, Host, LIMITS, MANAGERS, MS, Mail, S, WantedReservation, request, topology,
+    Counts, Event, Fault, Heard, Host, LIMITS, MANAGERS, MS, Mail, NOBODY, S, WantedReservation,
+    request, topology,
 };
 use super::rng::Rng;
 
