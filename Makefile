@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch bench-verify deb rpm image test-packages licences install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch bench-verify deb rpm image test-packages licences findings install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -40,6 +40,7 @@ help:
 	@echo "make image              builds an OCI image out of the Debian packages, into build/image"
 	@echo "make test-packages      builds all packages, installs and uses them in roots of their own (root)"
 	@echo "make licences           checks the crates' licences and advisories with cargo-deny"
+	@echo "make findings           asks others' software whether it still does what surprised us (root)"
 	@echo "make install            installs module (DKMS), tc plugin, command, unit and man pages (root)"
 	@echo "make uninstall          removes what install put here (root)"
 	@echo "make clean              removes what was built"
@@ -165,6 +166,9 @@ test-packages: deb rpm image
 	@tests/packages/debian.sh
 	@tests/packages/rpm.sh
 	@tests/packages/image.sh
+
+findings:
+	findings/all.sh $(NAMES)
 
 licences: setup
 	@packaging/licences.sh
