@@ -32,5 +32,6 @@ pub mod results_index;
 pub mod results_page;
 mod runs;
 pub mod sim;
+pub mod source_text;
 pub mod verdict;
 mod workers;

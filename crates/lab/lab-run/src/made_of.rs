@@ -11,6 +11,7 @@ use scenario::result::Engine;
 use sha2::{Digest, Sha256};
 
 use crate::catalogue::PAPER;
+use crate::source_text::{Language, deciding};
 
 /// Begins and ends the last line of a page.
 const BEGIN: &str = "<!-- made of: ";
@@ -138,7 +139,7 @@ fn uses_bpf(experiment: &Path) -> Result<bool> {
 }
 
 /// Returns the first 16 digits of the SHA-256 of all sources below some folders, with their paths in
-/// them.
+/// them, as far as they decide what is built.
 fn digest(folders: &[PathBuf]) -> Result<String> {
     let mut hash = Sha256::new();
     for folder in folders {
@@ -148,12 +149,14 @@ fn digest(folders: &[PathBuf]) -> Result<String> {
         for file in files {
             let bytes =
                 fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            let extension = file.extension().unwrap_or_default().to_string_lossy();
+            let text = deciding(&String::from_utf8_lossy(&bytes), Language::of(&extension));
             let name = file
                 .strip_prefix(folder)
                 .unwrap_or(&file)
                 .display()
                 .to_string();
-            for piece in [name.as_bytes(), &bytes] {
+            for piece in [name.as_bytes(), text.as_bytes()] {
                 hash.update(u64::try_from(piece.len()).unwrap_or(u64::MAX).to_le_bytes());
                 hash.update(piece);
             }
@@ -231,6 +234,21 @@ mod tests {
             let before = now();
             write(root, file, "changed");
             assert_eq!(before.differing(&now()), parts, "{file}");
+        }
+        // A comment, a blank line and a test decide nothing; a constant does.
+        for (file, text, parts) in [
+            ("core/src/a.c", "changed /* once more */\n\n", &[][..]),
+            ("core/src/a.c", "changed + 1", &["kernel", "simulator"]),
+            (
+                "crates/lab/netsim/src/lib.rs",
+                "//! Why.\nchanged\n\n#[cfg(test)]\nmod tests {\n}\n",
+                &[],
+            ),
+            ("experiments/a/scenario.toml", "# why\nchanged", &[]),
+        ] {
+            let before = now();
+            write(root, file, text);
+            assert_eq!(before.differing(&now()), parts, "{file}: {text}");
         }
         // The name of a file counts, too.
         let before = now();
