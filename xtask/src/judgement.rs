@@ -24,7 +24,6 @@ pub struct Judgement {
     pub cut: &'static str,
     /// When it began and how long it lasted, on the simulation's clock.
     pub start_s: f64,
-    /// Its duration.
     pub duration_s: f64,
     /// Silence, slow or wait.
     pub kind: StallKind,

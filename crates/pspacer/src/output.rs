@@ -24,17 +24,11 @@ pub fn out() -> Out {
 }
 
 /// Writes text to standard output.
-///
-/// # Errors
-/// When it cannot be written.
 pub fn print(text: &str) -> Result<()> {
     Ok(out().write_all(text.as_bytes())?)
 }
 
 /// Flushes standard output.
-///
-/// # Errors
-/// When it cannot be written.
 pub fn flush() -> Result<()> {
     Ok(out().flush()?)
 }

@@ -80,9 +80,6 @@ pub fn main(args: &VerifyArgs) -> Result<bool> {
 
 /// Looks for so long at the devices that `apply` has set up by these files, and notes what is
 /// wrong. Returns `true` if nothing is.
-///
-/// # Errors
-/// No permission.
 pub fn after_apply(args: &ApplyArgs, time_ns: u64) -> Result<bool> {
     let chosen = &args.chosen;
     let reports = look(&chosen.files, chosen.device.as_deref(), (time_ns, BUDGET))?;

@@ -20,7 +20,6 @@ pub(crate) fn is_core(rival: &Rival) -> bool {
 }
 
 /// Returns all plots, without those that would be empty.
-#[must_use]
 pub fn figures(s: &Structures, dpdk: Option<&Dpdk>) -> Vec<Plot> {
     let standard = s.of_case("standard");
     let of_kind = |core: bool| {

@@ -7,7 +7,6 @@ use crate::bench::model::{Contest, Dpdk, DpdkContest, Machine, Rival, Spread, St
 use crate::bench::number_format::{short, spread, table};
 
 /// Returns the page. If DPDK was not measured, its section says so.
-#[must_use]
 pub fn page(s: &Structures, dpdk: Option<&Dpdk>) -> String {
     let mut out = String::from(HEAD);
     if s.quick || dpdk.is_some_and(|d| d.quick) {

@@ -20,7 +20,6 @@ pub struct Program {
     pub kind: String,
 }
 
-/// A test.
 pub struct Test {
     /// As the program knows it.
     pub name: String,
@@ -103,7 +102,6 @@ fn program(message: Message) -> Option<Program> {
 }
 
 impl Program {
-    /// Returns its tests.
     pub fn tests(&self) -> Result<Vec<Test>> {
         let list = |options: &[&str]| -> Result<Vec<String>> {
             let mut command = Command::new(&self.executable);

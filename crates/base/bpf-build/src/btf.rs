@@ -64,9 +64,6 @@ fn number(words: &[String], at: usize) -> Option<u32> {
 
 impl Types {
     /// Reads the lines of a section of types, but for the line that begins it.
-    ///
-    /// # Errors
-    /// What is not as expected.
     pub fn read(lines: &[&str]) -> Result<Self, String> {
         let (header, rest) = lines
             .split_at_checked(HEADER_LINES)
@@ -140,9 +137,6 @@ impl Types {
 
     /// Says of functions that the pointers that they are given and return are numbers, and that
     /// those that return nothing return a number, too.
-    ///
-    /// # Errors
-    /// What is missing.
     pub fn make_numbers(&mut self, functions: &[String]) -> Result<(), String> {
         let wide = (1..).zip(&self.types).find(|(_, found)| {
             found.kind == kind::INT && number(&self.words, found.at + 2) == Some(8)
@@ -166,7 +160,6 @@ impl Types {
         Ok(())
     }
 
-    /// Returns the lines.
     pub fn lines(&self) -> Vec<String> {
         let words = self.words.iter().map(|word| format!("\t.long\t{word}"));
         let header = self.header.iter().cloned();

@@ -33,12 +33,10 @@ pub struct Chart {
     pub x_name: String,
     /// Name of the y axis, with the unit.
     pub y_name: String,
-    /// The curves.
     pub curves: Vec<ChartCurve>,
 }
 
 /// Draws the chart.
-#[must_use]
 pub fn chart(chart: &Chart) -> Figure {
     let points = || chart.curves.iter().flat_map(|c| &c.points);
     let range = |values: &mut dyn Iterator<Item = f64>| {

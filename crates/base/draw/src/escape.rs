@@ -2,7 +2,6 @@
 //! Escapes text for pages and plots.
 
 /// Escapes text for HTML and SVG, attributes included.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -17,7 +17,6 @@ pub struct Plot {
 pub struct Figure {
     /// Short name, for file names.
     pub slug: &'static str,
-    /// Its title.
     pub title: String,
     /// The caption: what is drawn, and how to read it.
     pub caption: String,
@@ -49,7 +48,6 @@ impl Figure {
     }
 
     /// Returns the plot as a file.
-    #[must_use]
     pub fn plot(&self) -> Plot {
         Plot {
             name: format!("{}.svg", self.slug),
@@ -58,13 +56,11 @@ impl Figure {
     }
 
     /// Returns the wide form as an SVG file.
-    #[must_use]
     pub fn svg(&self) -> String {
         self.wide.standalone(&self.title)
     }
 
     /// Returns both forms as HTML; the page's style sheet chooses between them.
-    #[must_use]
     pub fn inline(&self) -> String {
         self.wide.inline("plot", &self.title) + &self.narrow.inline("plot-narrow", &self.title)
     }

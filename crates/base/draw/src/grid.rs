@@ -12,7 +12,6 @@ use crate::svg::{Anchor, Canvas, Frame};
 pub struct Panel {
     /// Stands above the plot.
     pub title: String,
-    /// Its curves.
     pub lines: Vec<Line>,
     /// The y axis begins at 0 and ends at this value.
     pub highest: f64,

@@ -24,7 +24,6 @@ const DELAY_BARS: usize = 120;
 
 /// Divides delays into classes of equal width from the least to the largest, in ms. `bins` are
 /// delays in ns and the number of packets that had them.
-#[must_use]
 pub fn delay_bars(
     min_ns: u64,
     max_ns: u64,
@@ -80,7 +79,6 @@ const FREE: f64 = 0.08;
 const ROOM: f64 = 1.08;
 
 /// Draws the histogram.
-#[must_use]
 pub fn histogram(histogram: &Histogram) -> Figure {
     Figure::new(histogram.slug, histogram.title.clone(), "", |width| {
         draw(histogram, width)

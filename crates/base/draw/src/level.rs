@@ -29,7 +29,6 @@ pub struct Level {
 }
 
 /// Draws the level.
-#[must_use]
 pub fn level(of: &Level) -> Figure {
     let ends = || of.points.iter().flat_map(|(_, values)| *values);
     let least_mark = of.marks.iter().map(|mark| mark.0).reduce(f64::min);

@@ -27,7 +27,6 @@ pub struct Line {
 /// A plot of curves.
 #[derive(Clone, Debug)]
 pub struct Lines {
-    /// The curves.
     pub lines: Vec<Line>,
     /// Range and kind of the x axis.
     pub x: (Kind, f64, f64),
@@ -51,7 +50,6 @@ const BOLD: f64 = 1.08;
 
 impl Lines {
     /// Draws the plot on a page of this width.
-    #[must_use]
     pub fn draw(&self, width: f64) -> Canvas {
         let narrow = is_narrow(width);
         let names = self

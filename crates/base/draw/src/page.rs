@@ -89,7 +89,6 @@ pub fn folded(summary: &str, of: &Table, fold: bool) -> Markup {
     }
 }
 
-/// Returns a table.
 pub fn table(table: &Table) -> Markup {
     html! {
         div.scroll {

@@ -4,7 +4,6 @@
 /// How values are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Evenly.
     Linear,
     /// Logarithmically; values must be above 0.
     Log,
@@ -22,7 +21,6 @@ pub struct Scale {
 
 impl Scale {
     /// Makes an axis that maps `low..high` to `at_low..at_high`. An empty range is widened.
-    #[must_use]
     pub fn new(kind: Kind, low: f64, high: f64, at_low: f64, at_high: f64) -> Self {
         let low = if kind == Kind::Log {
             low.max(f64::MIN_POSITIVE)
@@ -51,19 +49,16 @@ impl Scale {
     }
 
     /// Returns the position of `value`, clamped to the axis.
-    #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         self.at_low + self.unit(value).clamp(0.0, 1.0) * (self.at_high - self.at_low)
     }
 
     /// Returns the least and the largest value of the axis.
-    #[must_use]
     pub fn range(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
     /// Returns about `wanted` round values along the axis.
-    #[must_use]
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         match self.kind {
             Kind::Linear => {
@@ -115,7 +110,6 @@ fn step(span: f64, wanted: usize) -> f64 {
 }
 
 /// Returns the next round value at or above `value`, at which an axis that begins at 0 ends.
-#[must_use]
 pub fn round_up(value: f64, wanted: usize) -> f64 {
     if value <= 0.0 {
         return 1.0;

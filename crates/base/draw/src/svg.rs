@@ -43,7 +43,6 @@ fn place(v: f64) -> String {
 
 impl Canvas {
     /// Makes an empty canvas, `width` by `height` pixels.
-    #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
         Self {
             width,
@@ -126,13 +125,11 @@ impl Canvas {
     }
 
     /// Returns the drawing as part of a page that has the style sheet.
-    #[must_use]
     pub fn inline(&self, class: &str, title: &str) -> String {
         self.finish(class, title, "", "")
     }
 
     /// Returns the drawing as a file of its own.
-    #[must_use]
     pub fn standalone(&self, title: &str) -> String {
         let style = format!("<style>{SVG_STYLE}</style>\n");
         let size = format!(
@@ -180,7 +177,6 @@ fn tenth(v: i32) -> String {
 }
 
 /// Estimates the width of a text in the plots' font, pixels.
-#[must_use]
 pub fn text_width(text: &str) -> f64 {
     let wide = |c: char| match c {
         'i' | 'l' | 'j' | 't' | 'f' | 'r' | '.' | ',' | ' ' | '-' | '\'' | '|' | ':' | '/' => 3.9,
@@ -239,7 +235,6 @@ impl Frame {
 
 /// Moves overlapping labels apart, within `low..high`. Takes the wanted positions and returns the
 /// final ones in the same order.
-#[must_use]
 pub fn spread(wished: &[f64], distance: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wished.len()).collect();
     order.sort_by(|&a, &b| wished[a].total_cmp(&wished[b]));

@@ -73,7 +73,6 @@ impl Table {
     }
 
     /// Removes columns that are empty in every row, or 0 in every row and named in `zero_is_empty`.
-    #[must_use]
     pub fn without_empty_columns(mut self, zero_is_empty: &[&str]) -> Self {
         let used: Vec<bool> = (0..self.columns.len())
             .map(|i| {

@@ -27,7 +27,6 @@ impl Style {
 
 /// Returns a table as text, each line ended. A table wider than the terminal has its columns of
 /// words folded between words; numbers are never folded.
-#[must_use]
 pub fn table(table: &Table, style: Style) -> String {
     let mut out = comfy_table::Table::new();
     out.load_preset(presets::NOTHING)
@@ -95,7 +94,6 @@ pub fn table(table: &Table, style: Style) -> String {
 pub const LONGEST_LINE: usize = 80;
 
 /// Breaks text into lines that fit.
-#[must_use]
 pub fn paragraph(words: &str, style: Style) -> String {
     let width = usize::from(style.width).clamp(20, LONGEST_LINE);
     let mut out = String::new();

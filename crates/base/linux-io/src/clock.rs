@@ -10,27 +10,18 @@ use nix::time::{ClockId, ClockNanosleepFlags, clock_getres, clock_gettime, clock
 use units::time::NS_PER_S;
 
 /// Returns the time of CLOCK_MONOTONIC, which is for schedules and for waiting.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn monotonic_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_MONOTONIC)
 }
 
 /// Returns the time of CLOCK_BOOTTIME, which goes on while the machine is suspended and is never
 /// set: for leases.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn boottime_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_BOOTTIME)
 }
 
 /// Returns a text that differs from boot to boot: times of [`boottime_ns`] mean something within
 /// one boot only.
-///
-/// # Errors
-/// If /proc is not mounted.
 pub fn boot_id() -> io::Result<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(text.trim().to_owned())
@@ -38,26 +29,17 @@ pub fn boot_id() -> io::Result<String> {
 
 /// Returns the time of CLOCK_TAI since 1970, which is for timestamps that other hosts read: leap
 /// seconds do not change it. It equals CLOCK_REALTIME if nobody has set their offset in the kernel.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn tai_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_TAI)
 }
 
 /// Returns the time of CLOCK_REALTIME since 1970, which the kernel's timestamps of packets have.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn realtime_ns() -> io::Result<u64> {
     now_ns(ClockId::CLOCK_REALTIME)
 }
 
 /// Returns the seconds that CLOCK_TAI is ahead of CLOCK_REALTIME, which is the clock of the
 /// kernel's timestamps.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn tai_ahead_s() -> io::Result<u64> {
     let tai_ns = now_ns(ClockId::CLOCK_TAI)?;
     let realtime_ns = now_ns(ClockId::CLOCK_REALTIME)?;
@@ -66,25 +48,16 @@ pub fn tai_ahead_s() -> io::Result<u64> {
 }
 
 /// Returns the length of the kernel's tick (1/HZ): the coarse clock advances once in each.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn tick_ns() -> io::Result<u64> {
     Ok(nanoseconds(clock_getres(ClockId::CLOCK_MONOTONIC_COARSE)?).max(1))
 }
 
 /// Returns the resolution of timers: 1 ns, or a tick where the kernel has no high-resolution timers.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn timer_resolution_ns() -> io::Result<u64> {
     Ok(nanoseconds(clock_getres(ClockId::CLOCK_MONOTONIC)?).max(1))
 }
 
 /// Waits until CLOCK_MONOTONIC reaches `due_ns`; returns at once if that has passed.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn sleep_until(due_ns: u64) -> io::Result<()> {
     let due = TimeSpec::from_duration(Duration::from_nanos(due_ns));
     let flags = ClockNanosleepFlags::TIMER_ABSTIME;

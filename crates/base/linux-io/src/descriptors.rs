@@ -8,7 +8,6 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Raises the soft limit of open descriptors to the hard one; returns the limit that is then in force.
 /// It stays as it was where a sandbox does not allow the change.
-#[must_use]
 pub fn raise_limit() -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -19,9 +18,6 @@ pub fn raise_limit() -> u64 {
 
 /// Sets how many connections may wait until a listening socket accepts them; the kernel has a bound of
 /// its own, `net.core.somaxconn`.
-///
-/// # Errors
-/// If the socket is no listening one.
 pub fn set_backlog(listener: impl AsFd, connections: i32) -> io::Result<()> {
     Ok(rustix::net::listen(listener, connections)?)
 }

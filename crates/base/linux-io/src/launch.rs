@@ -83,9 +83,6 @@ pub enum LaunchClock {
 
 impl LaunchClock {
     /// Returns the clock's time.
-    ///
-    /// # Errors
-    /// If the kernel has no such clock.
     pub fn now_ns(self) -> io::Result<u64> {
         match self {
             Self::Tai => clock::tai_ns(),
@@ -145,9 +142,6 @@ impl LaunchSocket {
     }
 
     /// Sets SO_MAX_PACING_RATE, which fq and classes of type dynamic keep to.
-    ///
-    /// # Errors
-    /// If the kernel refuses it.
     pub fn set_max_pacing_rate(&self, bytes_per_s: u64) -> io::Result<()> {
         let rate = libc::c_ulong::try_from(bytes_per_s).unwrap_or(libc::c_ulong::MAX);
         Ok(setsockopt(&self.socket, MaxPacingRate, &rate)?)

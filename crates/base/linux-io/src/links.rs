@@ -19,7 +19,6 @@ const PARENT: u16 = 56;
 pub struct Link {
     /// Its interface index.
     pub index: u32,
-    /// Its name.
     pub name: String,
     /// Its other names (`ip link property add dev NAME altname OTHER`).
     pub alt_names: Vec<String>,
@@ -49,23 +48,18 @@ pub struct Link {
 impl Link {
     /// Returns whether the kernel makes up the speed that the device reports: 10 Gbit/s of
     /// tun, tap and veth. Nobody measured it, and nothing is sent at it.
-    #[must_use]
     pub fn has_made_up_speed(&self) -> bool {
         matches!(self.kind.as_deref(), Some("tun" | "veth"))
     }
 }
 
 /// Returns the device of a name, which may be one of its other names. The kernel gives none twice.
-#[must_use]
 pub fn named<'a>(links: &'a [Link], name: &str) -> Option<&'a Link> {
     let mut all = links.iter();
     all.find(|link| link.name == name || link.alt_names.iter().any(|other| other == name))
 }
 
 /// Returns all devices of this network namespace.
-///
-/// # Errors
-/// If the kernel's table cannot be read.
 pub fn links() -> io::Result<Vec<Link>> {
     let all = dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
     let links = all.iter().filter_map(|entry| match entry {
@@ -77,9 +71,6 @@ pub fn links() -> io::Result<Vec<Link>> {
 
 /// Returns the number that this network namespace has given to another, if it has: those of
 /// [`Link::tied_namespace`] have one once [`links`] has read them.
-///
-/// # Errors
-/// The kernel's.
 pub fn namespace_number(of: impl AsFd) -> io::Result<Option<i32>> {
     let descriptor = u32::try_from(of.as_fd().as_raw_fd()).map_err(io::Error::other)?;
     let mut asked = NsidMessage::default();

@@ -30,7 +30,6 @@ pub enum State {
     Failed,
 }
 
-/// A neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// Interface index of the device.
@@ -58,9 +57,6 @@ pub fn ask(address: IpAddr, device: u32) -> io::Result<()> {
 }
 
 /// Returns all neighbours that the kernel knows, IPv4 and IPv6.
-///
-/// # Errors
-/// If the kernel's table cannot be read.
 pub fn known() -> io::Result<Vec<Neighbour>> {
     let all = dump(RouteNetlinkMessage::GetNeighbour(
         NeighbourMessage::default(),

@@ -57,16 +57,12 @@ impl PacketSocket {
     }
 
     /// Returns the device's MAC address.
-    #[must_use]
     pub fn mac(&self) -> [u8; 6] {
         self.mac
     }
 
     /// Receives the next frame, after [`VNET_BYTES`], and returns the length of both. It exceeds
     /// the buffer if the frame was truncated. `None` if there is no frame.
-    ///
-    /// # Errors
-    /// If the device no longer exists.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_TRUNC) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -77,9 +73,6 @@ impl PacketSocket {
     }
 
     /// Sends a frame, after its [`VNET_BYTES`].
-    ///
-    /// # Errors
-    /// If the device does not accept it.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         send(self.socket.as_raw_fd(), frame, MsgFlags::empty())?;
         Ok(())
@@ -140,9 +133,6 @@ fn link(device: &str) -> io::Result<(LinkAddr, [u8; 6])> {
 }
 
 /// Returns the IPv4 addresses of this host, each with the name of its device.
-///
-/// # Errors
-/// If they cannot be listed.
 pub fn own_addresses() -> io::Result<Vec<(String, std::net::Ipv4Addr)>> {
     let all = getifaddrs()?.filter_map(|i| {
         let address = i.address?.as_sockaddr_in()?.ip();

@@ -17,7 +17,6 @@ pub enum Scheduling {
     Deadline {
         /// Most processor time that the thread needs in a period.
         runtime: Duration,
-        /// The period.
         period: Duration,
     },
     /// SCHED_FIFO with a priority of 1 to 99.

@@ -82,25 +82,16 @@ enum Part {
 
 impl Socket {
     /// Opens a socket whose answers tell reasons.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn open() -> io::Result<Self> {
         Self::open_of(NETLINK_ROUTE)
     }
 
     /// Opens a socket of generic netlink, whose messages have the same frame.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn generic() -> io::Result<Self> {
         Self::open_of(NETLINK_GENERIC)
     }
 
     /// Opens a socket that tells of the host's sockets (sock_diag), in messages of the same frame.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn sock_diag() -> io::Result<Self> {
         Self::open_of(NETLINK_SOCK_DIAG)
     }
@@ -164,9 +155,6 @@ impl Socket {
     }
 
     /// Asks for something that is no table, and returns the answers.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn ask<M>(&mut self, what: M) -> Result<Vec<M>, Error>
     where
         M: NetlinkSerializable + NetlinkDeserializable,

@@ -22,17 +22,11 @@ pub struct Signals(SignalFd);
 
 impl Signals {
     /// Blocks both signals in this thread and in those that it starts from now on.
-    ///
-    /// # Errors
-    /// If there are no file descriptors left.
     pub fn block() -> io::Result<Self> {
         Self::of(&[Signal::SIGINT, Signal::SIGTERM])
     }
 
     /// Blocks SIGHUP, too: for a program that reads its files again.
-    ///
-    /// # Errors
-    /// If there are no file descriptors left.
     pub fn block_with_reload() -> io::Result<Self> {
         Self::of(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
     }
@@ -46,17 +40,11 @@ impl Signals {
     }
 
     /// Returns whether a signal has come since the last call.
-    ///
-    /// # Errors
-    /// If the descriptor cannot be read.
     pub fn came(&self) -> io::Result<bool> {
         Ok(self.asked()?.is_some())
     }
 
     /// Returns what the next signal asks for, if one has come.
-    ///
-    /// # Errors
-    /// If the descriptor cannot be read.
     pub fn asked(&self) -> io::Result<Option<Asked>> {
         let came = self.0.read_signal()?;
         Ok(came.map(|signal| match i32::try_from(signal.ssi_signo) {

@@ -32,9 +32,6 @@ pub struct OfProgram {
 
 /// Returns the programs of this network namespace, by name, that have such sockets, as far as this
 /// process may look.
-///
-/// # Errors
-/// Without /proc.
 pub fn paced_by_qdisc() -> io::Result<BTreeMap<String, OfProgram>> {
     let mut found: BTreeMap<String, OfProgram> = BTreeMap::new();
     let mut left = MOST;

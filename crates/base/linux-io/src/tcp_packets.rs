@@ -72,9 +72,6 @@ pub struct TcpPackets {
 
 impl TcpPackets {
     /// Opens the socket. Needs CAP_NET_RAW.
-    ///
-    /// # Errors
-    /// If permission is missing.
     pub fn open() -> io::Result<Self> {
         // A few packets of other protocols come before the filter is attached.
         let socket = socket(
@@ -97,9 +94,6 @@ impl TcpPackets {
     }
 
     /// Receives the next packet; `None` if there is none.
-    ///
-    /// # Errors
-    /// If the socket fails.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<TcpPacket>> {
         let mut control = [0; CONTROL_BYTES];
         let fd = self.socket.as_raw_fd();
@@ -134,9 +128,6 @@ impl TcpPackets {
     }
 
     /// Returns the packets for which this socket's buffer had no room so far.
-    ///
-    /// # Errors
-    /// If the kernel refuses to say.
     pub fn dropped(&mut self) -> io::Result<u64> {
         // The kernel begins again at 0 with each call.
         self.dropped += u64::from(getsockopt(&self.socket, Statistics)?.tp_drops);
@@ -152,7 +143,6 @@ impl AsFd for TcpPackets {
 }
 
 /// Returns the name of an interface, or its number if it is gone.
-#[must_use]
 pub fn interface_name(index: u32) -> String {
     match nix::net::if_::if_indextoname(index) {
         // nix returns an empty name where there is none.

@@ -24,7 +24,6 @@ const CONTROL_BYTES: usize = 256;
 /// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its length.
     pub bytes: usize,
     /// Address of its sender.
     pub from: Option<SocketAddr>,
@@ -94,9 +93,6 @@ pub struct TimestampedSocket {
 
 impl TimestampedSocket {
     /// Asks the kernel for timestamps of received and, with `sent`, of sent datagrams.
-    ///
-    /// # Errors
-    /// If the socket's options cannot be set.
     pub fn new(socket: UdpSocket, sent: bool) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let mut flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
@@ -118,7 +114,6 @@ impl TimestampedSocket {
     }
 
     /// Returns the socket itself, for sending.
-    #[must_use]
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }

@@ -13,9 +13,6 @@ pub const BATCH: usize = 64;
 
 /// Waits until a descriptor is readable or has an error to read, a signal was handled, or `most_ns`
 /// have passed, rounded up to a millisecond.
-///
-/// # Errors
-/// If one of them is no descriptor.
 pub fn readable<'a>(descriptors: &[BorrowedFd<'a>], most_ns: u64) -> io::Result<()> {
     let wish = |fd: &BorrowedFd<'a>| PollFd::new(*fd, PollFlags::POLLIN);
     let mut wishes: Vec<_> = descriptors.iter().map(wish).collect();

@@ -21,13 +21,11 @@ pub struct DeviceClass {
 
 impl Device {
     /// Makes a device of so many queues.
-    #[must_use]
     pub fn new(queues: u32) -> Self {
         Device(Arc::new(Shared::device(queues)))
     }
 
     /// Makes a class of the device.
-    #[must_use]
     pub fn class(&self) -> DeviceClass {
         let queues = self.0.slots();
         DeviceClass {
@@ -40,7 +38,6 @@ impl Device {
 impl DeviceClass {
     /// Returns until where the time of the rate's clock has been given to queues, in
     /// picoseconds. It changes where a queue takes a step, and only there.
-    #[must_use]
     pub fn given_ps(&self) -> u64 {
         self.rate.clock_ps()
     }

@@ -86,10 +86,7 @@ pub enum Decision {
     Send(ClassId),
     /// Fill this much of the wire, overhead included, then call [`Scheduler::gap_sent`].
     /// [`Mode::Timer`] never returns it.
-    Gap {
-        /// Wire bytes.
-        wire_bytes: u32,
-    },
+    Gap { wire_bytes: u32 },
     /// Wait: no packet may leave before this instant. [`Mode::Gap`] never returns it.
     Wait {
         /// Instant on the clock of the `now_ns` that all calls pass.
@@ -533,7 +530,6 @@ impl Scheduler {
         self.port.gap_sent(wire_bytes);
     }
 
-    /// Returns the counters.
     pub fn stats(&self) -> Stats {
         self.port.stats().into()
     }

@@ -14,31 +14,26 @@ pub const RESERVATION_WORDS: usize = size_of::<RawReservation>() / 8;
 pub const STATS_WORDS: usize = size_of::<RawStats>() / 8;
 
 /// Size of `struct pace_sched` in bytes.
-#[must_use]
 pub fn sched_bytes() -> usize {
     ffi::sched_bytes()
 }
 
 /// Size of `struct pace_class` in bytes.
-#[must_use]
 pub fn class_bytes() -> usize {
     ffi::class_bytes()
 }
 
 /// Size of the storage of so many classes in bytes, a multiple of 8.
-#[must_use]
 pub fn storage_bytes(capacity: u32) -> usize {
     ffi::storage_bytes(capacity)
 }
 
 /// Reads the counters of a `struct pace_stats`.
-#[must_use]
 pub fn stats(words: [u64; STATS_WORDS]) -> Stats {
     ffi::stats_of_words(words).into()
 }
 
 /// Reads the counters of a `struct pace_reservation`.
-#[must_use]
 pub fn reservation_stats(words: [u64; RESERVATION_WORDS]) -> ReservationStats {
     ffi::reservation_of_words(words).into()
 }

@@ -11,7 +11,6 @@ use std::path::Path;
 ///
 /// # Panics
 /// If the archive cannot be read, or has fewer than `least` inputs.
-#[must_use]
 pub fn corpus(target: &str, least: usize) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus");
     let archive = folder.join(format!("{target}.tar"));

@@ -14,7 +14,6 @@ use std::process::Command;
 ///
 /// # Panics
 /// Without `strip` or `ldd`.
-#[must_use]
 pub fn program(built: &Path, folder: &Path, guest: &str, name: &str) -> Vec<(PathBuf, String)> {
     let stripped = folder.join(name);
     let strip = Command::new("strip")
@@ -45,7 +44,6 @@ pub fn program(built: &Path, folder: &Path, guest: &str, name: &str) -> Vec<(Pat
 ///
 /// # Panics
 /// Without `strip` or `ldd`.
-#[must_use]
 pub fn test_program(folder: &Path, name: &str) -> (Vec<(PathBuf, String)>, String) {
     let built = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
     let files = program(&built, folder, "test", "program");
@@ -73,7 +71,6 @@ pub fn compile(source: &Path, program: &Path) {
 
 /// Returns Debian's plugins of container networks of these names, and the C library that they are
 /// linked with, each with where it has to be in the guest: plugins below `/cni/bin`.
-#[must_use]
 pub fn plugins(names: &[&str]) -> Vec<(PathBuf, String)> {
     let plugins = names.iter().map(|name| {
         let from = Path::new("/usr/lib/cni").join(name);
@@ -98,7 +95,6 @@ pub type Frame = (u64, u32, u16);
 ///
 /// # Panics
 /// If the record is not there, or is none.
-#[must_use]
 pub fn frames(folder: &Path, name: &str) -> Vec<Frame> {
     let flows = read(&folder.join(format!("{name}.flows")));
     let flows = String::from_utf8_lossy(&flows);
@@ -127,7 +123,6 @@ pub fn frames(folder: &Path, name: &str) -> Vec<Frame> {
 ///
 /// # Panics
 /// If there is no such transfer.
-#[must_use]
 pub fn first_second(frames: &[Frame], port: u16, mbit: u64) -> (u64, f64) {
     let of_transfer: Vec<_> = frames.iter().filter(|frame| frame.2 == port).collect();
     assert!(!of_transfer.is_empty(), "no frames to port {port}");
@@ -147,7 +142,6 @@ pub fn first_second(frames: &[Frame], port: u16, mbit: u64) -> (u64, f64) {
 }
 
 /// Returns when the frames to a port leave.
-#[must_use]
 pub fn starts(frames: &[Frame], port: u16) -> Vec<u64> {
     let of_port = frames.iter().filter(|frame| frame.2 == port);
     of_port.map(|frame| frame.0).collect()

@@ -14,7 +14,6 @@ pub use random::Random;
 
 /// Returns whether all there is to test shall be tested, as `make test-all` asks: more cases, longer
 /// attacks.
-#[must_use]
 pub fn everything() -> bool {
     std::env::var_os("PSPACER_TESTS").is_some_and(|tests| tests == "all")
 }

@@ -3,7 +3,6 @@
 
 /// Returns the numbers of a text as they are written, without separators of thousands. Dates,
 /// versions and what stands in code spans or as the target of a link are none.
-#[must_use]
 pub fn numbers(text: &str) -> Vec<String> {
     let spans = text.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     let mut words = String::new();
@@ -37,7 +36,6 @@ fn number(part: &str) -> Option<String> {
 
 /// Returns the numbers of `sentence` that no number of `text` equals, rounded to as many places. Of
 /// `text` the code spans count, too: tables are in some.
-#[must_use]
 pub fn missing(sentence: &str, text: &str) -> Vec<String> {
     let known: Vec<f64> = numbers(&text.replace('`', " "))
         .iter()

@@ -25,7 +25,6 @@ enum Asked {
 }
 
 /// Returns the configuration of a property test of 256 cases.
-#[must_use]
 pub fn properties() -> Config {
     cases(CASES)
 }
@@ -38,7 +37,6 @@ pub fn properties() -> Config {
 ///
 /// # Panics
 /// If `PSPACER_SEED` is neither a number nor `random`.
-#[must_use]
 pub fn cases(cases: u32) -> Config {
     // Proptest has read its variables here, and reads them once more in `proptest!`; the
     // second reading wins.

@@ -7,7 +7,6 @@ pub struct Random(u64);
 
 impl Random {
     /// Begins with a seed.
-    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -36,7 +35,6 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// Returns a byte.
     pub fn byte(&mut self) -> u8 {
         (self.next_u64() & 0xff) as u8
     }

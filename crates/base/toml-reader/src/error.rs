@@ -26,10 +26,7 @@ pub enum Place {
         line: usize,
     },
     /// An override, `--set key=value`.
-    Set {
-        /// Its key.
-        key: String,
-    },
+    Set { key: String },
 }
 
 impl fmt::Display for Place {

@@ -51,7 +51,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the same value with another description of a valid one.
-    #[must_use]
     pub fn expecting<'b>(self, expected: &'b str) -> Item<'b>
     where
         'a: 'b,
@@ -59,14 +58,11 @@ impl<'a> Item<'a> {
         Item { expected, ..self }
     }
 
-    /// Returns the key.
-    #[must_use]
     pub fn key(self) -> &'a str {
         self.key
     }
 
     /// Returns the line of the value; 0 if a command line gives it.
-    #[must_use]
     pub fn line(self) -> usize {
         match self.given {
             Given::Toml(offset, _) => self.source.line(offset),
@@ -76,7 +72,6 @@ impl<'a> Item<'a> {
 
     /// Returns where the value is. O(length of the text): a line is counted only if it is asked
     /// for.
-    #[must_use]
     pub fn place(self) -> Place {
         match self.given {
             Given::Toml(offset, _) => self.source.place(offset),
@@ -87,7 +82,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the value as TOML has it, on one line.
-    #[must_use]
     pub fn described(self) -> String {
         match self.given {
             Given::Set(_, text) => quote(text),
@@ -104,7 +98,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns an error at the value.
-    #[must_use]
     pub fn error(self, problem: Problem) -> Error {
         Error {
             place: self.place(),
@@ -113,7 +106,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns an error that says what was expected in place of `value`.
-    #[must_use]
     pub fn fault_of(self, value: &str, expected: &str) -> Error {
         self.error(Problem::Value {
             key: self.key.to_owned(),
@@ -123,19 +115,16 @@ impl<'a> Item<'a> {
     }
 
     /// Returns an error that says what was expected in place of the value.
-    #[must_use]
     pub fn fault(self, expected: &str) -> Error {
         self.fault_of(&self.described(), expected)
     }
 
     /// Returns the error about a value that the key does not take.
-    #[must_use]
     pub fn wrong(self) -> Error {
         self.fault(self.expected)
     }
 
     /// Returns the error about a word that is not among those known.
-    #[must_use]
     pub fn unknown(self, known: Vec<String>) -> Error {
         self.error(Problem::Name {
             key: self.key.to_owned(),
@@ -150,7 +139,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the error about a name that refers to nothing.
-    #[must_use]
     pub fn dangling(self, value: &str, what: &str, known: Vec<String>) -> Error {
         self.error(Problem::Reference {
             key: self.key.to_owned(),
@@ -161,7 +149,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the error about a value that is there already, in line `first`.
-    #[must_use]
     pub fn duplicate(self, what: &'static str, first: usize) -> Error {
         self.error(Problem::Duplicate {
             key: self.key.to_owned(),
@@ -172,9 +159,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns a string.
-    ///
-    /// # Errors
-    /// If the value is no string.
     pub fn text(self) -> Result<&'a str, Error> {
         match self.given {
             Given::Set(_, text) => Ok(text),
@@ -205,9 +189,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns any value that is not a list, a table or a date as text.
-    ///
-    /// # Errors
-    /// If the value is one of these.
     pub fn scalar(self) -> Result<String, Error> {
         match self.given {
             Given::Toml(_, DeValue::Integer(value)) => {
@@ -238,9 +219,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns true or false.
-    ///
-    /// # Errors
-    /// If the value is neither.
     pub fn boolean(self) -> Result<bool, Error> {
         match self.given {
             Given::Toml(_, DeValue::Boolean(value)) => Ok(*value),
@@ -250,7 +228,6 @@ impl<'a> Item<'a> {
 
     /// Returns the elements of a list, or the value itself; commas separate the elements of a
     /// value from the command line.
-    #[must_use]
     pub fn elements(self) -> Vec<Self> {
         match self.given {
             Given::Toml(_, DeValue::Array(list)) => list
@@ -269,9 +246,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the elements of a list.
-    ///
-    /// # Errors
-    /// If the value is no list.
     pub fn list(self) -> Result<Vec<Self>, Error> {
         match self.given {
             Given::Toml(_, DeValue::Array(_)) => Ok(self.elements()),
@@ -280,9 +254,6 @@ impl<'a> Item<'a> {
     }
 
     /// Returns the values of a table's keys.
-    ///
-    /// # Errors
-    /// If the value is no table.
     pub fn entries(self) -> Result<Vec<Self>, Error> {
         match self.given {
             Given::Toml(_, DeValue::Table(table)) => Ok(table
@@ -307,9 +278,6 @@ impl<T> Default for Taken<T> {
 impl<T: Ord> Taken<T> {
     /// Adds the value of an item. `what` says what it is: "a name". O(log n): lines are counted
     /// only where a value is in use.
-    ///
-    /// # Errors
-    /// If the value is in use.
     pub fn insert(&mut self, item: Item<'_>, value: T, what: &'static str) -> Result<(), Error> {
         let offset = match item.given {
             Given::Toml(offset, _) => Some(offset),

@@ -15,7 +15,6 @@ pub enum Problem {
     /// A key that its table does not have.
     #[error("unknown key `{key}` in {section}{}", hint(.key, .known))]
     UnknownKey {
-        /// The key.
         key: String,
         /// Table that holds the key.
         section: String,
@@ -25,7 +24,6 @@ pub enum Problem {
     /// A required key that is absent.
     #[error("{section} lacks `{key}`, expected {expected}")]
     Missing {
-        /// The key.
         key: String,
         /// Table that lacks the key.
         section: String,
@@ -35,7 +33,6 @@ pub enum Problem {
     /// A value that the key does not accept.
     #[error("`{key}` is {value}, expected {expected}")]
     Value {
-        /// The key.
         key: String,
         /// The value, as TOML.
         value: String,
@@ -45,9 +42,7 @@ pub enum Problem {
     /// A value that does not fit to the rest of its table.
     #[error("{owner}: `{key}` is {value}, expected {expected}")]
     Misfit {
-        /// The table.
         owner: String,
-        /// The key.
         key: String,
         /// The value, as TOML.
         value: String,
@@ -57,7 +52,6 @@ pub enum Problem {
     /// A word that is not one of those that the key takes.
     #[error("`{key}` is \"{value}\", expected {what}{}", hint(.value, .known))]
     Name {
-        /// The key.
         key: String,
         /// The unknown word.
         value: String,
@@ -69,7 +63,6 @@ pub enum Problem {
     /// A name that refers to nothing.
     #[error("`{key}` names \"{value}\", expected a {what}{}", hint(.value, .known))]
     Reference {
-        /// The key.
         key: String,
         /// The unknown name.
         value: String,
@@ -89,7 +82,6 @@ pub enum Problem {
     /// A value used twice.
     #[error("`{key}` is {value}, expected {what} not in use: line {first} has it already")]
     Duplicate {
-        /// The key.
         key: String,
         /// The value, as TOML.
         value: String,
@@ -101,7 +93,6 @@ pub enum Problem {
 }
 
 /// Returns a string as TOML has it, on one line.
-#[must_use]
 pub fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

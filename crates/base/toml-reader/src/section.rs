@@ -15,14 +15,11 @@ use crate::source::Source;
 /// A key of a table, and a description of its values.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The key.
     pub name: &'static str,
     /// Description of a valid value.
     pub expected: &'static str,
 }
 
-/// Returns a key.
-#[must_use]
 pub const fn key(name: &'static str, expected: &'static str) -> Key {
     Key { name, expected }
 }
@@ -37,9 +34,6 @@ pub struct Document<'a> {
 impl<'a> Document<'a> {
     /// Reads a text as TOML. `file` is its name in messages; empty if the caller puts it before
     /// them.
-    ///
-    /// # Errors
-    /// If it is not TOML.
     pub fn parse(file: &'a str, text: &'a str) -> Result<Self, Error> {
         let source = Source { file, text };
         let root = DeTable::parse(text)
@@ -53,7 +47,6 @@ impl<'a> Document<'a> {
     }
 
     /// Returns the top level. Its keys are not checked yet.
-    #[must_use]
     pub fn top<'d>(&'d self, label: &'d str, keys: &'d [Key]) -> Section<'d> {
         Section {
             source: self.source,
@@ -80,13 +73,11 @@ pub struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Returns the place of the table.
-    #[must_use]
     pub fn place(self) -> Place {
         self.source.place(self.offset)
     }
 
     /// Returns an error about the table as a whole.
-    #[must_use]
     pub fn error(self, problem: Problem) -> Error {
         self.source.error(self.offset, problem)
     }
@@ -125,7 +116,6 @@ impl<'a> Section<'a> {
     }
 
     /// Returns the value of a key, if it has one.
-    #[must_use]
     pub fn get(self, key: &'a str) -> Option<Item<'a>> {
         let value = self.table.get(key)?;
         Some(Item::new(self.source, key, value).expecting(self.expected(key)))
@@ -141,22 +131,17 @@ impl<'a> Section<'a> {
 
     /// Returns the value that a command line gives to a key of this table. `prefix` is what its
     /// option puts before the key.
-    #[must_use]
     pub fn set(self, prefix: &'a str, key: &'a str, text: &'a str) -> Item<'a> {
         Item::set(self.source, prefix, key, text)
     }
 
     /// Returns the value of a key that must have one.
-    ///
-    /// # Errors
-    /// If the key is absent.
     pub fn require(self, key: &'a str) -> Result<Item<'a>, Error> {
         self.get(key)
             .ok_or_else(|| self.lacks(key, self.expected(key)))
     }
 
     /// Returns the error about a key that is absent.
-    #[must_use]
     pub fn lacks(self, key: &str, expected: &str) -> Error {
         self.error(Problem::Missing {
             key: key.to_owned(),
@@ -179,9 +164,6 @@ impl<'a> Section<'a> {
     }
 
     /// Returns a rate above 0, in bit/s.
-    ///
-    /// # Errors
-    /// If the value is no such rate.
     pub fn rate(self, key: &'a str) -> Result<Option<u64>, Error> {
         self.parsed(key, |text| parse::rate_bps(text).filter(|rate| *rate > 0))
     }
@@ -233,9 +215,6 @@ impl<'a> Section<'a> {
     }
 
     /// Returns the table under a key. Its keys are not checked yet.
-    ///
-    /// # Errors
-    /// If the value is no table.
     pub fn table(self, key: &str, label: &'a str) -> Result<Option<Self>, Error> {
         let Some((name, value)) = self.table.get_key_value(key) else {
             return Ok(None);

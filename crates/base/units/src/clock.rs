@@ -20,31 +20,26 @@ impl Time {
     pub const START: Time = Time(0);
 
     /// Returns the instant `ps` picoseconds after the start.
-    #[must_use]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
     /// Returns the picoseconds since the start.
-    #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
     /// Returns the whole nanoseconds since the start, rounded down.
-    #[must_use]
     pub const fn as_ns(self) -> u64 {
         self.0 / PS_PER_NS
     }
 
     /// Returns the seconds since the start, for people and plots.
-    #[must_use]
     pub fn as_s(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
     /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
-    #[must_use]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -55,31 +50,26 @@ impl Span {
     pub const ZERO: Span = Span(0);
 
     /// Returns a length of `ps` picoseconds.
-    #[must_use]
     pub const fn from_ps(ps: u64) -> Span {
         Span(ps)
     }
 
     /// Returns a length of `ns` nanoseconds; saturates.
-    #[must_use]
     pub const fn from_ns(ns: u64) -> Span {
         Span(ns.saturating_mul(PS_PER_NS))
     }
 
     /// Returns the length in picoseconds.
-    #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
     /// Returns the length in whole nanoseconds, rounded down.
-    #[must_use]
     pub const fn as_ns(self) -> u64 {
         self.0 / PS_PER_NS
     }
 
     /// Returns the length in seconds, for people and plots.
-    #[must_use]
     pub fn as_s(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }

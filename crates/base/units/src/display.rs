@@ -6,7 +6,6 @@
 pub const NONE: &str = "–";
 
 /// Formats `1234567.891` with two decimals as `1,234,567.89`.
-#[must_use]
 pub fn number(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
@@ -32,13 +31,11 @@ pub fn number(value: f64, decimals: usize) -> String {
 }
 
 /// Formats a count: `24,000`.
-#[must_use]
 pub fn count(value: u64) -> String {
     number(value as f64, 0)
 }
 
 /// Formats a number with at most `decimals`, without zeros at their end: `1.5`, `20`.
-#[must_use]
 pub fn short(value: f64, decimals: usize) -> String {
     let text = number(value, decimals);
     match text.split_once('.') {
@@ -55,13 +52,11 @@ pub fn short(value: f64, decimals: usize) -> String {
 }
 
 /// Formats as [`number`]; an absent value as [`NONE`].
-#[must_use]
 pub fn maybe(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| NONE.to_owned(), |v| number(v, decimals))
 }
 
 /// Formats a percentage with its sign: `+0.012`; `0.000` has none.
-#[must_use]
 pub fn signed(value: Option<f64>, decimals: usize) -> String {
     let text = maybe(value, decimals);
     let positive = text.bytes().any(|b| b.is_ascii_digit() && b != b'0');
@@ -120,13 +115,11 @@ const TIMES: [Unit; 4] = [
 
 /// Returns the unit in which rates up to `largest_bps` read well: 1 Gbit/s is still given as
 /// 1,000 Mbit/s.
-#[must_use]
 pub fn rate_unit(largest_bps: f64) -> Unit {
     best(&RATES, largest_bps, 2.0)
 }
 
 /// Returns the unit in which times up to `largest_s` read well.
-#[must_use]
 pub fn time_unit(largest_s: f64) -> Unit {
     best(&TIMES, largest_s, 1.0)
 }
@@ -140,14 +133,12 @@ fn best(units: &[Unit; 4], largest: f64, least: f64) -> Unit {
 }
 
 /// Formats a time with its unit: `5 ms`.
-#[must_use]
 pub fn time(seconds: f64) -> String {
     let unit = time_unit(seconds);
     format!("{} {}", short(seconds / unit.size, 3), unit.name)
 }
 
 /// Formats a rate with its unit: `500 Mbit/s`.
-#[must_use]
 pub fn rate(bps: f64) -> String {
     let unit = rate_unit(bps);
     format!("{} {}", short(bps / unit.size, 3), unit.name)

@@ -32,7 +32,6 @@ pub const UDP_HEADER_BYTES: u32 = 8;
 pub const TCP_HEADER_BYTES: u32 = 20;
 
 /// Returns the wire length of a frame: with padding, FCS, preamble and gap.
-#[must_use]
 pub fn wire_bytes(frame_bytes: u32) -> u32 {
     frame_bytes
         .max(FRAME_MIN_BYTES)

@@ -2,7 +2,6 @@
 //! Finds the name that an unknown one may stand for, for messages.
 
 /// Returns "; did you mean `x`?" if a known name is similar, else a list of all of them.
-#[must_use]
 pub fn hint<S: AsRef<str>>(given: &str, known: &[S]) -> String {
     let near = known
         .iter()

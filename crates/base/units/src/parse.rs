@@ -25,19 +25,16 @@ pub const TIME: &str = "a time such as \"10ms\" (ns, us, ms, s)";
 pub const SIZE: &str = "a size such as \"64kb\" (b, kb, mb, gb; 1 kb is 1024 bytes)";
 
 /// Parses a rate in bit/s; `None` unless it is a rate and a whole number of bit/s.
-#[must_use]
 pub fn rate_bps(text: &str) -> Option<u64> {
     quantity(text, RATES)
 }
 
 /// Parses a time in nanoseconds; `None` unless it is a time and a whole number of nanoseconds.
-#[must_use]
 pub fn time_ns(text: &str) -> Option<u64> {
     quantity(text, TIMES)
 }
 
 /// Parses a size in bytes; `None` unless it is a size and a whole number of bytes.
-#[must_use]
 pub fn size_bytes(text: &str) -> Option<u64> {
     quantity(text, SIZES)
 }

@@ -2,7 +2,6 @@
 //! Texts that strangers choose: processes and cgroups name themselves, other hosts answer.
 
 /// Returns the text without what would steer a terminal or break a line.
-#[must_use]
 pub fn printable(text: &str) -> String {
     let shown = |c: char| match c {
         c if c.is_control() => char::REPLACEMENT_CHARACTER,

@@ -6,7 +6,6 @@ pub const HELD_OFF_US: u64 = 60;
 
 /// Returns the bytes that the wire sends while interrupts are held off: so many must be in the
 /// driver, because it asks for more only once an interrupt has said that they have left.
-#[must_use]
 pub fn needed_bytes(line_bps: u64, held_off_us: u64) -> u64 {
     // bit/s times µs are 8 million times as many bytes.
     let bytes = u128::from(line_bps) * u128::from(held_off_us) / 8_000_000;

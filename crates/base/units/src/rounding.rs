@@ -3,7 +3,6 @@
 
 /// Returns `num / den`, rounded to a thousandth (half up). `den` must not be 0 and must be
 /// below 2^115, so that the remainder times 1000 fits.
-#[must_use]
 pub fn thousandths(num: u128, den: u128) -> f64 {
     debug_assert!(den != 0);
     let whole = num / den;

@@ -4,7 +4,6 @@
 use crate::parse;
 
 /// Parses a rate in bit/s; a bare number is in bits, `bps` is bytes per second.
-#[must_use]
 pub fn rate_bps(word: &str) -> Option<u64> {
     let lower = word.to_ascii_lowercase();
     let bytes = |unit: &str, factor: u64| {
@@ -21,7 +20,6 @@ pub fn rate_bps(word: &str) -> Option<u64> {
 }
 
 /// Parses a size in bytes; a bare number is in bytes.
-#[must_use]
 pub fn size_bytes(word: &str) -> Option<u64> {
     let lower = word.to_ascii_lowercase();
     let short = |unit: &str, factor: u64| {
@@ -36,7 +34,6 @@ pub fn size_bytes(word: &str) -> Option<u64> {
 }
 
 /// Parses a time in nanoseconds; a bare number is in microseconds.
-#[must_use]
 pub fn time_ns(word: &str) -> Option<u64> {
     let bare = word.parse().ok().and_then(|us: u64| us.checked_mul(1000));
     bare.or_else(|| parse::time_ns(word))

@@ -3,7 +3,6 @@
 //! and the live screen.
 
 /// Formats a duration, or a time after the start.
-#[must_use]
 pub fn ms(ns: u64) -> String {
     let us = ns / 1000;
     if us < 10_000 {
@@ -16,7 +15,6 @@ pub fn ms(ns: u64) -> String {
 }
 
 /// Formats a size in bytes, with a decimal unit.
-#[must_use]
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
@@ -32,7 +30,6 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// Formats a rate in bits per second.
-#[must_use]
 pub fn rate(bps: u64) -> String {
     match bps {
         0..1_000_000 => format!("{} kbit/s", bps / 1000),

@@ -15,7 +15,6 @@ pub const NS_PER_S: u64 = 1_000_000_000;
 
 /// Returns the time that `bytes` take at `rate_bps`, in ps, rounded down; `None` at rate 0 or
 /// beyond 213 days.
-#[must_use]
 pub fn duration_ps(bytes: u32, rate_bps: u64) -> Option<u64> {
     let ps = (u128::from(bytes) * 8 * u128::from(PS_PER_S)).checked_div(rate_bps.into())?;
     u64::try_from(ps).ok()

@@ -46,7 +46,6 @@ fn qdisc_of(change: &Change) -> Handle {
 
 impl<'a> Maker<'a> {
     /// Begins. A class that goes has `drain` to send its packets.
-    #[must_use]
     pub fn new(facts: &'a Facts, drain: Duration) -> Self {
         Self {
             facts,
@@ -149,9 +148,6 @@ impl<'a> Maker<'a> {
     }
 
     /// Puts in force what has been made. The device is as `port` says then.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn finish(mut self, tc: &mut Tc, port: &Port) -> Result<(), Error> {
         for handle in self.changed.clone() {
             if let Some(psp) = port.psp(handle) {

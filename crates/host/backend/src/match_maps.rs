@@ -10,7 +10,6 @@ pub(crate) const ADDRESSES: &str = "match_addresses";
 pub(crate) const TABLES: &str = "match_tables";
 pub(crate) const DATAGRAMS: &str = "match_datagrams";
 
-/// The maps.
 pub(crate) struct Matches {
     pub rules: MapHandle,
     pub addresses: MapHandle,

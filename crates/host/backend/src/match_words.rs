@@ -9,7 +9,6 @@ use tcpsp::{Family, Flower, Match, Ports, Prefix};
 
 /// `struct match_rule`.
 pub type RuleWords = [u32; WORDS];
-/// Its words.
 const WORDS: usize = 30;
 /// `struct match_address`: base, side, family, bits, address. The base is 0 until it is written.
 pub type AddressWords = [u32; 8];
@@ -60,7 +59,6 @@ mod at {
 
 /// Returns the words of a match, the `order`-th of the file, of the class with this minor number;
 /// `None` of [`Match::Cgroup`], which is no rule.
-#[must_use]
 pub fn rule_words(order: u32, minor: u16, matching: &Match) -> Option<RuleWords> {
     let mut words = [0; WORDS];
     words[at::ORDER] = order;
@@ -88,7 +86,6 @@ pub(crate) fn words_of(rules: &[(&Match, u16)]) -> Vec<RuleWords> {
 
 /// Returns the words of a match of senders in a cgroup of the unified hierarchy, or below it.
 /// `level` is 0 of the root.
-#[must_use]
 pub fn cgroup_words(order: u32, minor: u16, id: u64, level: u32) -> RuleWords {
     let mut words = [0; WORDS];
     words[at::FIELDS] = field::CGROUP;
@@ -217,14 +214,12 @@ pub struct MatchTables {
     pub rules: Vec<RuleWords>,
     /// The tables of prefixes that there are.
     tables: Vec<TableWords>,
-    /// Their prefixes.
     pub addresses: BTreeMap<AddressWords, AnswerWords>,
 }
 
 impl MatchTables {
     /// Divides rules in the file's order into list and tables. Of two rules with one prefix the
     /// first decides.
-    #[must_use]
     pub fn new(rules: &[RuleWords]) -> Self {
         let entries = rules.iter().filter_map(table_entry);
         let chosen = tables(entries.map(|(table, ..)| table));
@@ -244,7 +239,6 @@ impl MatchTables {
     }
 
     /// Returns the words of the tables.
-    #[must_use]
     pub fn tables_words(&self) -> TablesWords {
         let mut words = [0; 1 + TABLES_MAX * 7];
         words[0] = u32::try_from(self.tables.len()).unwrap_or(0);

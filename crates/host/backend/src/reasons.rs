@@ -16,9 +16,6 @@ fn is_edt(port: &Port) -> bool {
 }
 
 /// Returns what the tables of a device say. O(filters + links); takes root for departure times.
-///
-/// # Errors
-/// The kernel's.
 pub fn reasons(tc: &mut Tc, port: &Port, facts: &Facts, links: &[Link]) -> Result<Reasons, Error> {
     let taken_by = if is_edt(port) {
         edt::asked_before(tc, facts)?

@@ -33,9 +33,6 @@ fn look(tc: &mut Tc, link: &Link, qdisc: &Qdisc, made: Made) -> Result<Seen, Err
 
 /// Returns a device's tables: those of the module as the kernel has them, others as their programs
 /// keep them. That takes root. O(classes + filters).
-///
-/// # Errors
-/// The kernel's.
 pub fn port(tc: &mut Tc, facts: &Facts, link: &Link) -> Result<Port, Error> {
     let qdiscs = tc.qdiscs()?;
     let classes = tc.classes(facts.index)?;

@@ -41,7 +41,6 @@ pub struct Holder {
 
 impl Holder {
     /// Returns what it has: what is claimed stays promised, also while `set` has put less in force.
-    #[must_use]
     pub fn rates(&self) -> Rates {
         self.classes.most(self.claimed)
     }
@@ -251,7 +250,6 @@ pub struct Sum {
     pub budgets: Vec<Left>,
 }
 
-/// A budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Left {
     /// How much it is.
@@ -262,7 +260,6 @@ pub struct Left {
 
 /// Compares all that is granted with the budgets that were in force when it was. Returns both
 /// directions, what pods send first.
-#[must_use]
 pub fn sums(all: Rates, budgets: impl Iterator<Item = Budget>) -> (Sum, Sum) {
     let (mut of_egress, mut of_ingress) = (BTreeSet::new(), BTreeSet::new());
     for budget in budgets {

@@ -19,13 +19,10 @@ use crate::record::{Records, entries};
 const FOLDER: &str = "claims";
 const ENDING: &str = ".json";
 
-/// A claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its uid.
     pub uid: String,
-    /// Its namespace.
     pub namespace: String,
     /// Its name there.
     pub name: String,
@@ -43,7 +40,6 @@ pub struct Share {
     pub request: String,
     /// The pool of the device.
     pub pool: String,
-    /// The device.
     pub device: String,
     /// What tells it from other shares of the device.
     pub share_id: Option<String>,
@@ -55,7 +51,6 @@ pub struct Share {
 
 impl Claim {
     /// Returns all that it got.
-    #[must_use]
     pub fn rates(&self) -> Rates {
         let mut all = Rates::default();
         for share in &self.shares {
@@ -75,16 +70,12 @@ pub struct Claims {
 
 impl Claims {
     /// Those of a node; `run` is the folder of `pspacer`.
-    #[must_use]
     pub fn new(run: &Path) -> Self {
         let folder = run.join(FOLDER);
         Self { folder }
     }
 
     /// Lists the files, for who writes several: who holds the lock meanwhile lists them once.
-    ///
-    /// # Errors
-    /// A folder that cannot be read.
     pub fn list(&self) -> Result<Listed> {
         let mut paths: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
         for File { path, uid, .. } in self.files()? {
@@ -95,17 +86,11 @@ impl Claims {
     }
 
     /// Writes one, as [`Listed::store`].
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn store(&self, claim: &Claim) -> Result<()> {
         self.list()?.store(claim)
     }
 
     /// Deletes one, as [`Listed::delete`].
-    ///
-    /// # Errors
-    /// If it cannot be deleted.
     pub fn delete(&self, uid: &str) -> Result<bool> {
         self.list()?.delete(uid)
     }
@@ -120,9 +105,6 @@ impl Claims {
     }
 
     /// Returns the same with their uids; one that cannot be read is why.
-    ///
-    /// # Errors
-    /// A folder that cannot be read.
     pub fn read(&self, pod_uid: Option<&str>) -> Result<Vec<(String, Result<Claim>)>> {
         let files = self.files()?.into_iter();
         let files = files.filter(|file| pod_uid.is_none_or(|pod_uid| pod_uid == file.pod_uid));
@@ -182,7 +164,6 @@ impl Listed {
     }
 
     /// Returns whether there is exactly this one.
-    #[must_use]
     pub fn has(&self, claim: &Claim) -> bool {
         let path = self.path(claim);
         let paths = self.paths.get(&claim.uid);
@@ -194,9 +175,6 @@ impl Listed {
     }
 
     /// Writes one, in one step. It is no longer that of another pod then.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn store(&mut self, claim: &Claim) -> Result<()> {
         let folder = self.folder.display();
         fs::create_dir_all(&self.folder).with_context(|| folder.to_string())?;
@@ -210,9 +188,6 @@ impl Listed {
     }
 
     /// Deletes one, also one that cannot be read. Returns whether there was one.
-    ///
-    /// # Errors
-    /// If it cannot be deleted.
     pub fn delete(&mut self, uid: &str) -> Result<bool> {
         let paths = self.paths.get_mut(uid);
         let is_there = paths.map_or(Ok(false), delete_files)?;
@@ -241,9 +216,6 @@ fn delete_files(paths: &mut BTreeSet<PathBuf>) -> Result<bool> {
 
 /// Returns the claims of a pod that hold for an attachment: each paces one device of its pod, the
 /// first that asked. A later container with the same device, the pod's next sandbox, takes it over.
-///
-/// # Errors
-/// A file that cannot be read.
 pub fn of_attachment(
     run: &Path,
     (network, of): (&str, &Attachment),

@@ -208,9 +208,6 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
 }
 
 /// Compares what is there with what the configuration says, or a claim or `set` in its place.
-///
-/// # Errors
-/// That it differs.
 pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
     let call = Call::read(input, variable)?;
     let (records, _lock) = locked(&call.config.name)?;
@@ -377,9 +374,6 @@ pub fn gc(input: &[u8]) -> Result<(), Error> {
 }
 
 /// Says whether ADD would work: paces the loopback of a network namespace that nobody else sees.
-///
-/// # Errors
-/// That it would not.
 pub fn status(input: &[u8]) -> Result<(), Error> {
     let config = Config::read(input)?;
     let (backend, why) = choose(config.backend()?);

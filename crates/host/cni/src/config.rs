@@ -49,7 +49,6 @@ pub struct Config {
     pub version: &'static str,
     /// The network's name.
     pub name: String,
-    /// All of it.
     table: Map<String, Value>,
 }
 
@@ -57,9 +56,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// Its rate.
     pub rate_bps: u64,
-    /// Its ceil.
     pub ceil_bps: Option<u64>,
     /// How long a frame may wait.
     pub deadline_ns: Option<u64>,
@@ -89,7 +86,6 @@ pub struct Rates {
 
 impl Rates {
     /// Returns those of two classes.
-    #[must_use]
     pub fn new(egress: Option<&Class>, ingress: Option<&Class>) -> Self {
         let rate = |class: Option<&Class>| class.map_or(0, |class| class.rate_bps);
         Self {
@@ -105,7 +101,6 @@ impl Rates {
     }
 
     /// Returns the greater of each direction.
-    #[must_use]
     pub fn most(self, other: Self) -> Self {
         Self {
             egress_bps: self.egress_bps.max(other.egress_bps),
@@ -114,7 +109,6 @@ impl Rates {
     }
 
     /// Returns what is left without others, in each direction at least nothing.
-    #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self {
             egress_bps: self.egress_bps.saturating_sub(other.egress_bps),
@@ -175,7 +169,6 @@ impl Config {
     }
 
     /// Returns the result of the plugins before, if there is one.
-    #[must_use]
     pub fn previous(&self) -> Option<&Value> {
         self.table
             .get("prevResult")
@@ -266,9 +259,6 @@ impl Config {
     }
 
     /// Returns the attachments that there are, of GC; `None`: the caller does not say.
-    ///
-    /// # Errors
-    /// That it is no list of them.
     pub fn valid(&self) -> Result<Option<Vec<Attachment>>, Error> {
         let key = "cni.dev/valid-attachments";
         let expected = "a list of tables { \"containerID\", \"ifname\" }";
@@ -456,7 +446,6 @@ fn version(table: &Map<String, Value>) -> Result<&'static str, Error> {
 
 /// Returns the version that a runtime asks for, if it can be told from what it gives: errors are of
 /// it, too.
-#[must_use]
 pub fn version_of(text: &[u8]) -> Option<String> {
     let table = object(text).ok()?;
     Some(table.get("cniVersion")?.as_str()?.to_owned())

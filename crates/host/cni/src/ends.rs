@@ -14,7 +14,6 @@ const VETH: &str = "veth";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// Its name.
     pub name: String,
     /// Its index in its network namespace.
     pub index: u32,
@@ -44,9 +43,6 @@ impl End {
 
     /// Returns the device as it is now in the network namespace of this thread, if it is there: others
     /// may have given it another name, or another address.
-    ///
-    /// # Errors
-    /// If the kernel's table cannot be read.
     pub fn here(&self) -> Result<Option<Self>> {
         Ok(self.among(&here()?).cloned())
     }
@@ -61,7 +57,6 @@ impl End {
     }
 
     /// Returns the device as it is among those that there are.
-    #[must_use]
     pub fn among<'a>(&self, here: &'a [Self]) -> Option<&'a Self> {
         here.iter().find(|other| {
             other.index == self.index && (other.name == self.name || other.address == self.address)
@@ -70,18 +65,12 @@ impl End {
 }
 
 /// Returns the devices in the network namespace of this thread.
-///
-/// # Errors
-/// If the kernel's table cannot be read.
 pub fn here() -> Result<Vec<End>> {
     Ok(links()?.iter().map(End::new).collect())
 }
 
 /// Finds the ends of a device of a pod. `None`: it is not there. The one on the host is the device
 /// here that the kernel ties to that one, in that network namespace: not every plugin names it.
-///
-/// # Errors
-/// The kernel's.
 pub fn find(netns: &Netns, device: &str) -> Result<Option<Ends>> {
     let in_pod = netns.within(|| Ok(links()?))?;
     let Some(pod) = in_pod.iter().find(|link| link.name == device) else {

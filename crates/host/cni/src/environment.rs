@@ -67,9 +67,6 @@ pub struct PodName {
 impl PodName {
     /// Reads `K8S_POD_NAMESPACE` and `K8S_POD_NAME` of `CNI_ARGS`; `None` if one is not there. Other
     /// arguments are for others.
-    ///
-    /// # Errors
-    /// That one is no name.
     pub fn read(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Option<Self>, Error> {
         let args = variable("CNI_ARGS").unwrap_or_default();
         let read = |key| argument(&args, key, POD_CHARS, POD);
@@ -79,16 +76,12 @@ impl PodName {
     }
 
     /// Returns it as people write it.
-    #[must_use]
     pub fn text(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 }
 
 /// Reads `K8S_POD_UID` of `CNI_ARGS`, if it is there.
-///
-/// # Errors
-/// That it is none.
 pub fn pod_uid(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Option<String>, Error> {
     let args = variable("CNI_ARGS").unwrap_or_default();
     argument(&args, "K8S_POD_UID", UID_CHARS, UID)
@@ -118,9 +111,6 @@ fn argument(
 
 impl Command {
     /// Reads CNI_COMMAND.
-    ///
-    /// # Errors
-    /// That it is none.
     pub fn read(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Self, Error> {
         let name = "CNI_COMMAND";
         let value = variable(name);
@@ -136,9 +126,6 @@ impl Command {
 
 impl Attachment {
     /// Reads CNI_CONTAINERID and CNI_IFNAME.
-    ///
-    /// # Errors
-    /// That one is not as CNI says.
     pub fn read(variable: &mut dyn FnMut(&str) -> Option<String>) -> Result<Self, Error> {
         let container = variable("CNI_CONTAINERID");
         let device = variable("CNI_IFNAME");
@@ -158,13 +145,11 @@ impl Attachment {
 }
 
 /// Returns whether a text is an id as CNI wants them, and no longer than a file's name may be.
-#[must_use]
 pub fn is_id(text: &str) -> bool {
     is_word(text, ID_CHARS)
 }
 
 /// Returns whether a text can be a uid of Kubernetes, and part of a file's name.
-#[must_use]
 pub fn is_uid(text: &str) -> bool {
     is_word(text, UID_CHARS)
 }
@@ -176,7 +161,6 @@ fn is_word(text: &str, most_chars: usize) -> bool {
 }
 
 /// Returns whether a text can be a device's name.
-#[must_use]
 pub fn is_device(text: &str) -> bool {
     let known = |c: char| !(c == '/' || c == ':' || c.is_whitespace() || c.is_control());
     let length = 1..=NAME_BYTES;

@@ -30,10 +30,8 @@ const STOCK: &str = "qdisc tbf 1: at root";
 /// Most characters of a value that a message shows.
 const VALUE_CHARS: usize = 80;
 
-/// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Its number.
     pub code: u32,
     /// A sentence: key, value, and what was expected.
     pub msg: String,
@@ -98,7 +96,6 @@ impl Error {
     }
 
     /// Returns CNI's form, of a version.
-    #[must_use]
     pub fn json(&self, version: &str) -> Value {
         let mut json = json!({ "cniVersion": version, "code": self.code, "msg": self.msg });
         if let (Some(object), false) = (json.as_object_mut(), self.details.is_empty()) {

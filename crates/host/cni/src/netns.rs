@@ -13,7 +13,6 @@ const OWN: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace.
 pub struct Netns {
-    /// Its file.
     pub file: File,
     /// The number of its file: no other that lives at the same time has it.
     pub number: u64,
@@ -21,9 +20,6 @@ pub struct Netns {
 
 impl Netns {
     /// Opens one. `None`: there is no namespace at this path, or no longer.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn open(path: &str) -> Result<Option<Self>> {
         let named = || path.to_owned();
         let metadata = match fs::metadata(path) {
@@ -40,9 +36,6 @@ impl Netns {
     }
 
     /// Returns whether this thread is in it.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn is_own(&self) -> Result<bool> {
         Ok(fs::metadata(OWN).context(OWN)?.ino() == self.number)
     }

@@ -96,15 +96,11 @@ impl<'a> Work<'a> {
     }
 
     /// Returns whether all is as it is wanted.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.device.changes() == 0
     }
 
     /// Returns what the device has sent, and what psp counted of it; `None` without psp.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn sent(&self) -> Result<Option<Sent>> {
         in_netns(self.netns, || {
             let mut ports = backend::ports(&mut Tc::open()?)?;
@@ -114,21 +110,16 @@ impl<'a> Work<'a> {
     }
 
     /// Returns the device's name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the changes that are left, for people.
-    #[must_use]
     pub fn text(&self) -> String {
         self.device.text()
     }
 
     /// Makes the changes, and returns what a person should know.
-    ///
-    /// # Errors
-    /// The kernel's refusal.
     pub fn make(&self) -> Result<Vec<String>> {
         in_netns(self.netns, || {
             let mut tc = Tc::open()?;
@@ -147,9 +138,6 @@ impl<'a> Work<'a> {
 
 /// Takes all of ours away from a device of a network namespace; `None` is that of this thread. One
 /// that is not there any more has nothing.
-///
-/// # Errors
-/// The kernel's refusal.
 pub fn remove(netns: Option<&Netns>, end: &End) -> Result<()> {
     if let Some(end) = in_netns(netns, || end.here())? {
         Work::new(netns, &end, None, Backend::Module)?.make()?;

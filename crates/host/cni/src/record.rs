@@ -30,7 +30,6 @@ pub struct Record {
     pub container: String,
     /// The path of its network namespace, and its number.
     pub netns: String,
-    /// The number.
     pub netns_number: u64,
     /// The device in the pod.
     pub pod: End,
@@ -63,7 +62,6 @@ pub struct Record {
 
 impl Record {
     /// Returns what is granted in each direction.
-    #[must_use]
     pub fn rates(&self) -> Rates {
         Rates::new(self.egress.as_ref(), self.ingress.as_ref())
     }
@@ -74,18 +72,12 @@ impl Record {
     }
 
     /// Returns the pod's network namespace, if it is still that.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn namespace(&self) -> Result<Option<Netns>> {
         let found = Netns::open(&self.netns)?;
         Ok(found.filter(|netns| netns.number == self.netns_number))
     }
 
     /// Returns who paces.
-    ///
-    /// # Errors
-    /// If that is none of this version.
     pub fn known_backend(&self) -> Result<Backend> {
         Backend::from_word(&self.backend)
             .with_context(|| format!("backend {}: expected one that is known", self.backend))
@@ -93,7 +85,6 @@ impl Record {
 
     /// Returns what holds while this is made of what there was: in each direction the greater rate.
     /// If that is cut short, nothing that may be in force is missing in a budget.
-    #[must_use]
     pub fn while_made(&self, before: Option<&Self>) -> Self {
         let greater = |new: &Option<Class>, old: Option<&Class>| match (new, old) {
             (Some(new), Some(old)) if old.rate_bps > new.rate_bps => Some(old.clone()),
@@ -115,30 +106,24 @@ pub struct Records {
 
 impl Records {
     /// Those of a network; `run` is the folder of `pspacer`.
-    #[must_use]
     pub fn new(run: &Path, network: &str) -> Self {
         let folder = run.join(FOLDER).join(network);
         Self { folder }
     }
 
     /// Those of all networks.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
     pub fn all(run: &Path) -> Result<Vec<Self>> {
         let networks = entries(&run.join(FOLDER))?.into_iter();
         Ok(networks.map(|folder| Self { folder }).collect())
     }
 
     /// Returns the network's name.
-    #[must_use]
     pub fn network(&self) -> String {
         let name = self.folder.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
     /// Returns the path of the file of an attachment.
-    #[must_use]
     pub fn path(&self, of: &Attachment) -> PathBuf {
         let Attachment { container, device } = of;
         self.folder.join(format!("{container}:{device}.{ENDING}"))
@@ -146,9 +131,6 @@ impl Records {
 
     /// Returns that of an attachment, if there is one. One that cannot be read is none: it is of
     /// another version, or was written by hand.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub fn load(&self, of: &Attachment) -> Result<Option<Record>> {
         let path = self.path(of);
         match fs::read(&path) {
@@ -159,9 +141,6 @@ impl Records {
     }
 
     /// Writes that of an attachment.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn store(&self, of: &Attachment, record: &Record) -> Result<()> {
         let folder = self.folder.display();
         fs::create_dir_all(&self.folder).with_context(|| folder.to_string())?;
@@ -169,9 +148,6 @@ impl Records {
     }
 
     /// Deletes that of an attachment, and the folder with the last one.
-    ///
-    /// # Errors
-    /// If it cannot be deleted.
     pub fn delete(&self, of: &Attachment) -> Result<()> {
         let path = self.path(of);
         match fs::remove_file(&path) {
@@ -186,9 +162,6 @@ impl Records {
     }
 
     /// Returns the attachments that have one.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
     pub fn attachments(&self) -> Result<Vec<Attachment>> {
         let paths = entries(&self.folder)?.into_iter();
         let attachments = paths.filter_map(|path| {

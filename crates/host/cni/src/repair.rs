@@ -92,9 +92,6 @@ fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Opt
 }
 
 /// Returns whether a pod has certainly lost its network namespace.
-///
-/// # Errors
-/// The kernel's.
 pub(crate) fn is_lost(record: &Record) -> Result<bool> {
     let host = record.host.as_ref().map(End::here).transpose()?.flatten();
     Ok(record.namespace()?.is_none() && host.is_none() && is_gone(&record.netns))

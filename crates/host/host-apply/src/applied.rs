@@ -19,9 +19,6 @@ fn copies(run: &Path) -> PathBuf {
 }
 
 /// Keeps the file that a device was set up by; `None`: what stands there is of no file.
-///
-/// # Errors
-/// If it cannot be written.
 pub(crate) fn note(device: &str, text: Option<&str>) -> Result<()> {
     let run = folder()?;
     let copies = copies(&run);

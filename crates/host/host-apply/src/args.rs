@@ -10,7 +10,6 @@ const RUN: &str = "Run";
 const FILTERS: &str = "Filters";
 const OUTPUT: &str = "Output";
 
-/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// What apply would change on this host, by its file

@@ -17,7 +17,6 @@ const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const OF_QDISCS: &[u8] = b"\0bpf_qdisc_watchdog_schedule\0";
 
 /// Returns the backend of a device, and if the file leaves the choice, why.
-#[must_use]
 pub fn choose(wanted: Option<Backend>) -> (Backend, Option<String>) {
     if let Some(backend) = wanted {
         return (backend, None);

@@ -355,9 +355,6 @@ fn restored(name: &str, text: &str, drain_ns: u64, io: &mut Io<'_>) -> Result<()
 }
 
 /// Takes away what `apply` has set up on a device.
-///
-/// # Errors
-/// The kernel's refusal.
 pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
     let folder = folder()?;
     let _lock = Lock::take(&folder)?;
@@ -474,9 +471,6 @@ pub(crate) fn work_on(tc: &mut Tc, device: &Device, take_over: bool) -> Result<W
 
 /// Returns the devices of these files, or of the host's own if there are none, for others who look
 /// at them.
-///
-/// # Errors
-/// A fault in a file.
 pub fn devices_of(files: &[PathBuf], device: Option<&str>) -> Result<Vec<Device>> {
     let chosen = Chosen {
         files: files.to_vec(),
@@ -542,9 +536,6 @@ pub struct Differences {
 }
 
 /// Compares the devices of this host with its files; nothing where there is no file.
-///
-/// # Errors
-/// A fault in a file.
 pub fn differences() -> Result<Differences> {
     let folder = Path::new(FOLDER);
     if !folder.exists() || files_of(folder)?.is_empty() {

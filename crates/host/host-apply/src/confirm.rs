@@ -35,7 +35,6 @@ const TAKEN: &str = "taken-back.json";
 const READY: &str = "guarding";
 /// Between two looks at what has become of the changes.
 const LOOK_MS: u8 = 100;
-/// The same.
 pub(crate) const LOOK: Duration = Duration::from_millis(LOOK_MS as u64);
 
 /// What has become of changes.
@@ -76,9 +75,6 @@ impl Trial {
     }
 
     /// Returns the changes that wait, if there are some.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub fn waiting(folder: &Path) -> Result<Option<Self>> {
         Self::open(folder, WAITING)
     }
@@ -143,9 +139,6 @@ impl Trial {
 
     /// Waits until the time is over, or somebody has decided, or Enter comes: returns whether it came.
     /// The end of a terminal, of a session that was cut, confirms nothing.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn ask(&self, input: &mut (impl BufRead + AsFd), until_ns: u64) -> Result<bool> {
         let mut is_open = true;
         while self.is_at(WAITING) && boottime_ns()? < until_ns {
@@ -186,9 +179,6 @@ fn start(guard: &mut Command, log: &Path) -> Result<Child> {
 
 /// Tells the guard that the changes are made, and when their time is over, on CLOCK_BOOTTIME, which
 /// it returns. Until then the guard takes the end of this process for a failure.
-///
-/// # Errors
-/// If the guard has ended.
 pub(crate) fn made(guard: &mut Child, after: Duration) -> Result<u64> {
     let after_ns = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
     let until_ns = boottime_ns()?.saturating_add(after_ns);
@@ -200,9 +190,6 @@ pub(crate) fn made(guard: &mut Child, after: Duration) -> Result<u64> {
 
 /// The guard: leaves the session that it was started in, and waits until the changes are to be taken
 /// back: their time is over, or `apply` has ended amid them. `None`: somebody has decided.
-///
-/// # Errors
-/// If there is nothing to guard.
 pub(crate) fn guard(folder: &Path) -> Result<Option<Trial>> {
     let trial = Trial::open(folder, BEGINNING)?.context("no change begins")?;
     // Of a process that leads a group already this fails: it was started by a person.

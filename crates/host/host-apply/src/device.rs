@@ -17,9 +17,7 @@ const STRAY: &str = "delete  departure times that no fq keeps";
 
 /// A device and its changes, tried on the model.
 pub struct DeviceWork {
-    /// The device.
     pub observed: Observed,
-    /// Its changes.
     pub plan: Plan,
     /// Whether departure times go that no fq keeps.
     has_stray: bool,
@@ -135,13 +133,11 @@ impl DeviceWork {
     }
 
     /// Returns how many changes are left.
-    #[must_use]
     pub fn changes(&self) -> usize {
         self.plan.changes.len() + usize::from(self.has_stray)
     }
 
     /// Returns a line for each change that is left.
-    #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let stray = self.has_stray.then(|| STRAY.to_owned());
         let changes = changes(&self.plan, &self.observed.port);
@@ -149,15 +145,11 @@ impl DeviceWork {
     }
 
     /// Returns notes and changes as `plan` prints them.
-    #[must_use]
     pub fn text(&self) -> String {
         text(&self.plan, &self.observed.port)
     }
 
     /// Begins to make the changes: takes departure times away that no fq keeps, and says the notes.
-    ///
-    /// # Errors
-    /// The kernel's refusal.
     pub fn begin(&self, tc: &mut Tc, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
         let device = &self.plan.device;
         if self.has_stray {

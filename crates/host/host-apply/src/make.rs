@@ -20,9 +20,6 @@ const BUSY: i32 = 16;
 
 /// Tries a plan on the model, so that nothing is changed if the kernel or the core would refuse a
 /// part.
-///
-/// # Errors
-/// The part.
 pub fn check(observed: &Observed, plan: &Plan) -> Result<()> {
     let mut model = observed.port.clone();
     for change in &plan.changes {

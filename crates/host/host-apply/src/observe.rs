@@ -23,7 +23,6 @@ pub struct Observed {
     pub facts: Facts,
     /// Its folder in sysfs, if sysfs shows the device.
     pub dir: Option<PathBuf>,
-    /// Its tables.
     pub port: Port,
     /// Whether mq can stand there: it has several transmit queues, of which it may use one.
     pub is_multiqueue: bool,

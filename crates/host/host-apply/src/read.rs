@@ -6,9 +6,6 @@ use host_config::{Error, Host};
 use linux_io::links::{Link, named};
 
 /// Reads a file of this host, whose devices are `links`.
-///
-/// # Errors
-/// A fault in the file.
 pub(crate) fn host(file: &str, text: &str, links: &[Link]) -> Result<Host, Error> {
     let mut host = Host::read(file, text)?;
     for device in &mut host.devices {

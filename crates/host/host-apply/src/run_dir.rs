@@ -21,16 +21,12 @@ const FOLDER: &str = "/run/pspacer";
 const VARIABLE: &str = "PSPACER_RUN";
 
 /// Returns the folder's path, also where there is none.
-#[must_use]
 pub fn path() -> PathBuf {
     let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
     named.map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 
 /// Returns the folder, which exists.
-///
-/// # Errors
-/// If it cannot be made.
 pub fn folder() -> Result<PathBuf> {
     let path = path();
     fs::create_dir_all(&path).with_context(|| path.display().to_string())?;
@@ -106,9 +102,6 @@ impl Lock {
 }
 
 /// Writes a file of the folder in one step: it is there as a whole, or as it was before.
-///
-/// # Errors
-/// If it cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     psp_files::write::replace(path, text).with_context(|| path.display().to_string())
 }

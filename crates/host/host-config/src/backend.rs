@@ -26,7 +26,6 @@ impl Backend {
     pub const ALL: [Self; 3] = [Self::Module, Self::Bpf, Self::Edt];
 
     /// Returns its word in the file.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Module => "module",
@@ -36,7 +35,6 @@ impl Backend {
     }
 
     /// Returns the one of a word, if there is one.
-    #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.word() == word)
     }
@@ -57,7 +55,6 @@ pub enum Made {
 
 impl Made {
     /// Returns what a backend makes at these queues.
-    #[must_use]
     pub const fn new(backend: Backend, queues: Queues) -> Self {
         match (backend, queues) {
             (Backend::Module, _) => Self::Module,
@@ -68,7 +65,6 @@ impl Made {
     }
 
     /// Returns who makes it.
-    #[must_use]
     pub const fn backend(self) -> Backend {
         match self {
             Self::Module => Backend::Module,
@@ -78,7 +74,6 @@ impl Made {
     }
 
     /// Returns the name of its kind in tables.
-    #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Module => "psp",
@@ -89,7 +84,6 @@ impl Made {
     }
 
     /// Returns what has this name of a kind.
-    #[must_use]
     pub fn of_kind(kind: &str) -> Self {
         let all = [Self::Bpf, Self::Edt, Self::EdtMq];
         let found = all.into_iter().find(|made| made.kind() == kind);
@@ -97,7 +91,6 @@ impl Made {
     }
 
     /// Returns whether each transmit queue has a psp of its own with `queues = "mq"`.
-    #[must_use]
     pub const fn is_of_each_queue(self) -> bool {
         matches!(self, Self::Module | Self::Bpf)
     }

@@ -57,7 +57,6 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
 }
 
 /// Returns what a person should know about the backend of a device.
-#[must_use]
 pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
     let mut notes = Vec::new();
     let mut classes = device.classes.iter();

@@ -4,7 +4,6 @@
 /// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A sentence.
     #[error("{0}")]
     Wrong(String),
     /// What others have configured is in the way, and what `--take-over` would do to it.

@@ -26,9 +26,7 @@ const RATE: &str = parse::RATE;
 const WORD_ANY: &str = "true or false";
 const FRAMES: &str = "a number from 1 to 1048576";
 
-/// Keys of the file.
 pub(crate) const FILE_KEYS: &[Key] = &[key("device", "an array of tables, [[device]]")];
-/// Keys of a device.
 pub(crate) const DEVICE_KEYS: &[Key] = &[
     key("name", "the name of a device, of up to 127 characters"),
     key(
@@ -62,7 +60,6 @@ pub(crate) const DEVICE_KEYS: &[Key] = &[
     key("class", "an array of tables, [[device.class]]"),
     key("group", "an array of tables, [[device.group]]"),
 ];
-/// Keys of a class.
 pub(crate) const CLASS_KEYS: &[Key] = &[
     key(
         "name",
@@ -151,14 +148,12 @@ const DYNAMIC: &str = "it only with type \"dynamic\"";
 /// What a file says of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its devices.
     pub devices: Vec<Device>,
 }
 
 /// What a file says of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its name.
     pub name: String,
     /// Line of the name.
     pub line: usize,
@@ -178,14 +173,11 @@ pub struct Device {
     pub rules: Vec<Rule>,
 }
 
-/// A class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Its name.
     pub name: String,
     /// Minor number of its id.
     pub minor: u16,
-    /// Its options.
     pub options: ClassOptions,
     /// When its frames leave, if it says so.
     pub launches: Vec<Launches>,
@@ -553,7 +545,6 @@ fn bytes_in(rate_bps: u64, period_ns: u64) -> Option<u64> {
 }
 
 /// Returns the bytes of a budget, on a line of this rate.
-#[must_use]
 pub(crate) fn budget_bytes(options: &QdiscOptions, line_bps: Option<u64>) -> Option<u64> {
     match options.budget {
         Budget::Bytes(bytes) => Some(bytes),

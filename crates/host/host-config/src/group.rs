@@ -18,7 +18,6 @@ pub(crate) const KEYS: &[Key] = &[
     key("ceil", parse::RATE),
 ];
 
-/// A group.
 pub(crate) struct Group {
     pub name: String,
     pub minor: u16,

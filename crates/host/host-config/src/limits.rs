@@ -28,7 +28,6 @@ pub const PERIOD_BYTES_MAX: u64 = LINE_BPS_MAX / 8;
 
 /// Says what was expected of a rate; `None`: it is within the range. All that reads rates says it
 /// with these words.
-#[must_use]
 pub fn rate_expected(rate_bps: u64, range: &RangeInclusive<u64>) -> Option<String> {
     let (least_bps, most_bps) = (range.start(), range.end());
     if rate_bps < *least_bps {
@@ -39,7 +38,6 @@ pub fn rate_expected(rate_bps: u64, range: &RangeInclusive<u64>) -> Option<Strin
 }
 
 /// Says what was expected of a line; `None`: it can be paced.
-#[must_use]
 pub fn line_expected(line_bps: u64) -> Option<&'static str> {
     match line_bps {
         ..LINE_BPS_MIN => Some("at least 8kbit, the slowest line"),

@@ -39,7 +39,6 @@ const TABLE_LEAST: usize = 4;
 
 /// Returns which of these tables, one for each match that may be in one, a program has: those of
 /// most matches. O(n log n).
-#[must_use]
 pub fn tables(matches: impl Iterator<Item = Table>) -> BTreeSet<Table> {
     let mut counts: BTreeMap<Table, usize> = BTreeMap::new();
     for table in matches {
@@ -53,7 +52,6 @@ pub fn tables(matches: impl Iterator<Item = Table>) -> BTreeSet<Table> {
 }
 
 /// Returns how many matches a program has in its list, and how many in tables.
-#[must_use]
 pub fn listed<'a>(matches: impl Iterator<Item = &'a Match> + Clone) -> (usize, usize) {
     let table_of = |matching| match Shape::of(matching) {
         Shape::Table(table) => Some(table),

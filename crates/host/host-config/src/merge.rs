@@ -41,7 +41,6 @@ pub(crate) struct Wanted {
     pub place: Option<(u16, u32)>,
 }
 
-/// A step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edit {
     Add(Placed),

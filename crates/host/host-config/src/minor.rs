@@ -21,37 +21,31 @@ pub const MOST_CLASSES: usize = (LAST_MINOR - FIRST_MINOR) as usize + 1;
 pub const MOST_QUEUES: u16 = 0x8000 - MAJOR - 2;
 /// Handle of the filters that have one of ours: the first of a list, and the last.
 pub const FILTER: u32 = 0x7073_0001;
-/// The last.
 pub const FILTER_LAST: u32 = 0x7073_ffff;
 /// Last priority of filters: behind it are those that the kernel gives away.
 pub const LAST_PRIORITY: u16 = 0x7fff;
 
 /// Returns the id of psp as the root qdisc.
-#[must_use]
 pub const fn root() -> Handle {
     Handle::new(MAJOR, 0)
 }
 
 /// Returns the id of mq as the root qdisc.
-#[must_use]
 pub const fn mq() -> Handle {
     Handle::new(MAJOR + 1, 0)
 }
 
 /// Returns the class of mq of a transmit queue, from 0.
-#[must_use]
 pub const fn mq_class(queue: u16) -> Handle {
     Handle::new(MAJOR + 1, queue + 1)
 }
 
 /// Returns the id of the qdisc of a transmit queue, from 0, below mq.
-#[must_use]
 pub const fn below_mq(queue: u16) -> Handle {
     Handle::new(MAJOR + 2 + queue, 0)
 }
 
 /// Returns the transmit queue, from 0, of an id of [`below_mq`].
-#[must_use]
 pub fn queue_below_mq(handle: Handle) -> Option<u16> {
     let queue = handle.major().checked_sub(MAJOR + 2)?;
     (queue < MOST_QUEUES && handle.minor() == 0).then_some(queue)
@@ -59,7 +53,6 @@ pub fn queue_below_mq(handle: Handle) -> Option<u16> {
 
 /// Returns whether a qdisc of this id stands where `apply` puts the one of this id: at the root, or at
 /// its transmit queue below our mq.
-#[must_use]
 pub fn is_at_its_place(handle: Handle, parent: Handle) -> bool {
     match queue_below_mq(handle) {
         Some(queue) => parent == mq_class(queue),
@@ -68,7 +61,6 @@ pub fn is_at_its_place(handle: Handle, parent: Handle) -> bool {
 }
 
 /// Returns whether a class of this minor number is ours.
-#[must_use]
 pub const fn is_ours(minor: u16) -> bool {
     minor >= FIRST_MINOR && minor <= LAST_MINOR
 }
@@ -85,7 +77,6 @@ fn wanted(name: &str) -> u16 {
 /// Returns the minor numbers of named classes, of which some have chosen theirs. Where two names
 /// want the same number, the one that comes first in the alphabet has it and the other the next
 /// that is free. There are at most [`MOST_CLASSES`].
-#[must_use]
 pub fn minors(names: &[(&str, Option<u16>)]) -> Vec<u16> {
     let chosen = names.iter().filter_map(|(_, chosen)| *chosen);
     let mut taken: BTreeSet<u16> = chosen.collect();

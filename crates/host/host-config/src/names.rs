@@ -30,7 +30,6 @@ impl ClassNames {
 
     /// Returns the name of a class. A class of a qdisc that `pspacer apply` did not make has none,
     /// whatever its id.
-    #[must_use]
     pub fn of(&self, device: &str, class: Handle) -> Option<&str> {
         let [first, last] = [0, minor::MOST_QUEUES - 1].map(|i| minor::below_mq(i).major());
         let is_below_mq = (first..=last).contains(&class.major());

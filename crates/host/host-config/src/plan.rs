@@ -28,7 +28,6 @@ use crate::target::{Target, TargetPsp, TargetRoot};
 /// The changes of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Its name.
     pub device: String,
     /// The changes, in order.
     pub changes: Vec<Change>,

@@ -8,10 +8,8 @@ use tcpsp::{Class, ClassOptions, Filter, Handle, Match, Qdisc, QdiscOptions};
 use crate::backend::Made;
 use crate::minor;
 
-/// A device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Its name.
     pub name: String,
     /// Whether its frames are Ethernet's.
     pub is_ethernet: bool,
@@ -45,16 +43,13 @@ pub enum Root {
 pub enum Slot {
     /// What the kernel put there on its own.
     Default {
-        /// Its kind.
         kind: String,
         /// Packets that wait in it.
         waiting: u32,
     },
     /// A qdisc of others.
     Other {
-        /// Its kind.
         kind: String,
-        /// Its id.
         handle: Handle,
         /// Packets that wait in it.
         waiting: u32,
@@ -77,11 +72,9 @@ impl Slot {
 pub struct Psp {
     /// What it is made of.
     pub made: Made,
-    /// Its id.
     pub handle: Handle,
     /// Where it stands.
     pub parent: Handle,
-    /// Its options.
     pub options: QdiscOptions,
     /// The line rate in force, if the device or an option names one.
     pub line_bps: Option<u64>,
@@ -96,10 +89,8 @@ pub struct Psp {
     pub is_classified: bool,
 }
 
-/// A class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassState {
-    /// Its options.
     pub options: ClassOptions,
     /// Packets that wait in it.
     pub waiting: u32,
@@ -107,10 +98,8 @@ pub struct ClassState {
     pub has_queue: bool,
 }
 
-/// A filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterState {
-    /// Its priority.
     pub priority: u16,
     /// Its number among those of the priority.
     pub handle: u32,
@@ -126,7 +115,6 @@ pub struct FilterState {
 
 impl FilterState {
     /// Returns a filter as the kernel's table has it.
-    #[must_use]
     pub fn new(filter: &Filter) -> Self {
         Self {
             priority: filter.priority,
@@ -139,14 +127,12 @@ impl FilterState {
     }
 
     /// Returns its place among others.
-    #[must_use]
     pub fn place(&self) -> (u16, u32) {
         (self.priority, self.handle)
     }
 
     /// Returns whether the filter is of ours: by its priority and number, of which a filter of
     /// marks has no choice.
-    #[must_use]
     pub fn is_ours(&self) -> bool {
         let is_numbered = match self.matching {
             Some(Match::Mark(_)) => true,
@@ -162,7 +148,6 @@ impl FilterState {
 pub struct Facts {
     /// Interface index.
     pub index: u32,
-    /// Its name.
     pub name: String,
     /// Whether its frames are Ethernet's.
     pub is_ethernet: bool,
@@ -179,7 +164,6 @@ pub struct Facts {
 impl Port {
     /// Puts together what the kernel's tables say of a device: the qdiscs of all devices, the
     /// classes of this one, and the filters of its qdiscs of ours.
-    #[must_use]
     pub fn new(facts: &Facts, qdiscs: &[Qdisc], classes: &[Class], filters: &[Filter]) -> Self {
         let ours: Vec<&Qdisc> = qdiscs.iter().filter(|q| q.device == facts.index).collect();
         let at = |parent: Handle| ours.iter().copied().find(|qdisc| qdisc.parent == parent);
@@ -217,7 +201,6 @@ impl Port {
     }
 
     /// Returns the qdiscs of ours.
-    #[must_use]
     pub fn psps(&self) -> Vec<&Psp> {
         match &self.root {
             Root::One(slot) => slot.psp().into_iter().collect(),
@@ -238,7 +221,6 @@ impl Port {
     }
 
     /// Returns the qdisc of ours with this id.
-    #[must_use]
     pub fn psp(&self, handle: Handle) -> Option<&Psp> {
         self.psps().into_iter().find(|psp| psp.handle == handle)
     }
@@ -258,7 +240,6 @@ fn other(qdisc: &Qdisc) -> Slot {
 
 impl Psp {
     /// Returns the filter at a place. O(log n).
-    #[must_use]
     pub fn filter_at(&self, place: (u16, u32)) -> Option<&FilterState> {
         let at = self
             .filters
@@ -269,7 +250,6 @@ impl Psp {
     }
 
     /// Returns one that does nothing yet.
-    #[must_use]
     pub fn empty(made: Made, handle: Handle, parent: Handle) -> Self {
         Self {
             made,
@@ -286,7 +266,6 @@ impl Psp {
 
     /// Returns which packets go to which class, the first that matches deciding, and whether
     /// net_cls.classid of the sender's cgroup names the class of the others. O(n log n).
-    #[must_use]
     pub fn rules(&self) -> (Vec<(&Match, u16)>, bool) {
         let mut filters: Vec<&FilterState> = self.filters.iter().collect();
         filters.sort_by_key(|filter| filter.place());

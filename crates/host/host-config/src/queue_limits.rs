@@ -53,7 +53,6 @@ pub enum WantedLimits {
 pub struct LimitChange {
     /// Number of the queue: N of `tx-N`.
     pub queue: u16,
-    /// What it is.
     pub old_min_bytes: u64,
     /// What it shall be.
     pub min_bytes: u64,
@@ -62,7 +61,6 @@ pub struct LimitChange {
 impl LimitChange {
     /// Returns whether the queue gets longer. That comes before psp does, the opposite once psp has
     /// gone: gap frames never find a queue that is too short for them.
-    #[must_use]
     pub fn is_raise(&self) -> bool {
         self.min_bytes > self.old_min_bytes
     }
@@ -71,7 +69,6 @@ impl LimitChange {
 /// The changes of the byte queue limits of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitPlan {
-    /// The changes.
     pub changes: Vec<LimitChange>,
     /// What is kept before they are made, so that they can be taken back if they end in between.
     pub kept_meanwhile: KeptLimits,
@@ -82,14 +79,12 @@ pub struct LimitPlan {
 impl WantedLimits {
     /// Returns whether the file names the limits. If not, pacing does not depend on them, and goes on
     /// where they cannot be read or set.
-    #[must_use]
     pub fn is_asked(&self) -> bool {
         matches!(self, Self::Bytes(_))
     }
 
     /// Returns what a file wants of a device. If the file says nothing, modes gap and hybrid want
     /// what the wire sends while interrupts are held off.
-    #[must_use]
     pub fn new(device: &Device, port: &Port) -> Self {
         let QdiscOptions {
             mode,
@@ -111,7 +106,6 @@ impl WantedLimits {
 impl QueueLimits {
     /// Returns the changes that lead to what is wanted. A queue that is absent, because the device
     /// uses fewer for now, comes back with the limit that it had: what is kept of it stays.
-    #[must_use]
     pub fn plan(&self, wanted: &WantedLimits) -> LimitPlan {
         let mut absent = self.kept.clone();
         absent.retain(|queue, _| !self.min_bytes.contains_key(queue));
@@ -157,7 +151,6 @@ impl QueueLimits {
 
 /// Returns the lines of the changes that raise limits, or of those that lower them: one for all
 /// queues with the same values.
-#[must_use]
 pub fn limit_lines(changes: &[LimitChange], is_raise: bool) -> Vec<String> {
     let mut queues: BTreeMap<(u64, u64), Vec<u16>> = BTreeMap::new();
     for change in changes.iter().filter(|c| c.is_raise() == is_raise) {

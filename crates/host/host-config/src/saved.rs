@@ -17,20 +17,16 @@ use crate::target::{Target, TargetPsp, TargetRoot, TargetRule};
 /// Name and version of the form.
 const FORMAT: &str = "pspacer-saved-1";
 
-/// Devices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Saved {
     format: String,
-    /// The devices.
     pub devices: Vec<SavedDevice>,
 }
 
-/// A device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedDevice {
-    /// Its name.
     pub name: String,
     /// What its psp are made of; absent: the module's.
     #[serde(default, skip_serializing_if = "is_module")]
@@ -133,7 +129,6 @@ impl Saved {
     }
 
     /// Writes the form.
-    #[must_use]
     pub fn write(&self) -> String {
         // It has text keys and numbers only: nothing that JSON has no form for.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -290,7 +285,6 @@ struct Kept {
 
 impl Psp {
     /// Returns all of it but what waits, as [`Self::of_text`] reads it. O(classes + filters).
-    #[must_use]
     pub fn text(&self) -> String {
         let kept = Kept {
             format: FORMAT.to_owned(),

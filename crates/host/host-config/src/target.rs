@@ -26,7 +26,6 @@ pub struct Target {
 pub enum TargetRoot {
     /// Nothing of ours.
     Default,
-    /// psp.
     Psp(TargetPsp),
     /// psp at each transmit queue, below mq.
     Mq(Vec<TargetPsp>),
@@ -35,7 +34,6 @@ pub enum TargetRoot {
 /// What is wanted of a psp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetPsp {
-    /// All of its options.
     pub options: QdiscOptions,
     /// Its classes, by minor number.
     pub classes: BTreeMap<u16, ClassOptions>,
@@ -56,7 +54,6 @@ pub struct TargetRule {
 
 impl Target {
     /// Returns what a file wants of a device.
-    #[must_use]
     pub fn new(device: &Device, backend: Backend, port: &Port) -> Self {
         let made = Made::new(backend, device.queues);
         let mut options = device.options.clone();
@@ -94,7 +91,6 @@ impl Target {
     }
 
     /// Returns the filters that are wanted of a psp: each transmit queue has the same.
-    #[must_use]
     pub fn rules(&self) -> &[TargetRule] {
         match &self.root {
             TargetRoot::Default => &[],
@@ -104,7 +100,6 @@ impl Target {
     }
 
     /// Returns that nothing of ours is wanted.
-    #[must_use]
     pub fn nothing() -> Self {
         Self {
             made: Made::Module,

@@ -15,7 +15,6 @@ use crate::port::Port;
 use crate::queue_limits::limit_lines;
 
 /// Returns a line for each change of a plan, in its order.
-#[must_use]
 pub fn changes(plan: &Plan, port: &Port) -> Vec<String> {
     let mut lines = limit_lines(&plan.byte_queue_limits, true);
     let mut now = port.clone();
@@ -29,7 +28,6 @@ pub fn changes(plan: &Plan, port: &Port) -> Vec<String> {
 }
 
 /// Returns the lines of a plan for a device that is as `port` says.
-#[must_use]
 pub fn text(plan: &Plan, port: &Port) -> String {
     let changes = changes(plan, port);
     let mut out = match changes.len() {
@@ -78,7 +76,6 @@ fn launches(report: &LaunchReport) -> String {
 }
 
 /// Returns the line of a change of a device that is as `port` says.
-#[must_use]
 pub fn line(change: &Change, port: &Port, plan: &Plan) -> String {
     let class = |id: &Handle| match plan.names.get(&id.minor()) {
         Some(name) => format!("class {name} ({id})"),

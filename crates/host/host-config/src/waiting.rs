@@ -17,14 +17,12 @@ const FRAME_BYTES: u64 = 1514;
 const QUEUE_FRAMES: u64 = 1000;
 
 /// Returns how long full frames last at a rate, in ns.
-#[must_use]
 pub fn frames_ns(frames: u64, rate_bps: u64) -> u64 {
     let ns = u128::from(frames) * u128::from(FRAME_BYTES) * 8_000_000_000;
     u64::try_from(ns / u128::from(rate_bps.max(1))).unwrap_or(u64::MAX)
 }
 
 /// Returns the longest wait at a rate, in ns: 50 ms, or 10 full frames if that is longer.
-#[must_use]
 pub fn longest_wait_ns(rate_bps: u64) -> u64 {
     frames_ns(WAIT_FRAMES, rate_bps).max(WAIT_NS)
 }

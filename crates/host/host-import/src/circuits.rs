@@ -9,7 +9,6 @@ use tcpsp::Prefix;
 use crate::error::Error;
 use crate::shaped_devices::{Row, Table};
 
-/// A circuit.
 pub(crate) struct Circuit {
     /// Its first row.
     pub row: Row,

@@ -7,7 +7,6 @@ pub enum Error {
     /// A file is not what its name says.
     #[error("{file}:{line}: {what}")]
     Syntax {
-        /// The file.
         file: String,
         /// The line, from 1.
         line: u64,
@@ -17,13 +16,11 @@ pub enum Error {
     /// A cell of a table.
     #[error("{file}:{line}: column {number}, `{column}`, is \"{value}\", expected {expected}")]
     Cell {
-        /// The file.
         file: String,
         /// The line, from 1.
         line: u64,
         /// Number of the column, from 1.
         number: usize,
-        /// Its name.
         column: &'static str,
         /// What is there.
         value: String,
@@ -33,7 +30,6 @@ pub enum Error {
     /// A node of a network.
     #[error("{file}: node {node}: {what}")]
     Node {
-        /// The file.
         file: String,
         /// Name of the node.
         node: String,
@@ -43,7 +39,6 @@ pub enum Error {
     /// What was read makes no file of a host.
     #[error("{file}: the host's file would be refused: {what}")]
     Whole {
-        /// The file.
         file: String,
         /// What is wrong.
         what: String,

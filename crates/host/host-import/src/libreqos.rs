@@ -18,7 +18,6 @@ use crate::shaped_devices::{self, Table};
 /// A file: its name in messages, and what is in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// Its name.
     pub name: &'a str,
     /// What is in it.
     pub bytes: &'a [u8],
@@ -27,7 +26,6 @@ pub struct Input<'a> {
 /// What the host's file shall be of.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// The device.
     pub device: String,
     /// What it sends.
     pub direction: Direction,
@@ -38,13 +36,11 @@ pub struct Choice {
 /// A host's file, and what a person should know about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// The file.
     pub text: String,
     /// Notes, which the file has, too.
     pub notes: Vec<String>,
     /// Its classes and groups.
     pub classes: usize,
-    /// Its groups.
     pub groups: usize,
 }
 

@@ -12,13 +12,10 @@ use crate::rate::{Direction, bps};
 /// What a circuit calls the node above it by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
-    /// Its id.
     Id,
-    /// Its name.
     Name,
 }
 
-/// A node.
 pub(crate) struct Node {
     pub name: String,
     /// Index of the node above.
@@ -188,9 +185,6 @@ impl Network {
     }
 
     /// Returns the rate of a node.
-    ///
-    /// # Errors
-    /// If it names none.
     pub fn bps(&self, at: usize, direction: Direction) -> Result<u64, Error> {
         let node = &self.nodes[at];
         node.bps.ok_or_else(|| {

@@ -13,8 +13,6 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns its name.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Download => "download",

@@ -24,7 +24,6 @@ const RATE: &str = "a rate from 0.0025 to 1000000 in Mbit/s such as 25 or 2.5";
 pub(crate) struct Parent {
     /// The column that says it.
     pub column: &'static str,
-    /// The node.
     pub value: String,
 }
 
@@ -38,7 +37,6 @@ impl Parent {
     }
 }
 
-/// A row.
 pub(crate) struct Row {
     pub line: u64,
     pub circuit: String,

@@ -21,7 +21,6 @@ pub const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// The API server.
 #[derive(Clone, Debug)]
 pub struct Api {
-    /// Its URL.
     pub url: String,
     /// The folder with `token` and `ca.crt`.
     pub account: PathBuf,
@@ -30,9 +29,6 @@ pub struct Api {
 }
 
 /// Returns the URL of the server of this pod's cluster.
-///
-/// # Errors
-/// A variable that is not there.
 pub fn url(variable: impl Fn(&str) -> Option<String>) -> Result<String> {
     let get = |name: &str| {
         let value = variable(name).filter(|value| !value.is_empty());

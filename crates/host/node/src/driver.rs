@@ -24,7 +24,6 @@ const MOST_TIME: Duration = Duration::from_secs(30);
 /// The driver of a node.
 #[derive(Clone, Debug)]
 pub struct Driver {
-    /// Its names.
     pub owner: Owner,
     /// The folder of `pspacer`.
     pub run: PathBuf,
@@ -37,7 +36,6 @@ pub struct Driver {
 impl Driver {
     /// Prepares claims. Each that cannot be has its error in the answer. All are read first, and
     /// then written under one lock, for which what is granted is read once: O(claims and records).
-    #[must_use]
     pub fn prepare(&self, asked: &[proto::Claim]) -> HashMap<String, proto::Prepared> {
         let begun = Instant::now();
         let read = |asked: &proto::Claim| {
@@ -73,7 +71,6 @@ impl Driver {
     }
 
     /// Forgets claims. One that is not there is no error.
-    #[must_use]
     pub fn unprepare(&self, asked: &[proto::Claim]) -> HashMap<String, proto::Unprepared> {
         let mut node = Under::lock(&self.run);
         let of_each = asked.iter().map(|asked| {

@@ -11,7 +11,6 @@ pub struct InfoRequest {}
 /// What a plugin is.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PluginInfo {
-    /// The type.
     #[prost(string, tag = "1")]
     pub kind: String,
     /// The driver's name.
@@ -28,7 +27,6 @@ pub struct PluginInfo {
 /// Whether the kubelet takes it.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct RegistrationStatus {
-    /// It does.
     #[prost(bool, tag = "1")]
     pub plugin_registered: bool,
     /// Why not.
@@ -36,20 +34,16 @@ pub struct RegistrationStatus {
     pub error: String,
 }
 
-/// The answer.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct RegistrationStatusResponse {}
 
 /// A claim, as the kubelet names it.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Claim {
-    /// Its namespace.
     #[prost(string, tag = "1")]
     pub namespace: String,
-    /// Its uid.
     #[prost(string, tag = "2")]
     pub uid: String,
-    /// Its name.
     #[prost(string, tag = "3")]
     pub name: String,
 }
@@ -57,7 +51,6 @@ pub struct Claim {
 /// Claims that are to be prepared, or whose pods are gone.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ClaimsRequest {
-    /// The claims.
     #[prost(message, repeated, tag = "1")]
     pub claims: Vec<Claim>,
 }
@@ -65,7 +58,6 @@ pub struct ClaimsRequest {
 /// What became of each, by uid.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct PrepareResponse {
-    /// The claims.
     #[prost(map = "string, message", tag = "1")]
     pub claims: HashMap<String, Prepared>,
 }
@@ -73,7 +65,6 @@ pub struct PrepareResponse {
 /// A claim that is prepared, or why it is not.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Prepared {
-    /// Its devices.
     #[prost(message, repeated, tag = "1")]
     pub devices: Vec<Device>,
     /// Why not; empty if it is.
@@ -87,7 +78,6 @@ pub struct Device {
     /// The requests that it is for.
     #[prost(string, repeated, tag = "1")]
     pub request_names: Vec<String>,
-    /// Its pool.
     #[prost(string, tag = "2")]
     pub pool_name: String,
     /// Its name there.
@@ -104,7 +94,6 @@ pub struct Device {
 /// What became of each claim whose pod is gone, by uid.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct UnprepareResponse {
-    /// The claims.
     #[prost(map = "string, message", tag = "1")]
     pub claims: HashMap<String, Unprepared>,
 }

@@ -28,9 +28,6 @@ pub struct Publisher {
 
 /// Returns what claims may have of a node: its budget without what attachments have beside claims,
 /// of which the scheduler knows nothing. A direction without a budget has nothing for claims.
-///
-/// # Errors
-/// A record that cannot be read.
 pub fn left(run: &Path, budget: Budget) -> Result<Rates> {
     let holders = holders(run, |_, _| false).map_err(|error| anyhow::Error::msg(error.msg))?;
     let mut others = Rates::default();
@@ -46,9 +43,6 @@ pub fn left(run: &Path, budget: Budget) -> Result<Rates> {
 
 impl Publisher {
     /// Begins. Nothing is published yet.
-    ///
-    /// # Errors
-    /// A name that is none.
     pub fn new(api: Api, owner: Owner) -> Result<Self, String> {
         Ok(Self {
             api,

@@ -6,7 +6,6 @@ const MOST_CHARS: usize = 64;
 
 /// Reads a quantity such as `100M`, `1.5Gi`, `2e6` or `3000m`, exactly. `None`: it is none, below 0,
 /// no whole number, or too large.
-#[must_use]
 pub fn whole(text: &str) -> Option<u64> {
     if text.len() > MOST_CHARS {
         return None;

@@ -60,7 +60,6 @@ impl Owner {
     }
 
     /// Returns the devices, with what is left for claims.
-    #[must_use]
     pub fn devices(&self, left: Rates) -> Value {
         let mut attributes = Map::new();
         if let Some(name) = &self.interface {
@@ -81,7 +80,6 @@ impl Owner {
     }
 
     /// Returns the slice. `before` is the one that is there, whose place it takes.
-    #[must_use]
     pub fn object(
         &self,
         name: &str,
@@ -120,9 +118,6 @@ impl Owner {
     }
 
     /// Returns whether a slice that is there is this one's, with these devices.
-    ///
-    /// # Errors
-    /// That it is another's.
     pub fn has(&self, found: &Value, devices: &Value) -> Result<bool, String> {
         let at = |place: &str| found.pointer(place).unwrap_or(&Value::Null);
         for (place, expected) in [

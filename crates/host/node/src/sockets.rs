@@ -33,7 +33,6 @@ pub struct Sockets {
 impl Sockets {
     /// Returns where the kubelet looks for them. Instances of one driver, of which two serve during
     /// an upgrade, have their own.
-    #[must_use]
     pub fn new(kubelet: &Path, driver: &str, instance: Option<&str>) -> Self {
         let part = instance.map_or_else(String::new, |uid| format!("-{uid}"));
         let registration = format!("plugins_registry/{driver}{part}-reg.sock");

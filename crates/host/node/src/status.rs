@@ -21,7 +21,6 @@ pub struct Node {
     pub driver: String,
     /// The node's.
     pub node: String,
-    /// Its budget.
     pub budget: Budget,
 }
 
@@ -29,9 +28,6 @@ const FILE: &str = "node.json";
 
 impl Node {
     /// Keeps it for [`status`].
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn store(&self, run: &Path) -> Result<()> {
         host_apply::write(&run.join(FILE), &serde_json::to_string(self)?)
     }
@@ -42,9 +38,6 @@ impl Node {
 }
 
 /// Prints the budget, what is granted, claims and attachments.
-///
-/// # Errors
-/// What cannot be read.
 pub fn status(run: &Path, is_json: bool, out: &mut dyn Write) -> Result<()> {
     let node = Node::load(run);
     let all = granted(run)?;

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 /// What the server does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
     None,
     /// It never ends its answer.
     Huge,

@@ -11,7 +11,6 @@ use crate::ports::Port;
 /// A rule that names an interface by an index that is no longer its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Renewed {
-    /// The interface.
     pub name: String,
     /// The index that is in force.
     pub index_in_force: u32,
@@ -31,7 +30,6 @@ pub struct Reasons {
 /// Frames and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Frames.
     pub frames: u64,
     /// Bytes, without FCS.
     pub bytes: u64,
@@ -86,7 +84,6 @@ const FRAMES_PER_SLACK: u64 = 100;
 impl Sent {
     /// Sums up the psp qdiscs of a device; `None` if there is none. Groups hold classes, so they are
     /// left out. O(classes).
-    #[must_use]
     pub fn new<'a>(ports: impl IntoIterator<Item = &'a Port>) -> Option<Self> {
         let mut sent: Option<Self> = None;
         for port in ports {
@@ -137,7 +134,6 @@ impl Sent {
     }
 
     /// Returns what was sent since; `None` if a counter began anew.
-    #[must_use]
     pub fn since(&self, before: &Self) -> Option<Account> {
         let device = self.device.since(before.device)?;
         let unmatched = match (self.unmatched, before.unmatched) {
@@ -158,7 +154,6 @@ impl Sent {
 impl Account {
     /// Returns what left the device past psp; nothing within the tolerance. Frames decide: drivers
     /// differ in the bytes that they count of one. Bursts that the driver counts as one hide as many.
-    #[must_use]
     pub fn bypassed(&self) -> Traffic {
         let frames = self.device.frames.saturating_sub(self.counted.frames);
         if frames <= self.tolerance_frames {

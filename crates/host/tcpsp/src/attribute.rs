@@ -7,19 +7,16 @@ use netlink_packet_core::{DefaultNla, Emitable, NLA_TYPE_MASK, NlasIterator};
 /// The flag of an attribute that holds others (NLA_F_NESTED).
 const NESTED: u16 = 1 << 15;
 
-/// An attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribute {
     /// Its number, without flags.
     pub kind: u16,
-    /// Its value.
     pub value: Vec<u8>,
     is_nested: bool,
 }
 
 impl Attribute {
     /// Returns an attribute of plain bytes.
-    #[must_use]
     pub fn new(kind: u16, value: impl Into<Vec<u8>>) -> Self {
         Self {
             kind,
@@ -29,7 +26,6 @@ impl Attribute {
     }
 
     /// Returns an attribute that holds others.
-    #[must_use]
     pub fn nested(kind: u16, attributes: &[Self]) -> Self {
         Self {
             kind,
@@ -39,25 +35,21 @@ impl Attribute {
     }
 
     /// Returns a number of one byte.
-    #[must_use]
     pub fn u8(kind: u16, value: u8) -> Self {
         Self::new(kind, [value])
     }
 
     /// Returns a number of four bytes, in the host's order.
-    #[must_use]
     pub fn u32(kind: u16, value: u32) -> Self {
         Self::new(kind, value.to_ne_bytes())
     }
 
     /// Returns a number of eight bytes, in the host's order.
-    #[must_use]
     pub fn u64(kind: u16, value: u64) -> Self {
         Self::new(kind, value.to_ne_bytes())
     }
 
     /// Returns a string, which the kernel wants to end with a zero.
-    #[must_use]
     pub fn string(kind: u16, text: &str) -> Self {
         let mut value = text.as_bytes().to_vec();
         value.push(0);
@@ -66,7 +58,6 @@ impl Attribute {
 }
 
 /// Reads attributes; one that is cut short ends them.
-#[must_use]
 pub fn read(bytes: &[u8]) -> Vec<Attribute> {
     NlasIterator::new(bytes)
         .map_while(Result::ok)
@@ -79,7 +70,6 @@ pub fn read(bytes: &[u8]) -> Vec<Attribute> {
 }
 
 /// Writes attributes one after the other.
-#[must_use]
 pub fn write(attributes: &[Attribute]) -> Vec<u8> {
     let all: Vec<_> = attributes
         .iter()
@@ -99,7 +89,6 @@ pub struct Attributes<'a>(pub &'a [Attribute]);
 
 impl<'a> Attributes<'a> {
     /// Returns the bytes of one.
-    #[must_use]
     pub fn bytes(self, kind: u16) -> Option<&'a [u8]> {
         let attribute = self.0.iter().find(|attribute| attribute.kind == kind)?;
         Some(&attribute.value)
@@ -117,13 +106,11 @@ impl<'a> Attributes<'a> {
     }
 
     /// Returns a number of four bytes.
-    #[must_use]
     pub fn u32(self, kind: u16) -> Option<u32> {
         self.number(kind)?.try_into().ok()
     }
 
     /// Returns a text, without the zero at its end.
-    #[must_use]
     pub fn string(self, kind: u16) -> Option<String> {
         let bytes = self.bytes(kind)?;
         let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);

@@ -21,7 +21,6 @@ use crate::table::{PSP, Tc};
 pub enum QdiscKind {
     /// A queue for each of the device's.
     Mq,
-    /// psp.
     Psp(QdiscOptions),
 }
 
@@ -44,9 +43,7 @@ pub enum Change {
     AddQdisc {
         /// [`Handle::ROOT`], or a class of mq.
         parent: Handle,
-        /// Its id.
         handle: Handle,
-        /// What it is.
         kind: QdiscKind,
     },
     /// Puts a qdisc in the place of another. Frames that wait in that are lost.
@@ -55,47 +52,36 @@ pub enum Change {
         parent: Handle,
         /// Its id, not that of the other.
         handle: Handle,
-        /// What it is.
         kind: QdiscKind,
     },
     /// Gives psp these options.
     ChangeQdisc {
         /// [`Handle::ROOT`], or a class of mq.
         parent: Handle,
-        /// Its id.
         handle: Handle,
-        /// All of its options.
         options: QdiscOptions,
     },
     /// Takes a qdisc away, with its classes, filters and frames.
     DeleteQdisc {
         /// [`Handle::ROOT`], or a class of mq.
         parent: Handle,
-        /// Its id.
         handle: Handle,
     },
-    /// Makes a class.
     AddClass {
-        /// Its id.
         id: Handle,
-        /// Its options.
         options: ClassOptions,
     },
     /// Gives a class these options. Frames that wait in it stay.
     ChangeClass {
-        /// Its id.
         id: Handle,
-        /// All of its options.
         options: ClassOptions,
     },
     /// Takes a class away, with its frames.
     DeleteClass {
-        /// Its id.
         id: Handle,
     },
     /// Puts a filter into a list.
     AddFilter {
-        /// Its place.
         at: FilterId,
         /// What it looks at.
         matching: Match,
@@ -104,7 +90,6 @@ pub enum Change {
     },
     /// Sends the frames of a filter to another class, from one frame to the next.
     ReplaceFilter {
-        /// Its place.
         at: FilterId,
         /// What it looks at, as before.
         matching: Match,
@@ -113,7 +98,6 @@ pub enum Change {
     },
     /// Takes a filter out of its list.
     DeleteFilter {
-        /// Its place.
         at: FilterId,
         /// The kernel's name of its kind.
         kind: String,

@@ -15,29 +15,23 @@ macro_rules! words {
         pub enum $name { $($(#[$of])* $variant,)+ }
 
         impl $name {
-            /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// Returns the word.
-            #[must_use]
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
 
             /// Returns the kernel's number.
-            #[must_use]
             pub const fn number(self) -> u64 {
                 match self { $(Self::$variant => $number,)+ }
             }
 
             /// Returns the value of a word.
-            #[must_use]
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.word() == word)
             }
 
             /// Returns the value of the kernel's number, if it is known here.
-            #[must_use]
             pub fn from_number(number: u64) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.number() == number)
             }
@@ -64,7 +58,6 @@ words! {
         Auto = TC_PSP_MODE_AUTO "auto",
         /// Gap frames fill the wire.
         Gap = TC_PSP_MODE_GAP "gap",
-        /// A timer.
         Timer = TC_PSP_MODE_TIMER "timer",
         /// A timer, and gap frames for the last stretch.
         Hybrid = TC_PSP_MODE_HYBRID "hybrid",
@@ -106,14 +99,11 @@ words! {
     SplitGso {
         /// Where pacing would suffer from a whole one.
         Auto = TC_PSP_SPLIT_GSO_AUTO "auto",
-        /// Always.
         On = TC_PSP_SPLIT_GSO_ON "on",
-        /// Never.
         Off = TC_PSP_SPLIT_GSO_OFF "off",
     }
 }
 words! {
-    /// Type of class.
     ClassType {
         /// Best effort.
         Normal = TC_PSP_TYPE_NORMAL "normal",
@@ -132,9 +122,7 @@ words! {
 words! {
     /// Clock of the launch times of a class's frames.
     LaunchClock {
-        /// CLOCK_MONOTONIC.
         Monotonic = TC_PSP_TXTIME_MONOTONIC "monotonic",
-        /// CLOCK_TAI.
         Tai = TC_PSP_TXTIME_TAI "tai",
     }
 }

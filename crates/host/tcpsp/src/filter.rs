@@ -12,7 +12,6 @@ use crate::attribute::{self, Attribute, Attributes};
 use crate::handle::Handle;
 use crate::sender::Sender;
 
-/// EtherTypes.
 const ANY: u16 = 3;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -29,7 +28,6 @@ pub struct Prefix {
 
 impl Prefix {
     /// Parses `10.0.0.0/8`, `fd00::/16`, or an address; `None` if other bits are set.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (address, network) = Self::parse_host(text)?;
         (address == network.address).then_some(network)
@@ -37,7 +35,6 @@ impl Prefix {
 
     /// Parses an address of a host with the bits of its network, such as `10.0.0.1/24`. Returns
     /// the address, and the network, 10.0.0.0/24.
-    #[must_use]
     pub fn parse_host(text: &str) -> Option<(IpAddr, Self)> {
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address.parse().ok()?, Some(bits.parse().ok()?)),
@@ -64,7 +61,6 @@ impl Prefix {
     }
 
     /// Returns whether the address is one of them.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let (ours, other) = (octets(self.address), octets(address));
         let Some(mask) = mask(self.bits, ours.len()) else {
@@ -117,7 +113,6 @@ fn mask(bits: u8, bytes: usize) -> Option<Vec<u8>> {
 /// Ports from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ports {
-    /// The first.
     pub first: u16,
     /// The last, which may be the first.
     pub last: u16,
@@ -125,7 +120,6 @@ pub struct Ports {
 
 impl Ports {
     /// Parses `443` or `5000-5009`; port 0 is none.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let number = |text: &str| {
@@ -170,11 +164,8 @@ pub enum Family {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
-    /// SCTP.
     Sctp,
     /// ICMP, of IPv4.
     Icmp,
@@ -183,11 +174,9 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them.
     pub const ALL: [Self; 5] = [Self::Tcp, Self::Udp, Self::Sctp, Self::Icmp, Self::Icmpv6];
 
     /// Returns IP's number.
-    #[must_use]
     pub const fn number(self) -> u8 {
         match self {
             Self::Icmp => 1,
@@ -198,8 +187,6 @@ impl Protocol {
         }
     }
 
-    /// Returns its name.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Icmp => "icmp",
@@ -222,7 +209,6 @@ impl Protocol {
     }
 
     /// Returns whether it has ports.
-    #[must_use]
     pub const fn has_ports(self) -> bool {
         self.ports().is_some()
     }
@@ -231,7 +217,6 @@ impl Protocol {
 /// A device that frames came in through.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interface {
-    /// One of its names.
     pub name: String,
     /// Its index: one that comes later by the same name has another. 0: not known.
     pub index: u32,
@@ -329,7 +314,6 @@ const FW_MASK: u16 = 5;
 
 impl Match {
     /// Returns the kernel's name of the filter.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Flower(_) => "flower",
@@ -340,7 +324,6 @@ impl Match {
     }
 
     /// Returns the EtherType that the filter is tried on.
-    #[must_use]
     pub const fn protocol(&self) -> u16 {
         match self {
             Self::Flower(flower) => match (flower.vlan, flower.family) {
@@ -354,7 +337,6 @@ impl Match {
     }
 
     /// Returns the filter's options, with the class that frames go to.
-    #[must_use]
     pub fn write(&self, class: Handle) -> Vec<Attribute> {
         match self {
             Self::Flower(flower) => flower.write(class),
@@ -365,7 +347,6 @@ impl Match {
     }
 
     /// Returns the filter's options with all that is kept of it outside the kernel's tables.
-    #[must_use]
     pub fn keep(&self, class: Handle) -> Vec<Attribute> {
         let mut options = self.write(class);
         if let Self::Flower(Flower {
@@ -573,7 +554,6 @@ pub struct Filter {
 
 impl Filter {
     /// Returns what the filter looks at, if it is of a kind that is written here.
-    #[must_use]
     pub fn matching(&self) -> Option<Match> {
         Match::read(self)
     }

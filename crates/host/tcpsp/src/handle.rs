@@ -18,31 +18,26 @@ impl Handle {
     pub const INGRESS: Self = Self(0xffff_fff1);
 
     /// Returns `major:minor`.
-    #[must_use]
     pub const fn new(major: u16, minor: u16) -> Self {
         Self(((major as u32) << 16) | minor as u32)
     }
 
     /// Returns the number before the colon.
-    #[must_use]
     pub const fn major(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
     /// Returns the number behind the colon.
-    #[must_use]
     pub const fn minor(self) -> u16 {
         (self.0 & 0xffff) as u16
     }
 
     /// Returns the qdisc that the class belongs to.
-    #[must_use]
     pub const fn qdisc(self) -> Self {
         Self(self.0 & 0xffff_0000)
     }
 
     /// Parses what [`Handle`] displays.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "root" => return Some(Self::ROOT),

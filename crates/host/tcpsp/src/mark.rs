@@ -14,7 +14,6 @@ const MARK: u16 = 0x3000;
 /// When ECN-capable packets of a class are CE-marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Never.
     Off,
     /// When they would wait for longer than so many ns.
     After(u64),

@@ -27,7 +27,6 @@ pub(crate) const STATS2: u16 = 7;
 /// Bytes of struct tcmsg.
 const HEAD_BYTES: usize = 20;
 
-/// A message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Message {
     pub kind: u16,

@@ -30,7 +30,6 @@ pub enum Budget {
     Percent(u32),
 }
 
-/// Options of the qdisc.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct QdiscOptions {
     /// Minor of the class for frames that no filter claims; 0: none.
@@ -63,7 +62,6 @@ pub struct QdiscOptions {
 
 impl QdiscOptions {
     /// Returns what the kernel takes where nothing is said.
-    #[must_use]
     pub fn default_of(is_ethernet: bool) -> Self {
         Self {
             default_minor: 0,
@@ -87,7 +85,6 @@ impl QdiscOptions {
     }
 
     /// Reads what the kernel dumps.
-    #[must_use]
     pub fn read(options: &[u8]) -> Self {
         let attributes = attribute::read(options);
         let found = Attributes(&attributes);
@@ -128,7 +125,6 @@ impl QdiscOptions {
     }
 
     /// Returns the attributes that set all options.
-    #[must_use]
     pub fn write(&self) -> Vec<Attribute> {
         let word = |kind, number| Attribute::u8(kind, u8::try_from(number).unwrap_or(u8::MAX));
         let mut all = vec![
@@ -159,7 +155,6 @@ impl QdiscOptions {
     }
 }
 
-/// Options of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClassOptions {
     /// Type, with what that type has.
@@ -186,7 +181,6 @@ pub enum TypeOptions {
     },
     /// Has a rate.
     Paced {
-        /// The rate.
         rate_bps: u64,
         /// Borrows up to this rate; `None`: never.
         ceil_bps: Option<u64>,
@@ -217,7 +211,6 @@ pub enum TypeOptions {
 /// Options of a class whose frames have launch times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Launch {
-    /// Their clock.
     pub clock: LaunchClock,
     /// They are deadlines: frames may leave earlier.
     pub is_deadline: bool,
@@ -229,7 +222,6 @@ pub struct Launch {
 
 impl Launch {
     /// Returns the kernel's defaults.
-    #[must_use]
     pub fn new(clock: LaunchClock) -> Self {
         Self {
             clock,
@@ -308,7 +300,6 @@ impl Default for Dynamic {
 
 impl ClassOptions {
     /// Returns a class of this type without a deadline.
-    #[must_use]
     pub fn new(by_type: TypeOptions) -> Self {
         Self {
             by_type,
@@ -318,8 +309,6 @@ impl ClassOptions {
         }
     }
 
-    /// Returns the type.
-    #[must_use]
     pub fn class_type(&self) -> ClassType {
         match self.by_type {
             TypeOptions::Normal { .. } => ClassType::Normal,
@@ -332,7 +321,6 @@ impl ClassOptions {
     }
 
     /// Returns the bytes of a period that the class reserves.
-    #[must_use]
     pub fn reserve_bytes(&self) -> u64 {
         match self.by_type {
             TypeOptions::Rt { reserve_bytes } | TypeOptions::Nrt { reserve_bytes } => reserve_bytes,
@@ -341,7 +329,6 @@ impl ClassOptions {
     }
 
     /// Reads what the kernel dumps. A type that is not known here is best effort.
-    #[must_use]
     pub fn read(options: &[u8]) -> Self {
         let attributes = attribute::read(options);
         let found = Attributes(&attributes);
@@ -376,7 +363,6 @@ impl ClassOptions {
     }
 
     /// Returns the attributes that set all options of the type.
-    #[must_use]
     pub fn write(&self) -> Vec<Attribute> {
         let number = u8::try_from(self.class_type().number()).unwrap_or(u8::MAX);
         let mut all = vec![Attribute::u8(TCA_PSP_CLASS_TYPE, number)];

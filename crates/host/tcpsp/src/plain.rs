@@ -16,24 +16,20 @@ use crate::table::Tc;
 pub struct PlainQdisc {
     /// [`Handle::ROOT`], [`Handle::INGRESS`], or a class of mq.
     pub parent: Handle,
-    /// Its id.
     pub handle: Handle,
     /// The kernel's name of its kind.
     pub kind: &'static str,
-    /// Its options.
     pub options: Vec<Attribute>,
 }
 
 /// A filter of any kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainFilter {
-    /// Its place.
     pub at: FilterId,
     /// The kernel's name of its kind.
     pub kind: &'static str,
     /// The EtherType that it is tried on; [`PlainFilter::ANY`].
     pub protocol: u16,
-    /// Its options.
     pub options: Vec<Attribute>,
 }
 

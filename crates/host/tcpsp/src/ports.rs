@@ -34,7 +34,6 @@ pub struct Port {
 /// A class of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortClass {
-    /// Its id.
     pub id: Handle,
     /// What the kernel counts of any class.
     pub counters: Counters,
@@ -44,9 +43,6 @@ pub struct PortClass {
 
 /// Returns the psp qdiscs of this network namespace, by device and handle. Reading needs no
 /// privilege; it costs one dump of all qdiscs, and one of the classes of each device with psp.
-///
-/// # Errors
-/// The kernel's.
 pub fn read(tc: &mut Tc) -> io::Result<Vec<Port>> {
     let qdiscs = tc.qdiscs()?;
     // Most hosts that are asked have no psp: its devices are looked up only then.
@@ -64,7 +60,6 @@ pub fn read(tc: &mut Tc) -> io::Result<Vec<Port>> {
 }
 
 /// Joins the kernel's tables. A device that went between two readings is left out.
-#[must_use]
 pub fn assemble(links: &[Link], qdiscs: &[Qdisc], classes: &[Class]) -> Vec<Port> {
     let port = |qdisc: &Qdisc| {
         let link = links.iter().find(|link| link.index == qdisc.device)?;

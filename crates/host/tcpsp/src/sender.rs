@@ -26,7 +26,6 @@ impl Sender {
     pub const PATH_BYTES_MAX: usize = 255 - BEGIN.len() - 17;
 
     /// Returns how deep the cgroup is; 0 is the root.
-    #[must_use]
     pub fn level(&self) -> u32 {
         let parts = self.path.split('/').filter(|part| !part.is_empty());
         u32::try_from(parts.count()).unwrap_or(u32::MAX)

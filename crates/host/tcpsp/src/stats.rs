@@ -25,9 +25,7 @@ pub struct Counters {
     pub overlimits: u32,
     /// Packets that the device gave back.
     pub requeues: u32,
-    /// Packets that wait.
     pub waiting_packets: u32,
-    /// Bytes that wait.
     pub waiting_bytes: u32,
 }
 
@@ -62,15 +60,12 @@ impl Counters {
 /// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Frames.
     Frames,
-    /// Bytes.
     Bytes,
     /// Something else, which the meaning names.
     Count,
     /// Bits per second.
     Rate,
-    /// Nanoseconds.
     Time,
     /// A [`Mode`].
     Mode,
@@ -125,7 +120,6 @@ impl Shown {
     /// Returns whether a class of this type, whose rate in force is this, has the number at all.
     /// [`Self::Nonzero`], [`Self::Hybrid`] and [`Self::Periods`] depend on more than the class:
     /// it has them.
-    #[must_use]
     pub const fn applies(self, of_type: ClassType, rate_bps: u64) -> bool {
         match self {
             Self::Reserved => matches!(of_type, ClassType::Rt | ClassType::Nrt),
@@ -139,7 +133,6 @@ impl Shown {
 /// A number of the statistics, or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// One.
     Number(u64),
     /// One for each bucket: the first of frames on time or early, number i of frames that were
     /// late by 2^(i-1) to 2^i - 1 byte times, the last of all later ones.
@@ -153,7 +146,6 @@ pub struct Stat<S: 'static> {
     pub member: &'static str,
     /// Its key in what `tc` prints.
     pub key: &'static str,
-    /// Its unit.
     pub unit: Unit,
     /// Whether it only grows.
     pub metric: Metric,
@@ -169,7 +161,6 @@ pub struct Stat<S: 'static> {
 
 impl<S> Stat<S> {
     /// Returns the key in JSON, which names the unit of rates and times.
-    #[must_use]
     pub fn json_key(&self) -> String {
         match self.unit {
             Unit::Rate => format!("{}_bps", self.key),
@@ -197,13 +188,11 @@ pub trait Stats: Sized + 'static {
 
 impl QdiscStats {
     /// Returns the mode in force.
-    #[must_use]
     pub fn mode(&self) -> Option<Mode> {
         Mode::from_number(self.mode)
     }
 
     /// Returns why gap frames are not sent.
-    #[must_use]
     pub fn why(&self) -> Option<Why> {
         Why::from_number(self.why_not_hybrid)
     }
@@ -216,9 +205,6 @@ fn serialize<T: Stats, S: Serializer>(stats: &T, serializer: S) -> Result<S::Ok,
 }
 
 /// Writes every row of the table, also those that `tc` does not print.
-///
-/// # Errors
-/// Those of the serializer.
 pub fn serialize_all<T: Stats, S: Serializer>(stats: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serialize_rows(stats, T::TABLE.iter(), serializer)
 }

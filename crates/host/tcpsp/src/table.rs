@@ -13,7 +13,6 @@ use crate::stats::{ClassStats, Counters, QdiscStats, Stats, number64};
 /// The kernel's name of psp.
 pub const PSP: &str = "psp";
 
-/// A qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qdisc {
     /// Interface index of the device.
@@ -37,18 +36,14 @@ pub struct Qdisc {
 /// What psp says of a qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PspQdisc {
-    /// Its options.
     pub options: QdiscOptions,
-    /// Its statistics.
     pub stats: QdiscStats,
 }
 
-/// A class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// Interface index of the device.
     pub device: u32,
-    /// Its id.
     pub id: Handle,
     /// [`Handle::ROOT`], or the class above.
     pub parent: Handle,
@@ -65,9 +60,7 @@ pub struct Class {
 /// What psp says of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PspClass {
-    /// Its options.
     pub options: ClassOptions,
-    /// Its statistics.
     pub stats: ClassStats,
 }
 
@@ -79,9 +72,6 @@ pub struct Tc {
 
 impl Tc {
     /// Connects. Reading needs no privilege, changes need CAP_NET_ADMIN.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn open() -> Result<Self, Error> {
         Ok(Self {
             socket: Socket::open()?,
@@ -90,9 +80,6 @@ impl Tc {
 
     /// Returns the qdiscs of all devices, in the kernel's order: a device's root before what is
     /// below it. Queues that the kernel made on its own below classes are not among them.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn qdiscs(&mut self) -> Result<Vec<Qdisc>, Error> {
         let all = self.socket.dump(Message {
             kind: GET_QDISC,
@@ -102,9 +89,6 @@ impl Tc {
     }
 
     /// Returns the classes of a device, of all its qdiscs.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn classes(&mut self, device: u32) -> Result<Vec<Class>, Error> {
         let all = self.socket.dump(Message {
             kind: GET_CLASS,
@@ -116,9 +100,6 @@ impl Tc {
 
     /// Returns the filters of a qdisc, by priority. Lists of filters that are empty and tables of
     /// u32 are not among them.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn filters(&mut self, device: u32, qdisc: Handle) -> Result<Vec<Filter>, Error> {
         let all = self.socket.dump(Message {
             kind: GET_FILTER,

@@ -81,9 +81,6 @@ pub fn measure(source: &Source, name: &str, wanted: &Wanted<'_>) -> Result<Surve
 }
 
 /// Returns what was found as one JSON object, with a line end.
-///
-/// # Errors
-/// When it cannot be put into JSON.
 pub fn json(source: &Source, name: &str, found: &Survey) -> Result<String> {
     let measures = Measures {
         format: "pspacer-measures-1",

@@ -23,9 +23,6 @@ pub struct Age {
 impl Age {
     /// Returns the age of the page of the experiment in `folder` of the tree at `root`, in the
     /// folder `results`.
-    ///
-    /// # Errors
-    /// When a source cannot be read.
     pub fn of(root: &Path, folder: &Path, results: &Path) -> Result<Self> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let page = page(results, &name);
@@ -48,7 +45,6 @@ impl Age {
     }
 
     /// Returns whether nothing has changed since the page was made.
-    #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.changed.is_empty()
     }

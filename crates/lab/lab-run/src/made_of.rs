@@ -45,9 +45,6 @@ pub struct MadeOf(BTreeMap<String, String>);
 
 impl MadeOf {
     /// Digests what runs of an experiment on these engines depend on, in the tree at `root`.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     pub fn of(root: &Path, experiment: &Path, engines: &BTreeSet<Engine>) -> Result<Self> {
         let mut parts = vec![("experiment", vec![experiment.to_owned()])];
         let mut add = |name, folders: &[&str]| {
@@ -74,7 +71,6 @@ impl MadeOf {
     }
 
     /// Reads what a page was made of; `None` if the page does not say.
-    #[must_use]
     pub fn read(page: &str) -> Option<Self> {
         let line = page
             .lines()
@@ -89,7 +85,6 @@ impl MadeOf {
     }
 
     /// Returns the line for a page.
-    #[must_use]
     pub fn line(&self) -> String {
         let words: Vec<_> = self
             .0
@@ -100,7 +95,6 @@ impl MadeOf {
     }
 
     /// Returns the engines whose code the parts name.
-    #[must_use]
     pub fn engines(&self) -> BTreeSet<Engine> {
         let has = |name: &str| self.0.contains_key(name);
         let engines = [
@@ -114,7 +108,6 @@ impl MadeOf {
     }
 
     /// Returns the names of the parts that differ.
-    #[must_use]
     pub fn differing(&self, other: &Self) -> Vec<&str> {
         let names = self
             .0

@@ -56,9 +56,6 @@ impl ResultsDir {
     /// Makes the folder, or removes from it what an earlier run wrote. A folder is refused if it is
     /// neither empty nor marked by the same writer, or if files of another origin are in the way;
     /// nothing is removed then.
-    ///
-    /// # Errors
-    /// Names the folder and the reason.
     pub fn open(out: &Path, writer: Writer) -> Result<Self> {
         let named = || format!("--out {}", out.display());
         let said = |what: &str| format!("--out {}: {what}", out.display());
@@ -116,9 +113,6 @@ impl ResultsDir {
     }
 
     /// Adds to the marker a file that is about to be written, or a folder that is about to be made.
-    ///
-    /// # Errors
-    /// When the marker cannot be written.
     pub fn record_in_marker(&self, path: &Path, is_folder: bool) -> Result<()> {
         // A temporary folder has an absolute path, even below a relative one.
         let absolute = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
@@ -135,9 +129,6 @@ impl ResultsDir {
     }
 
     /// Makes a folder in it, and returns the path.
-    ///
-    /// # Errors
-    /// When the folder cannot be made.
     pub fn folder(&self, name: &str) -> Result<PathBuf> {
         let path = self.path.join(name);
         self.record_in_marker(&path, true)?;
@@ -146,9 +137,6 @@ impl ResultsDir {
     }
 
     /// Makes a file below the folder; `path` begins with the folder's path.
-    ///
-    /// # Errors
-    /// When the file cannot be made.
     pub fn create(&self, path: &Path) -> Result<File> {
         self.record_in_marker(path, false)?;
         // What was there has been taken away; a link that somebody puts there is not followed.
@@ -157,9 +145,6 @@ impl ResultsDir {
     }
 
     /// Writes a file below the folder; `path` begins with the folder's path.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let mut file = self.create(path)?;
         file.write_all(bytes)

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of a source decides what is built: its text without comments, blank lines and the tests at its end.
+//! What of a source decides what is built: its text without comments, blanks, how Rust is laid out, and the tests
+//! at the end of a file.
 
 /// How a source marks its comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// C, and assembler for its preprocessor.
     C,
-    /// Rust.
     Rust,
     /// Shell, TOML, make: a line may be a comment.
     Lines,
 }
 
 /// Where the tests of a Rust file begin, which are at its end.
-const TESTS: &str = "\n#[cfg(test)]\nmod tests {";
+const TESTS: &str = "#[cfg(test)]\nmod tests {";
+/// What only tells the compiler to warn.
+const WARNS: &str = "#[must_use]";
 
 impl Language {
     /// Returns the language of a file by its extension.
-    #[must_use]
     pub fn of(extension: &str) -> Self {
         match extension {
             "c" | "h" | "S" => Self::C,
@@ -29,7 +30,6 @@ impl Language {
 
 /// Returns the text without what decides nothing: comments, blank lines, more than one blank, and tests.
 /// Strings stay as they are. Time O(bytes).
-#[must_use]
 pub fn deciding(text: &str, language: Language) -> String {
     if language == Language::Lines {
         let is_kept = |line: &&str| {
@@ -48,9 +48,7 @@ pub fn deciding(text: &str, language: Language) -> String {
         out: String::with_capacity(text.len()),
     };
     while code.step() {}
-    let tests = code.out.find(TESTS).filter(|_| language == Language::Rust);
-    let end = tests.unwrap_or(code.out.len());
-    code.out[..end].trim_end().to_owned() + "\n"
+    code.out.trim_end().to_owned() + "\n"
 }
 
 /// A source that is being read.
@@ -61,19 +59,25 @@ struct Code<'a> {
 }
 
 impl Code<'_> {
-    /// Reads a comment, a literal, or a character; `false`: there is no more.
+    /// Reads a comment, a literal, or a character; `false`: there is no more that decides.
     fn step(&mut self) -> bool {
         let Some(first) = self.rest.chars().next() else {
             return false;
         };
+        if self.rest.starts_with(TESTS) && self.language == Language::Rust {
+            return false;
+        }
         if self.rest.starts_with("//") {
             let end = self.rest.find('\n').unwrap_or(self.rest.len());
             self.rest = &self.rest[end..];
         } else if self.rest.starts_with("/*") {
             self.rest = &self.rest[self.block()..];
             self.blank(' ');
+        } else if self.rest.starts_with(WARNS) && self.language == Language::Rust {
+            self.rest = &self.rest[WARNS.len()..];
         } else if let Some(length) = self.literal() {
             let (literal, rest) = self.rest.split_at(length);
+            self.join(first);
             self.out.push_str(literal);
             self.rest = rest;
         } else {
@@ -81,19 +85,35 @@ impl Code<'_> {
             if first.is_whitespace() {
                 self.blank(first);
             } else {
+                self.join(first);
                 self.out.push(first);
             }
         }
         true
     }
 
-    /// Writes a blank, if there is none yet; an end of line takes the place of other blanks.
+    /// Writes a blank, if there is none yet; in C an end of line takes the place of other blanks.
     fn blank(&mut self, blank: char) {
-        if blank == '\n' {
+        let is_end = blank == '\n' && self.language == Language::C;
+        if is_end {
             self.out.truncate(self.out.trim_end_matches(' ').len());
         }
         if !self.out.is_empty() && !self.out.ends_with(['\n', ' ']) {
-            self.out.push(if blank == '\n' { '\n' } else { ' ' });
+            self.out.push(if is_end { '\n' } else { ' ' });
+        }
+    }
+
+    /// Prepares for what begins with a character: in Rust only words have a blank between them, and no comma
+    /// stands before the end of a list.
+    fn join(&mut self, next: char) {
+        if self.language == Language::C {
+            return;
+        }
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let before = self.out.trim_end_matches(' ');
+        if !(is_word(next) && before.ends_with(is_word)) {
+            let comma = usize::from(")]}".contains(next) && before.ends_with(','));
+            self.out.truncate(before.len() - comma);
         }
     }
 
@@ -185,20 +205,26 @@ mod tests {
             (
                 Language::Rust,
                 "fn a<'b>(c: &'b str) {} // 'd'",
-                "fn a<'b>(c: &'b str) {}",
+                "fn a<'b>(c:&'b str){}",
             ),
             (
                 Language::Rust,
                 r"let a = ['\'', 'b', '/']; // c",
-                r"let a = ['\'', 'b', '/'];",
+                r"let a=['\'','b','/'];",
             ),
             (
                 Language::Rust,
-                r##"r#"a // " b"#; // c"##,
-                r##"r#"a // " b"#;"##,
+                r##"r#"a // "  b"#; // c"##,
+                r##"r#"a // "  b"#;"##,
             ),
             (Language::Rust, r#"br"\"; // c"#, r#"br"\";"#),
-            (Language::Rust, "/// a\nfn for_r() {}\n", "fn for_r() {}"),
+            (Language::Rust, "/// a\nfn for_r() {}\n", "fn for_r(){}"),
+            (
+                Language::Rust,
+                "A {\n    /// b\n    b: u8,\n},\n",
+                "A{b:u8},",
+            ),
+            (Language::Rust, "#[must_use]\npub fn a() {}", "pub fn a(){}"),
             (
                 Language::Rust,
                 "b;\n\n#[cfg(test)]\nmod tests {\n c\n}\n",
@@ -207,7 +233,7 @@ mod tests {
             (
                 Language::Rust,
                 "#[cfg(test)]\nuse a;\nb;\n",
-                "#[cfg(test)]\nuse a;\nb;",
+                "#[cfg(test)]use a;b;",
             ),
             (
                 Language::Lines,

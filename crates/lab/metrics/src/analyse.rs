@@ -196,7 +196,6 @@ fn tcp_metrics(result: &mut WindowResult, window: &Window, cell: &Cell, tcp: &[V
 }
 
 /// Compares each bound of the cell with the measured value.
-#[must_use]
 pub fn bounds(cell: &Cell, windows: &[WindowResult]) -> Vec<BoundResult> {
     let judge = |bound: &scenario::Bound| {
         let flow = match bound.subject {

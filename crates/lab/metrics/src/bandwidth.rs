@@ -26,7 +26,6 @@ impl Bandwidth {
     /// last interval is whole, even if it ends after `to_ps`.
     ///
     /// `None` for an interval of 0 or more than [`MAX_INTERVALS`].
-    #[must_use]
     pub fn new(from_ps: u64, to_ps: u64, interval_ps: u64, rate_bps: u64) -> Option<Self> {
         let length = to_ps.saturating_sub(from_ps);
         if interval_ps == 0 || length.div_ceil(interval_ps) > MAX_INTERVALS {
@@ -79,13 +78,11 @@ impl Bandwidth {
     }
 
     /// Returns the bytes in each interval.
-    #[must_use]
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
     }
 
     /// Returns the bytes in each interval as an owned vector.
-    #[must_use]
     pub fn into_bytes(self) -> Vec<u64> {
         self.bytes
     }
@@ -93,7 +90,6 @@ impl Bandwidth {
 
 /// Returns an interval that divides `length_ps` into about `wanted` parts: 1, 2 or 5 times a
 /// power of ten, and never 0.
-#[must_use]
 pub fn even_interval_ps(length_ps: u64, wanted: u64) -> u64 {
     let least = (length_ps / wanted.max(1)).max(1);
     let mut step = 1u64;

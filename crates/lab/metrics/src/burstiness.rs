@@ -39,7 +39,6 @@ impl Average {
 
     /// Returns the rate as `(bytes, ps)`; `None` with fewer than two packets, or if all have
     /// the same timestamp.
-    #[must_use]
     pub fn rate(&self) -> Option<(u64, u64)> {
         let span_ps = self.last_ps - self.first_ps;
         (span_ps > 0).then(|| (self.bytes - u64::from(self.last_bytes), span_ps))
@@ -59,7 +58,6 @@ pub struct Bottleneck {
 impl Bottleneck {
     /// Creates a bottleneck that drains `bytes` in every `ps`, as [`Average::rate`] returns
     /// them. If `ps` is 0, which is no rate, nothing is ever queued.
-    #[must_use]
     pub fn new((bytes, ps): (u64, u64)) -> Self {
         Self {
             rate_bytes: bytes,
@@ -83,7 +81,6 @@ impl Bottleneck {
     }
 
     /// Returns the largest queue so far, in bytes, to a thousandth.
-    #[must_use]
     pub fn largest_bytes(&self) -> f64 {
         self.bytes(self.largest)
     }
@@ -99,7 +96,6 @@ impl Bottleneck {
 
 /// Returns the burstiness in bytes of a flow given as `(start_ps, bytes)`; `None` if it has no
 /// average rate. Two passes, constant memory.
-#[must_use]
 pub fn burstiness_bytes<I>(packets: I) -> Option<f64>
 where
     I: Iterator<Item = (u64, u32)> + Clone,

@@ -38,7 +38,6 @@ pub struct Frame {
 ///
 /// Two passes; 16 bytes of memory for each frame in the window, for the percentiles. Records
 /// of gap frames are skipped.
-#[must_use]
 pub fn flow_metrics<'a, I>(records: I, frame: &Frame) -> FlowMetrics
 where
     I: Iterator<Item = &'a Record> + Clone,

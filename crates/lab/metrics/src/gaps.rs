@@ -6,7 +6,6 @@ use units::rounding::thousandths;
 use units::time::PS_PER_S;
 
 /// Returns a time in byte times of a line of `rate_bps`, to a thousandth.
-#[must_use]
 pub fn byte_times(ps: u64, rate_bps: u64) -> f64 {
     thousandths(
         u128::from(ps) * u128::from(rate_bps),
@@ -29,13 +28,11 @@ impl Distribution {
     }
 
     /// Returns the number of values.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.values_ps.len()
     }
 
     /// Returns whether there is no value.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values_ps.is_empty()
     }
@@ -108,7 +105,6 @@ pub const BINS_PER_DECADE: u32 = 100;
 
 impl Bin {
     /// Returns the begin of the bin in byte times.
-    #[must_use]
     pub fn begin_bytes(self) -> f64 {
         10f64.powf(f64::from(self.bin) / f64::from(BINS_PER_DECADE))
     }

@@ -44,7 +44,6 @@ pub struct SpanRates {
 
 impl SpanRate {
     /// Measures spans of `packets` packets, at least 1.
-    #[must_use]
     pub fn new(packets: usize) -> Self {
         let packets = packets.max(1);
         Self {
@@ -84,7 +83,6 @@ impl SpanRate {
     }
 
     /// Returns the rates of all packets added.
-    #[must_use]
     pub fn finish(&self) -> SpanRates {
         let resolved = self.spans > 0 && self.unresolved == 0;
         // Fewer than 2^53 spans; the mean is rounded like every other figure.
@@ -120,7 +118,6 @@ const FRACTION_BITS: u32 = 32;
 
 impl WindowRate {
     /// Measures `from_ps..to_ps`.
-    #[must_use]
     pub fn new(from_ps: u64, to_ps: u64) -> Self {
         Self {
             from_ps,
@@ -157,7 +154,6 @@ impl WindowRate {
     }
 
     /// Returns the three rates, bits per second; 0 for an empty window.
-    #[must_use]
     pub fn finish(mut self) -> [f64; 3] {
         if let Some((held_ps, bytes)) = self.held.take() {
             let length = self.previous_ps.map_or(0, |p| held_ps - p);

@@ -52,7 +52,6 @@ const INTERVALS: u64 = 400;
 
 /// Measures every flow that `wanted` chooses. Returns `None` if the part is empty, or if its
 /// interval divides it into millions.
-#[must_use]
 pub fn survey(
     series: &Series<'_>,
     part: Part,

@@ -22,7 +22,6 @@ pub struct TcpMetrics {
 
 /// Computes the metrics of `from_ns..to_ns` of a connection that began at `start_ns`, on the
 /// samples' clock. `None` if no sample lies in the span. Linear in the samples.
-#[must_use]
 pub fn metrics(
     samples: &[TcpSample],
     start_ns: u64,
@@ -90,7 +89,6 @@ pub struct TcpCurves {
 
 impl TcpCurves {
     /// Converts samples; `None` if there are none.
-    #[must_use]
     pub fn of(samples: &[TcpSample]) -> Option<Self> {
         // A float is exact enough: 53 bits hold a nanosecond of a cell of hours.
         let seconds = |s: &TcpSample| s.time_ns as f64 / 1e9;

@@ -19,7 +19,6 @@ pub(crate) const BYTE_A_MICROSECOND_BPS: u64 = 8_000_000;
 /// Returns the timestamps of data frames, ps, from `snap`, which holds the first `snap_bytes`
 /// of each; 0 where a frame cannot hold one. The caller must know whether a frame holds a
 /// timestamp, because the bytes of any other datagram look alike.
-#[must_use]
 pub fn timestamps_ps(snap: &[u8], snap_bytes: usize) -> Vec<u64> {
     if snap_bytes < TIMESTAMP_AT + 8 {
         return Vec::new();

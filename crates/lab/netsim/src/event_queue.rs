@@ -25,7 +25,6 @@ pub struct EventQueue {
 
 impl EventQueue {
     /// Makes a queue for sources 0 to `sources - 1`, none of which has an event.
-    #[must_use]
     pub fn new(sources: u32) -> Self {
         Self {
             heap: Vec::with_capacity(sources as usize),
@@ -34,7 +33,6 @@ impl EventQueue {
     }
 
     /// Returns the earliest instant and its source.
-    #[must_use]
     pub fn first(&self) -> Option<(Time, u32)> {
         self.heap.first().copied()
     }

@@ -8,7 +8,6 @@ use crate::packet::{Header, Proto};
 /// Conditions that must all hold, and the class of the packets that meet them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Protocol.
     pub proto: Option<Proto>,
     /// Sender's network and its mask.
     pub src: Option<(Ipv4Addr, u32)>,
@@ -24,7 +23,6 @@ pub struct Filter {
 
 impl Filter {
     /// Returns whether all conditions hold.
-    #[must_use]
     pub fn matches(&self, header: &Header) -> bool {
         let address = |net: Option<(Ipv4Addr, u32)>, of: Ipv4Addr| {
             net.is_none_or(|(net, mask)| u32::from(net) & mask == u32::from(of) & mask)

@@ -34,7 +34,6 @@ pub struct Frame<'a> {
 /// What a data frame carries.
 #[derive(Clone, Copy, Debug)]
 pub struct Content<'a> {
-    /// The packet.
     pub packet: &'a Packet,
     /// Its addresses and ports.
     pub header: Header,

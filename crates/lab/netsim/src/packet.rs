@@ -55,7 +55,6 @@ pub enum Proto {
 
 impl Proto {
     /// Returns the protocol number in the IP header.
-    #[must_use]
     pub fn number(self) -> u8 {
         match self {
             Self::Tcp => 6,
@@ -67,7 +66,6 @@ impl Proto {
 /// Addresses and ports of a packet: the fields that filters match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// Protocol.
     pub proto: Proto,
     /// Sender's address.
     pub src: Ipv4Addr,
@@ -81,7 +79,6 @@ pub struct Header {
 
 impl Header {
     /// Returns the header of packets in the opposite direction.
-    #[must_use]
     pub fn reversed(self) -> Self {
         Self {
             src: self.dst,
@@ -114,7 +111,6 @@ impl Segments {
     }
 
     /// Returns the segment in `slot`.
-    #[must_use]
     pub fn get(&self, slot: u32) -> Option<&Segment> {
         self.slots.get(slot as usize)
     }
@@ -128,19 +124,16 @@ impl Segments {
     }
 
     /// Returns the number of segments in flight.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
     /// Returns the number of segments for which memory is allocated.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.slots.capacity()
     }
 
     /// Returns whether no segment is in flight.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -48,7 +48,6 @@ pub struct Port {
 impl Port {
     /// Makes a port. `rate_bps`, above 0, is the rate at which the FIFO drains or
     /// the tokens arrive; `delay` is added after the FIFO or the policer.
-    #[must_use]
     pub fn new(kind: PortKind, rate_bps: u64, delay: Span) -> Self {
         let tokens = match kind {
             PortKind::Policer { burst_bytes, .. } => u128::from(burst_bytes) * BYTE,
@@ -66,9 +65,6 @@ impl Port {
 
     /// Passes a frame, whose last bit arrives at `now`, through the port. Returns
     /// when its last bit arrives behind the port's delay.
-    ///
-    /// # Errors
-    /// Returns how the frame was dropped.
     pub fn enter(&mut self, now: Time, frame_bytes: u32) -> Result<Time, Fate> {
         let bytes = frame_bytes.max(FRAME_MIN_BYTES);
         match self.kind {
@@ -81,7 +77,6 @@ impl Port {
     }
 
     /// Returns the bytes that wait in the FIFO at `now`, rounded up.
-    #[must_use]
     pub fn backlog_bytes(&self, now: Time) -> u64 {
         u64::try_from(self.unsent(now).div_ceil(BYTE)).unwrap_or(u64::MAX)
     }

@@ -22,7 +22,6 @@ pub struct Instant {
 impl Instant {
     /// Returns the instant `bytes` later at `rate_bps`, which must be above 0 and
     /// the same in every call.
-    #[must_use]
     pub fn after(self, bytes: u32, rate_bps: u64) -> Self {
         // A frame of up to 2 MB fits 64 bits, which divide in half the time.
         let (ps, frac) = match (u64::from(bytes) * 8).checked_mul(1_000_000_000_000) {
@@ -44,7 +43,6 @@ impl Instant {
     }
 
     /// Returns this instant, or `now` if that is later.
-    #[must_use]
     pub fn or_now(self, now: Time) -> Self {
         if self.time < now {
             Self { time: now, frac: 0 }
@@ -56,7 +54,6 @@ impl Instant {
 
 /// Returns how long `units` take at `rate_bps`, rounded up; at rate 0, the longest
 /// span.
-#[must_use]
 pub fn span_up(units: u128, rate_bps: u64) -> Span {
     let ps = match rate_bps {
         0 => u128::MAX,
@@ -76,7 +73,6 @@ pub struct Bucket {
 
 impl Bucket {
     /// Makes a bucket that is full at time 0.
-    #[must_use]
     pub fn full(rate_bps: u64, depth_bytes: u64) -> Self {
         let depth = i128::from(depth_bytes) * BYTE as i128;
         Self {
@@ -96,7 +92,6 @@ impl Bucket {
     }
 
     /// Returns whether the bucket holds at least `bytes`, as of the last fill.
-    #[must_use]
     pub fn has(&self, bytes: u32) -> bool {
         self.tokens >= units(bytes)
     }
@@ -108,7 +103,6 @@ impl Bucket {
 
     /// Returns when the bucket will hold `bytes` if nothing is taken meanwhile; the
     /// end of time if it never holds as many.
-    #[must_use]
     pub fn when(&self, bytes: u32) -> Time {
         let lacking = units(bytes) - self.tokens;
         if units(bytes) > self.depth {

@@ -71,7 +71,6 @@ const EPOOL_RECORDS: usize = 20_000;
 impl Recorder {
     /// Makes a recorder for one cell. With `details`, the first bytes of frames and
     /// the variables of senders are recorded too.
-    #[must_use]
     pub fn new(cell: &Cell, details: bool) -> Self {
         let is_kept = |flow: &Flow| match flow.kind {
             FlowKind::Tcp { sample_ns, .. } => details && sample_ns.is_some(),
@@ -114,7 +113,6 @@ impl Recorder {
     }
 
     /// Returns the direction in which the device with this number sends.
-    #[must_use]
     pub fn direction(device: usize) -> Direction {
         Direction {
             cable: device / 2,

@@ -16,7 +16,6 @@ pub struct Rng(Pcg32);
 
 impl Rng {
     /// Makes stream number `stream` of a seed.
-    #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         Self(Pcg32::new(seed, stream))
     }
@@ -52,7 +51,6 @@ impl Chance {
 
     /// Returns the probability of `parts` in a million, rounded to the nearest part
     /// of 2^32; values above a million count as a million.
-    #[must_use]
     pub fn per_million(parts: u64) -> Self {
         Self(((parts.min(1_000_000) << 32) + 500_000) / 1_000_000)
     }

@@ -66,7 +66,6 @@ pub struct Source {
 
 impl Source {
     /// Makes a source; it is silent until `config.start`.
-    #[must_use]
     pub fn new(config: SourceConfig) -> Self {
         Self {
             config,
@@ -96,7 +95,6 @@ impl Source {
 
     /// Returns when the next burst is due; `None`: not before there is room, or
     /// never.
-    #[must_use]
     pub fn next(&self, now: Time) -> Option<Time> {
         if self.left > 0 {
             return Some(now);
@@ -153,7 +151,6 @@ impl Source {
     }
 
     /// Returns the length of each frame, bytes.
-    #[must_use]
     pub fn frame_bytes(&self) -> u32 {
         self.config.frame_bytes
     }

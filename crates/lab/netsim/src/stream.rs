@@ -49,9 +49,7 @@ impl Default for Pacing {
 /// Configuration of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamConfig {
-    /// The sender.
     pub sender: SenderConfig,
-    /// The receiver.
     pub receiver: ReceiverConfig,
     /// Bytes to send; `None`: without end.
     pub bytes: Option<u64>,

@@ -10,7 +10,6 @@ use crate::streams;
 
 /// Returns the figures over all cells: every flow in a few cells beside each other, else curves
 /// over a swept number, else a comparison of the cells; then the cells over time.
-#[must_use]
 pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     // Streams on segments deliver what is offered: they differ only in their delays.
@@ -31,7 +30,6 @@ pub fn run_figures(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
 }
 
 /// Returns the figures of one cell.
-#[must_use]
 pub fn cell_figures(curves: &Curves) -> Vec<Figure> {
     [
         charts::transfer(curves),

@@ -27,7 +27,6 @@ pub struct Frames<'a> {
 
 impl<'a> Frames<'a> {
     /// Returns the frames of a comparison; `None` unless every cell has the same closeup of frames.
-    #[must_use]
     pub fn of(compared: &SideBySide<'_>, curves: &[Option<&'a Curves>]) -> Option<Self> {
         let cells: Vec<_> = curves
             .iter()
@@ -62,7 +61,6 @@ impl<'a> Frames<'a> {
     }
 
     /// Returns the length of the closeup, seconds.
-    #[must_use]
     pub fn length_s(&self) -> f64 {
         self.intervals as f64 * self.interval_s
     }
@@ -82,14 +80,12 @@ fn closeup_of_frames(curves: &Curves) -> Option<&CloseupCurves> {
 }
 
 /// Returns whether a closeup's frames are drawn one by one, instead of its rates.
-#[must_use]
 pub fn is_of_frames(curves: &Curves, closeup: &CloseupCurves) -> bool {
     closeup_of_frames(curves).is_some_and(|c| c.name == closeup.name)
 }
 
 /// Returns the stretches in which a flow has the wire without a pause: first interval, and the one
 /// after the last.
-#[must_use]
 pub fn stretches(bytes: &[u64]) -> Vec<(usize, usize)> {
     let mut stretches: Vec<(usize, usize)> = Vec::new();
     for (i, _) in bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {

@@ -34,7 +34,6 @@ pub use sweep::{Varying, varying};
 /// curves over a swept number, the waits of the flow whose waits have a bound, and the cells over
 /// time. `curves` has one entry for each cell, `None` where there are no curves. Plots of the same
 /// kind have numbered names.
-#[must_use]
 pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
     let mut plots: Vec<Plot> = Vec::new();
     for figure in figures::run_figures(run, curves) {
@@ -51,7 +50,6 @@ pub fn run_plots(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Plot> {
 
 /// Returns the plots of one cell, for its folder: `tcp.svg`, `bandwidth.svg`, `gaps.svg`,
 /// `burstiness.svg`, without those that would be empty.
-#[must_use]
 pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
     figures::cell_figures(curves)
         .iter()
@@ -60,26 +58,22 @@ pub fn cell_plots(curves: &Curves) -> Vec<Plot> {
 }
 
 /// Plots the share of packets by delay, in steps of `step_ms`.
-#[must_use]
 pub fn delays_plot(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Plot {
     charts::delays(of, step_ms, is_round_trip).plot()
 }
 
 /// Plots the share of frames by the number of collisions before they went through.
-#[must_use]
 pub fn retries_plot(of: &[Distribution]) -> Plot {
     charts::retries(of).plot()
 }
 
 /// Plots the share of packets by the periods they were late, measured and predicted.
-#[must_use]
 pub fn lateness_plot(of: &[Distribution]) -> Plot {
     charts::lateness(of).plot()
 }
 
 /// Plots the records that senders kept themselves: windows and timeouts over the whole time, then
 /// sequence numbers and the scoreboard's counts for each named stretch of time.
-#[must_use]
 pub fn sender_plots(
     whole: &[SenderRecord],
     stretches: &[(String, Vec<SenderRecord>)],
@@ -108,14 +102,12 @@ pub fn sender_plots(
 }
 
 /// Returns the flows of one window as a text table.
-#[must_use]
 pub fn window_summary(window: &scenario::result::WindowResult, style: Style) -> String {
     draw::terminal::table(&table::flows(window), style)
 }
 
 /// Returns the single frames of two or three cells beside each other, as text. The text is empty if
 /// the run compares anything else, or has no closeup that is fine enough.
-#[must_use]
 pub fn frames(run: &RunResult, curves: &[Curves], style: Style) -> String {
     let curves: Vec<_> = curves.iter().map(Some).collect();
     let drawn = side_by_side::side_by_side(run).and_then(|compared| {
@@ -129,7 +121,6 @@ pub fn frames(run: &RunResult, curves: &[Curves], style: Style) -> String {
 /// own. Otherwise a lone cell shows the flows of every window; two or three cells with the same
 /// flows show each flow in all of them; other runs show one row for each cell. The bounds that do
 /// not hold come last.
-#[must_use]
 pub fn summary(run: &RunResult, style: Style) -> String {
     let varying = sweep::varying(run);
     let mut out = String::new();

@@ -2,7 +2,6 @@
 //! Words for the metrics of `result.json`, as tables and pages name them.
 
 /// Returns a metric in words, with its unit; an unknown name is returned unchanged.
-#[must_use]
 pub fn in_words(metric: &str) -> &str {
     match metric {
         "frames" => "frames",

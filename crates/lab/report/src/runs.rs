@@ -9,7 +9,6 @@ use units::display::{maybe, number, rate_unit};
 use crate::sweep::Varying;
 
 /// Returns how many times each cell ran.
-#[must_use]
 pub fn count(run: &RunResult) -> usize {
     let windows = run.cells.iter().flat_map(|c| &c.windows);
     let mut flows = windows.flat_map(|w| &w.flows);
@@ -19,7 +18,6 @@ pub fn count(run: &RunResult) -> usize {
 
 /// Returns a row for each flow of each cell: goodput in `window`; frames dropped and segments
 /// retransmitted in the window in which they are most.
-#[must_use]
 pub fn runs(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     let flows = |cell: &CellResult| flows_of(cell, window).len();
     let has_several = run.cells.iter().any(|cell| flows(cell) > 1);

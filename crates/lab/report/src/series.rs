@@ -13,7 +13,6 @@ pub const MOST_LINES: usize = 8;
 pub struct Group<'a> {
     /// The flow's name, or the number of flows in the group.
     pub label: String,
-    /// Its flows.
     pub members: Vec<&'a FlowCurves>,
     /// Index of its colour.
     pub colour: usize,
@@ -21,7 +20,6 @@ pub struct Group<'a> {
 
 impl Group<'_> {
     /// Returns the target of the group's flows, bit/s, if they have the same.
-    #[must_use]
     pub fn target_bps(&self) -> Option<f64> {
         let first = self.members.first()?.target_bps;
         self.members
@@ -33,7 +31,6 @@ impl Group<'_> {
 
 /// Divides the flows of a cell into groups: one for each flow if they are few, else one for each
 /// target.
-#[must_use]
 pub fn groups(curves: &Curves) -> Vec<Group<'_>> {
     if curves.flows.len() <= MOST_LINES {
         let flows = curves.flows.iter().enumerate();
@@ -96,7 +93,6 @@ const FEWEST_POINTS: usize = 24;
 
 /// Returns how many intervals of the curves make one point of the bandwidth plot, so that the
 /// slowest flow has enough frames in each.
-#[must_use]
 pub fn merge(curves: &Curves) -> usize {
     let most = (curves
         .flows
@@ -118,7 +114,6 @@ pub fn merge(curves: &Curves) -> usize {
 
 /// Returns the bandwidth of a group over time, bits per second. Intervals in which not all of its
 /// flows are meant to send all the time are left out.
-#[must_use]
 pub fn bandwidth(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point> {
     points(
         curves,
@@ -136,7 +131,6 @@ pub fn bandwidth(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point>
 }
 
 /// Returns the largest queue of the virtual bottleneck over time, in full frames.
-#[must_use]
 pub fn queue(curves: &Curves, group: &Group<'_>, merge: usize) -> Vec<Point> {
     points(
         curves,
@@ -198,7 +192,6 @@ fn points(
 }
 
 /// Returns the gaps of all flows of a group: `(begin of the bin in byte times, count)`.
-#[must_use]
 pub fn gaps(group: &Group<'_>) -> Vec<(i32, u64)> {
     let mut all: Vec<(i32, u64)> = group
         .members

@@ -29,7 +29,6 @@ pub struct SideBySide<'a> {
 /// One flow in every cell.
 #[derive(Clone, Debug)]
 pub struct Compared<'a> {
-    /// Its name.
     pub name: &'a str,
     /// The rate that the flow should have in every cell.
     pub target_bps: f64,
@@ -40,7 +39,6 @@ pub struct Compared<'a> {
 /// Returns the comparison, if the run has two or three cells that differ in one parameter, and
 /// whose flows have the same names and targets. TCP flows are compared by their goodput instead,
 /// and streams on segments by their delays.
-#[must_use]
 pub fn side_by_side(run: &RunResult) -> Option<SideBySide<'_>> {
     let varying = sweep::varying(run);
     let [parameter] = varying.as_slice() else {
@@ -99,7 +97,6 @@ fn short_name(cell: &CellResult, parameter: &Varying) -> String {
 
 impl SideBySide<'_> {
     /// Returns a table with one row for each flow: its target, then each metric of all cells.
-    #[must_use]
     pub fn table(&self) -> Table {
         let targets = self.flows.iter().map(|f| f.target_bps);
         let unit = rate_unit(targets.fold(0.0, f64::max));
@@ -124,7 +121,6 @@ impl SideBySide<'_> {
     }
 
     /// Says in one sentence what the figures show. The smoothest cell comes first.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let worst = |of: fn(&FlowMetrics) -> Option<f64>| -> Vec<f64> {
             let of_cell = |cell: usize| {

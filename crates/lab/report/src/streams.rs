@@ -8,13 +8,11 @@ use units::display::{maybe, number};
 use crate::sweep::Varying;
 
 /// Returns whether the run has hosts on segments.
-#[must_use]
 pub fn are_meant(run: &RunResult) -> bool {
     run.cells.iter().any(|cell| !cell.nodes.is_empty())
 }
 
 /// Returns a table with every stream of every cell.
-#[must_use]
 pub fn streams(run: &RunResult, varying: &[Varying]) -> Table {
     let mut table = Table::default();
     varying.iter().for_each(|v| table.text(&v.name));

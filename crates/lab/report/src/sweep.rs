@@ -8,14 +8,12 @@ use units::parse;
 /// A parameter that differs between cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Varying {
-    /// Its name.
     pub name: String,
     /// Its values, in order of first use.
     pub values: Vec<String>,
 }
 
 /// Returns the parameters that differ between cells, in the order of the scenario.
-#[must_use]
 pub fn varying(run: &RunResult) -> Vec<Varying> {
     let Some(first) = run.cells.first() else {
         return Vec::new();
@@ -41,7 +39,6 @@ pub fn varying(run: &RunResult) -> Vec<Varying> {
 }
 
 /// Returns a cell's name: the parameters in which it differs from others, with their values.
-#[must_use]
 pub fn cell_name(cell: &CellResult, varying: &[Varying]) -> String {
     let part = |v: &Varying| Some(format!("{} {}", v.name, cell.params.get(&v.name)?));
     varying
@@ -52,7 +49,6 @@ pub fn cell_name(cell: &CellResult, varying: &[Varying]) -> String {
 }
 
 /// Returns the window in which cells are compared: that of the first bound, else the last one.
-#[must_use]
 pub fn main_window(run: &RunResult) -> Option<&str> {
     let of_window =
         |c: &&CellResult, b: &&BoundResult| c.windows.iter().any(|w| w.name == b.window);
@@ -66,7 +62,6 @@ pub fn main_window(run: &RunResult) -> Option<&str> {
 }
 
 /// Returns the flow whose waits have a bound, if there is one.
-#[must_use]
 pub fn waiting(run: &RunResult) -> Option<&str> {
     let mut bounds = run.cells.iter().flat_map(|c| &c.bounds);
     let judged = bounds.find(|b| b.metric.starts_with("wait_"));
@@ -74,7 +69,6 @@ pub fn waiting(run: &RunResult) -> Option<&str> {
 }
 
 /// Returns how long a flow's datagrams waited, microseconds: median, 99th percentile, largest.
-#[must_use]
 pub fn waits(cell: &CellResult, window: &str, flow: &str) -> Option<[f64; 3]> {
     let found = flows(cell, window).find(|f| f.name == flow)?;
     let m = &found.metrics;
@@ -83,7 +77,6 @@ pub fn waits(cell: &CellResult, window: &str, flow: &str) -> Option<[f64; 3]> {
 
 /// Returns the distances of flows' datagrams from their launch times, ns: median, 99th percentile,
 /// largest, each the largest of all flows.
-#[must_use]
 pub fn launches(cell: &CellResult, window: &str) -> Option<[f64; 3]> {
     let most = |metric: fn(&FlowMetrics) -> Option<f64>| Some(spread(cell, window, metric)?[2]);
     Some([
@@ -95,7 +88,6 @@ pub fn launches(cell: &CellResult, window: &str) -> Option<[f64; 3]> {
 
 /// Returns the datagrams of flows with launch times that a qdisc dropped, or refused, as their
 /// sockets report.
-#[must_use]
 pub fn launches_dropped(cell: &CellResult) -> Option<f64> {
     let of = |report: &serde_json::Value| {
         let count = |key| report.get(key)?.as_f64();
@@ -117,7 +109,6 @@ pub fn flows<'a>(cell: &'a CellResult, window: &str) -> impl Iterator<Item = &'a
 }
 
 /// Returns the sum of all flows of a cell in a window.
-#[must_use]
 pub fn together<'a>(cell: &'a CellResult, window: &str) -> Option<&'a FlowMetrics> {
     let window = cell.windows.iter().find(|w| w.name == window)?;
     let all = window.flows.iter().find(|f| f.name == WIRE)?;
@@ -126,7 +117,6 @@ pub fn together<'a>(cell: &'a CellResult, window: &str) -> Option<&'a FlowMetric
 
 /// Returns a count over all flows of a cell, from the window in which it is largest. Frames lost in
 /// slow start therefore count, whichever window is compared.
-#[must_use]
 pub fn most_in_any_window(cell: &CellResult, metric: &str) -> Option<f64> {
     let of = |name: &String| together(cell, name)?.get(metric);
     let windows = cell.windows.iter().filter_map(|w| of(&w.name));
@@ -134,7 +124,6 @@ pub fn most_in_any_window(cell: &CellResult, metric: &str) -> Option<f64> {
 }
 
 /// Returns the least, median and largest value of a metric over the flows of a cell.
-#[must_use]
 pub fn spread(
     cell: &CellResult,
     window: &str,
@@ -150,7 +139,6 @@ pub fn spread(
 
 /// Returns the least value, the mean and the largest value of a metric over the runs of a cell with
 /// one flow; `None` if it has several flows, or ran once.
-#[must_use]
 pub fn over_runs(cell: &CellResult, window: &str, name: &str) -> Option<[f64; 3]> {
     let mut flows = flows(cell, window);
     let (flow, other) = (flows.next()?, flows.next());
@@ -161,7 +149,6 @@ pub fn over_runs(cell: &CellResult, window: &str, name: &str) -> Option<[f64; 3]
 
 /// Parses a value with a unit, as scenarios write it. Returns it in base units: bits per second,
 /// seconds, bytes.
-#[must_use]
 pub fn quantity(text: &str) -> Option<(f64, Dimension)> {
     let number = || {
         let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
@@ -180,14 +167,11 @@ pub enum Dimension {
     Number,
     /// Bits per second.
     Rate,
-    /// Seconds.
     Time,
-    /// Bytes.
     Size,
 }
 
 /// Returns the values of a parameter as quantities of one dimension.
-#[must_use]
 pub fn quantities(varying: &Varying) -> Option<(Vec<f64>, Dimension)> {
     let all: Vec<_> = varying
         .values

@@ -72,7 +72,6 @@ fn unit_of<'a>(metrics: impl Iterator<Item = &'a FlowMetrics>) -> Unit {
 }
 
 /// Returns one row for each flow of a window; if there are several, the last row is their sum.
-#[must_use]
 pub fn flows(window: &WindowResult) -> Table {
     let several = window.flows.iter().filter(|f| f.name != WIRE).count() > 1;
     let shown = || window.flows.iter().filter(|f| several || f.name != WIRE);
@@ -95,7 +94,6 @@ pub fn flows(window: &WindowResult) -> Table {
 
 /// Returns the least, median and largest value of each metric over a window's flows, where the
 /// flows are too many to read.
-#[must_use]
 pub fn flow_summary(window: &WindowResult) -> Table {
     let flows: Vec<_> = window
         .flows
@@ -138,7 +136,6 @@ pub fn flow_summary(window: &WindowResult) -> Table {
 }
 
 /// Returns one row for each direction of a cable that carried frames.
-#[must_use]
 pub fn wires(window: &WindowResult) -> Table {
     let mut table = Table::default();
     table.text("direction");
@@ -168,7 +165,6 @@ pub fn wires(window: &WindowResult) -> Table {
 
 /// Returns one row for each cell: the median rate, the worst burstiness and the widest gaps of its
 /// flows in `window`, and the load of the wire and the CPU.
-#[must_use]
 pub fn cells(run: &RunResult, window: &str, varying: &[Varying]) -> Table {
     let of = |cell: &CellResult, metric: fn(&FlowMetrics) -> Option<f64>| {
         sweep::spread(cell, window, metric)
@@ -270,7 +266,6 @@ fn held(cell: &CellResult) -> Value {
 }
 
 /// Returns every bound that fails, then at most `most` of those that hold.
-#[must_use]
 pub fn bounds(run: &RunResult, varying: &[Varying], most: usize) -> Table {
     let mut table = Table::default();
     if !varying.is_empty() {

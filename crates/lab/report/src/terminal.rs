@@ -20,7 +20,6 @@ const COLOURS: [u8; 6] = [34, 33, 32, 35, 36, 31];
 /// bulk  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  499.998 Mbit/s
 ///       0 ──────── 500 ms; full height 571 Mbit/s
 /// ```
-#[must_use]
 pub fn chart(curves: &Curves, style: Style) -> String {
     let groups = series::groups(curves);
     let names = groups
@@ -96,7 +95,6 @@ pub fn chart(curves: &Curves, style: Style) -> String {
 /// bulk  ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄ ██      ██
 ///       5 ms of the wire from 1.6 s on; a full block is frames back to back
 /// ```
-#[must_use]
 pub(crate) fn frames(compared: &SideBySide<'_>, found: &Frames<'_>, style: Style) -> String {
     let length = |name: &str| name.chars().count();
     let names = compared.flows.iter().map(|f| length(f.name));

@@ -8,7 +8,6 @@ use units::display::{number, rate_unit};
 use crate::sweep::Varying;
 
 /// Returns the rows of a run's `table`.
-#[must_use]
 pub fn transfers(run: &RunResult, varying: &[Varying]) -> Table {
     let rows = &run.table;
     let fastest = rows.iter().map(|r| r.goodput_mean_bps).fold(0.0, f64::max);

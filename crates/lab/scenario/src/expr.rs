@@ -37,7 +37,6 @@ pub fn fill(text: &str, env: &Env) -> Result<String, Fault> {
 }
 
 /// Returns whether `name` can be the name of a parameter.
-#[must_use]
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')

@@ -121,7 +121,6 @@ pub enum FlowKind {
 
 impl FlowKind {
     /// Returns the protocol on the wire, `udp` or `tcp`.
-    #[must_use]
     pub fn protocol(&self) -> &'static str {
         match self {
             Self::Udp { .. } | Self::Pktgen { .. } => "udp",

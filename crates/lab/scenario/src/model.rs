@@ -29,7 +29,6 @@ impl Kernel {
     pub const NAMES: [&str; 3] = ["6.1", "6.12", "7"];
 
     /// Returns whether a release, such as `6.12.9-amd64`, belongs to this kernel.
-    #[must_use]
     pub fn is_of(self, release: &str) -> bool {
         let name = self.to_string();
         let rest = release.strip_prefix(name.as_str());
@@ -132,7 +131,6 @@ pub struct Cell {
 
 impl Cell {
     /// Returns the name of a flow or stream; for others and those not in the cell, "".
-    #[must_use]
     pub fn name_of(&self, subject: Subject) -> &str {
         let streams = self.isochronous.as_ref().map(|of| &of.streams);
         let name = match subject {
@@ -167,7 +165,6 @@ impl End {
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
     /// Returns the index of the end, 0 or 1.
-    #[must_use]
     pub fn index(self) -> usize {
         match self {
             Self::A => 0,
@@ -176,7 +173,6 @@ impl End {
     }
 
     /// Returns the opposite end.
-    #[must_use]
     pub fn other(self) -> Self {
         match self {
             Self::A => Self::B,
@@ -281,7 +277,6 @@ pub struct TcLine {
     pub host: usize,
     /// Instant after t = 0 at which tc(8) runs; `None`: before t = 0.
     pub at_ns: Option<u64>,
-    /// The arguments.
     pub args: Vec<String>,
     /// What makes the psp that the line is about.
     pub backend: Backend,
@@ -454,7 +449,6 @@ pub struct Flow {
 impl Flow {
     /// Returns the direction in which the flow is measured: of the cables that it crosses, the
     /// first in the file.
-    #[must_use]
     pub fn measured_at(&self) -> Option<Direction> {
         self.path.iter().copied().min_by_key(|hop| hop.cable)
     }
@@ -463,7 +457,6 @@ impl Flow {
 /// A rate that a flow should achieve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The rate.
     pub rate_bps: u64,
     /// Which bytes the rate counts.
     pub layer: Layer,

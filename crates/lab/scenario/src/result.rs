@@ -56,7 +56,6 @@ pub struct RunResult {
 impl RunResult {
     /// Returns the statistics of a flow's transfer over all runs; `None` for a flow without a
     /// known length.
-    #[must_use]
     pub fn transfer(&self, cell: &CellResult, flow: &str) -> Option<&TransferRow> {
         let is_it = |row: &&TransferRow| row.flow == flow && row.params == cell.params;
         self.table.iter().find(is_it)
@@ -194,7 +193,6 @@ pub struct WireMetrics {
     /// Share of the window in which the line was busy, gap frames and
     /// inter-frame gaps included: 0 to 1.
     pub utilisation: f64,
-    /// Data frames.
     pub data_frames: u64,
     /// PAUSE and other gap frames.
     pub gap_frames: u64,
@@ -233,7 +231,6 @@ impl FlowResult {
 
     /// Returns a metric: its mean over the runs where each run's value was kept, else that of the
     /// first run.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<f64> {
         match self.runs.get(name) {
             // There are at most 10,000 runs.
@@ -245,7 +242,6 @@ impl FlowResult {
 
     /// Returns the least and the largest value of a metric over the runs; `None` if its values
     /// were not kept.
-    #[must_use]
     pub fn range(&self, name: &str) -> Option<[f64; 2]> {
         let values = self.runs.get(name)?;
         let fold = |f: fn(f64, f64) -> f64| values.iter().copied().reduce(f);
@@ -277,7 +273,6 @@ pub struct BoundResult {
 
 impl BoundResult {
     /// Returns whether `value` lies within `min` and `max`; `None` does not.
-    #[must_use]
     pub fn holds(value: Option<f64>, min: Option<f64>, max: Option<f64>) -> bool {
         value.is_some_and(|v| {
             min.is_none_or(|min| v >= min) && max.is_none_or(|max| v <= max) && v.is_finite()
@@ -331,7 +326,6 @@ macro_rules! flow_metrics {
 
             /// Returns the metric of this name; `None` if the metric has no value or the name
             /// is unknown.
-            #[must_use]
             pub fn get(&self, name: &str) -> Option<f64> {
                 match name {
                     $( stringify!($name) => self.$name.number(), )*
@@ -361,26 +355,20 @@ flow_metrics! {
     error_pct: Option<f64>,
     /// Instantaneous rate between neighbouring frames (paper 000, 4.4, n = 1): smallest.
     rate1_min_bps: Option<f64>,
-    /// ... largest.
     rate1_max_bps: Option<f64>,
-    /// ... mean.
     rate1_mean_bps: Option<f64>,
     /// Instantaneous rate over two frames (paper 000, 4.4, n = 2): smallest.
     rate2_min_bps: Option<f64>,
-    /// ... largest.
     rate2_max_bps: Option<f64>,
-    /// ... mean.
     rate2_mean_bps: Option<f64>,
     /// Distance between neighbouring frames, start to start, in byte times of the line:
     /// smallest.
     gap_min_bytes: Option<f64>,
     /// ... first percentile.
     gap_p1_bytes: Option<f64>,
-    /// ... median.
     gap_p50_bytes: Option<f64>,
     /// ... 99th percentile.
     gap_p99_bytes: Option<f64>,
-    /// ... largest.
     gap_max_bytes: Option<f64>,
     /// 99th percentile of the distance minus the first percentile.
     gap_spread_bytes: Option<f64>,
@@ -394,11 +382,9 @@ flow_metrics! {
     dropped: u64,
     /// Delay from the first bit leaving to the last bit at the far host: smallest.
     delay_min_us: Option<f64>,
-    /// ... median.
     delay_p50_us: Option<f64>,
     /// ... 99th percentile.
     delay_p99_us: Option<f64>,
-    /// ... largest.
     delay_max_us: Option<f64>,
     /// ... 90th percentile; only for streams on segments.
     delay_p90_us: Option<f64>,
@@ -410,14 +396,12 @@ flow_metrics! {
     rtt_p90_us: Option<f64>,
     /// ... 99th percentile.
     rtt_p99_us: Option<f64>,
-    /// ... largest.
     rtt_max_us: Option<f64>,
     /// Number of the packet with the largest delay, or with the largest round-trip time if the
     /// stream is sent back.
     worst_number: Option<u64>,
     /// Collisions of a stream's frame before it went through: mean over segments.
     retries_mean: Option<f64>,
-    /// ... largest.
     retries_max: Option<u64>,
     /// Share of RT packets that left a node one period or more later than they would on empty
     /// segments, among the packets that passed a node, per cent (paper 004's beta).
@@ -447,14 +431,12 @@ flow_metrics! {
     wait_p50_us: Option<f64>,
     /// ... 99th percentile.
     wait_p99_us: Option<f64>,
-    /// ... largest.
     wait_max_us: Option<f64>,
     /// Time between a datagram's launch time and the first bit leaving, early or late, of flows
     /// with `txtime`: median.
     launch_p50_ns: Option<f64>,
     /// ... 99th percentile.
     launch_p99_ns: Option<f64>,
-    /// ... largest.
     launch_max_ns: Option<f64>,
     /// Largest time by which a datagram left before its launch time; 0: none did.
     launch_early_ns: Option<f64>,

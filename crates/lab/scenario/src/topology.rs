@@ -13,7 +13,6 @@ pub const CABLES_MAX: usize = 254;
 
 /// Returns address number `nth`, from 0, of an end of cable number `cable`, from 0. `cable` is
 /// below [`CABLES_MAX`] and `nth` below 254.
-#[must_use]
 pub fn address(cable: usize, end: End, nth: u8) -> Ipv4Addr {
     let net = u8::try_from(cable + 1).unwrap_or(u8::MAX);
     let side = match end {
@@ -24,7 +23,6 @@ pub fn address(cable: usize, end: End, nth: u8) -> Ipv4Addr {
 }
 
 /// Returns the MAC address that the guest's cable gives an end: `02:70:73:KK:KK:EE`.
-#[must_use]
 pub fn hardware_address(cable: usize, end: End) -> String {
     let number = cable + 1;
     format!(
@@ -37,7 +35,6 @@ pub fn hardware_address(cable: usize, end: End) -> String {
 
 /// Returns the shortest path from one host to another; it is empty if both are the same host,
 /// and `None` if there is no path. Linear in the number of cables and hosts.
-#[must_use]
 pub fn path(cables: &[Cable], hosts: usize, from: usize, to: usize) -> Option<Vec<Direction>> {
     let mut reached: Vec<Option<Direction>> = vec![None; hosts];
     let mut queue = VecDeque::from([from]);
@@ -72,7 +69,6 @@ pub fn leaving(cables: &[Cable], host: usize) -> impl Iterator<Item = Direction>
 }
 
 /// Returns the host at the far end of a direction.
-#[must_use]
 pub fn far_host(cables: &[Cable], hop: Direction) -> usize {
     cables[hop.cable].ends[hop.end.other().index()].host
 }
@@ -87,7 +83,6 @@ pub struct Route {
 }
 
 /// Returns the routes that a host needs to reach every cable that it can.
-#[must_use]
 pub fn routes(cables: &[Cable], hosts: usize, host: usize) -> Vec<Route> {
     let attached = |cable: &Cable| cable.ends.iter().any(|device| device.host == host);
     let nearest = |cable: &Cable| {

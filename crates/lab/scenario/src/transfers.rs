@@ -43,7 +43,6 @@ macro_rules! numbers {
             ];
 
             /// Returns the number of this name; `None` if there is none.
-            #[must_use]
             pub fn get(&self, name: &str) -> Option<f64> {
                 match name {
                     $( stringify!($name) => Some(self.$name), )*

@@ -19,7 +19,6 @@ pub enum Towards {
 
 impl Towards {
     /// Returns the name in `verdict.toml`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Towards::Client => "server-to-client",
@@ -44,7 +43,6 @@ pub struct Stall {
 impl Stall {
     /// Makes a stall of data in a direction, from and to these times of the capture; `causes` are
     /// the right answers, the best first.
-    #[must_use]
     pub fn new(towards: Towards, span: Span, causes: &[&'static str]) -> Self {
         Self {
             towards,
@@ -58,28 +56,24 @@ impl Stall {
     }
 
     /// Says that an analyser need not report it.
-    #[must_use]
     pub fn optional(mut self) -> Self {
         self.required = false;
         self
     }
 
     /// Says which sides are right.
-    #[must_use]
     pub fn sides(mut self, sides: &[&'static str]) -> Self {
         self.sides = sides.to_vec();
         self
     }
 
     /// Says what would be wrong.
-    #[must_use]
     pub fn not(mut self, not: &[&'static str]) -> Self {
         self.not = not.to_vec();
         self
     }
 
     /// Says why the truth is what it is.
-    #[must_use]
     pub fn why(mut self, why: &str) -> Self {
         self.why = why.to_owned();
         self
@@ -104,7 +98,6 @@ pub struct Case {
 
 impl Case {
     /// Makes a case without stalls. The truth is complete until it is said not to be.
-    #[must_use]
     pub fn new(name: &str, theme: &'static str, point: &'static str, capture: Capture) -> Self {
         Self {
             name: name.to_owned(),
@@ -119,42 +112,36 @@ impl Case {
     }
 
     /// Adds a stall.
-    #[must_use]
     pub fn stall(mut self, stall: Stall) -> Self {
         self.stalls.push(stall);
         self
     }
 
     /// Adds a stall for each span.
-    #[must_use]
     pub fn stalls(mut self, spans: &[Span], make: impl Fn(Span) -> Stall) -> Self {
         self.stalls.extend(spans.iter().map(|span| make(*span)));
         self
     }
 
     /// Says that there are other stalls, too, about which the truth says nothing.
-    #[must_use]
     pub fn partial(mut self) -> Self {
         self.complete = false;
         self
     }
 
     /// Says why nothing stalled, or what the whole capture is about.
-    #[must_use]
     pub fn why(mut self, why: &str) -> Self {
         self.why = why.to_owned();
         self
     }
 
     /// Gives the lines of the README.
-    #[must_use]
     pub fn readme(mut self, lines: &[&str]) -> Self {
         self.readme = lines.iter().map(|&line| line.to_owned()).collect();
         self
     }
 
     /// Returns the files of the folder: name and bytes.
-    #[must_use]
     pub fn files(&self) -> [(&'static str, Vec<u8>); 3] {
         [
             ("capture.pcapng", pcapng::file(&self.capture)),
@@ -164,7 +151,6 @@ impl Case {
     }
 
     /// Returns what is wrong with the case itself.
-    #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut fault = |is_bad: bool, what: &str| {
@@ -205,7 +191,6 @@ impl Case {
     }
 
     /// Returns the packets as lines of text.
-    #[must_use]
     pub fn packets(&self) -> String {
         let mut text = String::new();
         for (index, record) in self.capture.records.iter().enumerate() {

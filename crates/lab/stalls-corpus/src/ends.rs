@@ -25,7 +25,6 @@ pub(crate) fn at(sender: End, place: &str) -> Point {
 pub(crate) const C: End = End::Client;
 pub(crate) const S: End = End::Server;
 
-/// Sides.
 pub(crate) const NETWORK: &[&str] = &["network"];
 pub(crate) const SENDER: &[&str] = &["sender"];
 pub(crate) const RECEIVER: &[&str] = &["receiver"];

@@ -9,9 +9,6 @@ use std::path::Path;
 use crate::case::Case;
 
 /// Writes the folders of the cases, and removes folders of cases that are no more.
-///
-/// # Errors
-/// If a file cannot be written.
 pub fn write(folder: &Path, cases: &[Case]) -> io::Result<()> {
     for case in cases {
         let own = folder.join(&case.name);
@@ -30,9 +27,6 @@ pub fn write(folder: &Path, cases: &[Case]) -> io::Result<()> {
 }
 
 /// Returns what in the folder differs from the cases, a line for each file.
-///
-/// # Errors
-/// If the folder cannot be read.
 pub fn differences(folder: &Path, cases: &[Case]) -> io::Result<Vec<String>> {
     let mut lines = Vec::new();
     for case in cases {

@@ -16,7 +16,6 @@ fn push_block(file: &mut Vec<u8>, kind: u32, body: &[u8]) {
 }
 
 /// Returns the capture as a pcapng file.
-#[must_use]
 pub fn file(capture: &Capture) -> Vec<u8> {
     let mut file = Vec::new();
     let mut section = Vec::new();

@@ -17,7 +17,6 @@ pub const SNAP_BYTES: usize = 96;
 pub struct Record {
     /// When, on the capture's clock.
     pub time_ns: u64,
-    /// The segment.
     pub packet: Packet,
     /// Hop limit at the capture point.
     pub hop_limit: u8,
@@ -31,31 +30,26 @@ pub struct Record {
 
 impl Record {
     /// Returns nanoseconds since 1970.
-    #[must_use]
     pub const fn wall_ns(&self) -> u64 {
         EPOCH_NS + self.time_ns
     }
 
     /// Returns whether the segment carries data.
-    #[must_use]
     pub const fn is_data(&self) -> bool {
         self.packet.payload_bytes > 0
     }
 
     /// Returns whether the end sent it.
-    #[must_use]
     pub fn is_of(&self, end: End) -> bool {
         self.packet.from == end
     }
 
     /// Returns whether it is an acknowledgement alone.
-    #[must_use]
     pub fn is_pure_ack(&self) -> bool {
         self.packet.flags == flag::ACK && self.packet.payload_bytes == 0
     }
 
     /// Returns the Ethernet frame.
-    #[must_use]
     pub fn frame(&self, connections: &[Ids]) -> Vec<u8> {
         let own = self.packet.from.index() as u8;
         let mut frame = vec![2, 0, 0, 0, 0, 2 - own, 2, 0, 0, 0, 0, 1 + own];
@@ -77,7 +71,6 @@ impl Record {
 /// A silence: when the last packet before it and the first behind it were captured.
 pub type Span = (u64, u64);
 
-/// A capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capture {
     /// Packets in the order of the file.
@@ -90,7 +83,6 @@ pub struct Capture {
 
 impl Capture {
     /// Returns what one point saw of a simulated connection.
-    #[must_use]
     pub fn of(run: &Run, point: Point) -> Self {
         let records = run.seen[point as usize].iter().map(|seen| Record {
             time_ns: seen.time_ns,
@@ -108,21 +100,18 @@ impl Capture {
     }
 
     /// Returns whether the segments are in IPv6.
-    #[must_use]
     pub fn is_v6(&self) -> bool {
         let first = self.records.first().and_then(|r| r.other.as_ref());
         first.is_some_and(|bytes| bytes[0] >> 4 == 6)
     }
 
     /// Keeps the records that the filter takes.
-    #[must_use]
     pub fn keep(mut self, mut filter: impl FnMut(&Record) -> bool) -> Self {
         self.records.retain(|record| filter(record));
         self
     }
 
     /// Removes the records of these indices, as a capture that loses packets does.
-    #[must_use]
     pub fn without(mut self, indices: &[usize]) -> Self {
         let mut index = 0;
         self.records.retain(|_| {
@@ -133,7 +122,6 @@ impl Capture {
     }
 
     /// Changes records; the first argument is the index.
-    #[must_use]
     pub fn edit(mut self, mut change: impl FnMut(usize, &mut Record)) -> Self {
         for (index, record) in self.records.iter_mut().enumerate() {
             change(index, record);
@@ -142,7 +130,6 @@ impl Capture {
     }
 
     /// Carries the segments in IPv6, under addresses for documentation (RFC 3849).
-    #[must_use]
     pub fn in_ipv6(mut self) -> Self {
         self.snap_bytes += 20;
         let address = |end: End| {
@@ -178,7 +165,6 @@ impl Capture {
     }
 
     /// Puts another connection's records beside these, in order of time.
-    #[must_use]
     pub fn merge(mut self, other: Capture) -> Self {
         let first = self.connections.len();
         self.connections.extend(other.connections);
@@ -192,7 +178,6 @@ impl Capture {
     }
 
     /// Returns the index of the `number`-th data segment of an end.
-    #[must_use]
     pub fn data(&self, end: End, number: usize) -> usize {
         let all = self.records.iter().enumerate();
         let mut those = all.filter(|(_, r)| r.is_of(end) && r.is_data());
@@ -200,7 +185,6 @@ impl Capture {
     }
 
     /// Returns the silences of at least `least_ms`, in order.
-    #[must_use]
     pub fn gaps(&self, least_ms: u64) -> Vec<Span> {
         let pairs = self.records.windows(2);
         let times = pairs.map(|p| (p[0].time_ns, p[1].time_ns));
@@ -210,7 +194,6 @@ impl Capture {
     }
 
     /// Returns the longest silence.
-    #[must_use]
     pub fn longest(&self) -> Span {
         let all = self.gaps(1);
         all.into_iter()
@@ -219,7 +202,6 @@ impl Capture {
     }
 
     /// Returns the time from the first silence of at least `least_ms` to the end of the last one.
-    #[must_use]
     pub fn from_first_to_last(&self, least_ms: u64) -> Span {
         let gaps = self.gaps(least_ms);
         let start = gaps.first().map_or(0, |g| g.0);
@@ -227,7 +209,6 @@ impl Capture {
     }
 
     /// Returns the time from the first data segment of an end to its last one.
-    #[must_use]
     pub fn whole(&self, end: End) -> Span {
         let mut those = self.records.iter().filter(|r| r.is_of(end) && r.is_data());
         let first = those.next().map_or(0, |r| r.time_ns);

@@ -24,7 +24,6 @@ pub struct Host {
     pub window: u64,
     /// The largest segment that it announces.
     pub mss: u16,
-    /// Its hop limit.
     pub hop_limit: u8,
     /// Its first timestamp.
     pub clock_base: u32,
@@ -121,8 +120,6 @@ impl Send {
     }
 }
 
-/// Returns nanoseconds.
-#[must_use]
 pub fn nanos(ms: f64) -> u64 {
     (ms * 1e6).round() as u64
 }
@@ -203,7 +200,6 @@ impl Received {
 
 impl Script {
     /// Makes a connection of two Linux hosts on a path of `rtt_ms`.
-    #[must_use]
     pub fn new(seed: u64, rtt_ms: f64) -> Self {
         let host = Host {
             tick_ns: Some(1_000_000),
@@ -227,21 +223,18 @@ impl Script {
     }
 
     /// Takes the timestamps option away from both.
-    #[must_use]
     pub fn no_timestamps(mut self) -> Self {
         self.hosts.iter_mut().for_each(|h| h.tick_ns = None);
         self
     }
 
     /// Takes SACK away from both.
-    #[must_use]
     pub fn no_sack(mut self) -> Self {
         self.hosts.iter_mut().for_each(|h| h.sack = false);
         self
     }
 
     /// Returns the timestamp that an end gives at a time.
-    #[must_use]
     pub fn stamp(&self, end: End, ms: f64) -> u32 {
         let host = &self.hosts[end.index()];
         let ticks = nanos(ms) / host.tick_ns.unwrap_or(1_000_000);
@@ -249,7 +242,6 @@ impl Script {
     }
 
     /// Returns bytes of a full segment.
-    #[must_use]
     pub fn full(&self) -> u64 {
         let mss = u64::from(self.hosts[0].mss.min(self.hosts[1].mss));
         let stamps = self.hosts.iter().all(|h| h.tick_ns.is_some());
@@ -257,7 +249,6 @@ impl Script {
     }
 
     /// Returns the number of the next new byte of an end.
-    #[must_use]
     pub const fn next(&self, end: End) -> u64 {
         self.next[end.index()]
     }
@@ -386,7 +377,6 @@ impl Script {
     }
 
     /// Returns what a point saw.
-    #[must_use]
     pub fn capture(&self, point: Point) -> Capture {
         let mut order: BTreeMap<(u64, bool, usize), Packet> = BTreeMap::new();
         let mut sends = self.sends.iter().enumerate().collect::<Vec<_>>();

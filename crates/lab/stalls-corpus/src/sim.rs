@@ -38,7 +38,6 @@ pub struct Sim {
 }
 
 /// Returns what names the connection of a case.
-#[must_use]
 pub fn names(seed: u64) -> Ids {
     let mut chance = Chance::new(seed, 3);
     Ids {
@@ -50,7 +49,6 @@ pub fn names(seed: u64) -> Ids {
 
 impl Sim {
     /// Makes a connection of two Linux hosts on a path of `rtt_ms` and 50 Mbit/s.
-    #[must_use]
     pub fn new(seed: u64, rtt_ms: u64) -> Self {
         let path = Nature {
             rate_bps: 50_000_000,
@@ -72,28 +70,24 @@ impl Sim {
     }
 
     /// Gives the ends their systems.
-    #[must_use]
     pub fn stacks(mut self, client: Profile, server: Profile) -> Self {
         self.stacks = [client, server];
         self
     }
 
     /// Changes both systems.
-    #[must_use]
     pub fn both(mut self, change: impl Fn(&mut Profile)) -> Self {
         self.stacks.iter_mut().for_each(change);
         self
     }
 
     /// Changes one system.
-    #[must_use]
     pub fn stack(mut self, end: End, change: impl Fn(&mut Profile)) -> Self {
         change(&mut self.stacks[end.index()]);
         self
     }
 
     /// Changes the path from an end.
-    #[must_use]
     pub fn path(mut self, from: End, change: impl Fn(&mut Nature)) -> Self {
         change(&mut self.paths[from.index()]);
         self
@@ -101,7 +95,6 @@ impl Sim {
 
     /// Lets the server send `writes` of bytes, with pauses of milliseconds before each, to a
     /// client that asked for them.
-    #[must_use]
     pub fn download(mut self, writes: &[(u64, u64)]) -> Self {
         let bytes = writes.iter().map(|w| w.1).sum();
         self.steps[0] = vec![
@@ -117,7 +110,6 @@ impl Sim {
     }
 
     /// Lets the client send `writes` of bytes, with pauses of milliseconds before each.
-    #[must_use]
     pub fn upload(mut self, writes: &[(u64, u64)]) -> Self {
         let bytes = writes.iter().map(|w| w.1).sum();
         self.steps[0] = written(writes);
@@ -128,7 +120,6 @@ impl Sim {
 
     /// Lets the client ask and the server answer: each turn is the client's pause, the bytes of
     /// the request, the server's pause, the bytes of the answer.
-    #[must_use]
     pub fn turns(mut self, turns: &[(u64, u64, u64, u64)]) -> Self {
         for &(think_ms, request, serve_ms, answer) in turns {
             if think_ms > 0 {
@@ -147,7 +138,6 @@ impl Sim {
     }
 
     /// Lets an end pause its reading: behind so many bytes, for so many milliseconds.
-    #[must_use]
     pub fn not_reading(mut self, end: End, pauses: &[(u64, u64)]) -> Self {
         let pauses = pauses.iter().map(|&(bytes, ms)| (bytes, ms * MS));
         self.readers[end.index()].pauses = pauses.collect();
@@ -156,7 +146,6 @@ impl Sim {
 
     /// Lets the path from an end lose the first `count` packets that it sends for these reasons,
     /// on top of what it loses already.
-    #[must_use]
     pub fn lose(mut self, from: End, count: usize, reasons: &[Why]) -> Self {
         for _ in 0..count {
             let own = if from == End::Client {
@@ -177,7 +166,6 @@ impl Sim {
     }
 
     /// The same with packets that carry no data.
-    #[must_use]
     pub fn lose_acks(mut self, from: End, count: usize, reasons: &[Why]) -> Self {
         for _ in 0..count {
             let own = if from == End::Client {
@@ -198,7 +186,6 @@ impl Sim {
     }
 
     /// Runs the connection.
-    #[must_use]
     pub fn run(&self) -> Run {
         let mut chance = Chance::new(self.seed, 2);
         let [client, server] = self.stacks.clone().map(|mut profile| {
@@ -226,7 +213,6 @@ impl Sim {
     }
 
     /// Runs the connection and returns what one point saw of it.
-    #[must_use]
     pub fn capture(&self, point: Point) -> Capture {
         Capture::of(&self.run(), point)
     }

@@ -17,7 +17,6 @@ pub struct Row {
     pub causes: &'static [Cause],
     /// The sides that it is on.
     pub sides: &'static [Side],
-    /// The reason.
     pub reason: &'static str,
 }
 
@@ -138,7 +137,6 @@ table! {
 }
 
 /// Returns the row of a mechanism.
-#[must_use]
 pub const fn row_of(mechanism: Mechanism) -> Row {
     TABLE[mechanism as usize]
 }
@@ -150,7 +148,6 @@ const BESIDE_LEAST: u64 = 40;
 
 /// Returns what held the data in a window of time, the chief mechanism first. A reported stall
 /// is right if its cause fits any of them.
-#[must_use]
 pub fn mechanisms(facts: &Facts, kind: StallKind) -> Vec<Mechanism> {
     let mut found = Vec::new();
     let held = |(hold, _): &&(Hold, u64)| *hold != Hold::Moving;
@@ -310,7 +307,6 @@ fn of_phase(facts: &Facts, found: &mut Vec<Mechanism>) {
 }
 
 /// Returns whether a reported cause on a side is a right answer to what held the data.
-#[must_use]
 pub fn is_right(found: &[Mechanism], cause: Cause, side: Side) -> bool {
     found.iter().map(|m| row_of(*m)).any(|row| {
         row.causes.contains(&cause) && (side == Side::Unknown || row.sides.contains(&side))
@@ -320,7 +316,6 @@ pub fn is_right(found: &[Mechanism], cause: Cause, side: Side) -> bool {
 impl Run {
     /// Returns whose data a reported stall is about, and what held that data in truth. The report
     /// is of a capture at `point` that begins at `first_ns`.
-    #[must_use]
     pub fn truth_of(
         &self,
         point: Point,

@@ -44,7 +44,6 @@ impl Default for Reader {
     }
 }
 
-/// An application.
 #[derive(Clone, Debug)]
 pub struct App {
     steps: VecDeque<Step>,
@@ -59,7 +58,6 @@ pub struct App {
 
 impl App {
     /// Makes an application that takes its first step when the connection is set up.
-    #[must_use]
     pub fn new(steps: &[Step], reader: Reader) -> Self {
         Self {
             steps: steps.iter().copied().collect(),
@@ -146,20 +144,17 @@ impl App {
     }
 
     /// Returns when [`Self::advance`] is to be called, whatever arrives.
-    #[must_use]
     pub fn deadline(&self, now_ns: u64) -> Option<u64> {
         let reads = Some(self.next_read_ns).filter(|t| *t > now_ns);
         [self.until_ns, reads].into_iter().flatten().min()
     }
 
     /// Returns whether it wants to write more than the stack takes.
-    #[must_use]
     pub fn is_blocked(&self) -> bool {
         matches!(self.steps.front(), Some(Step::Write(_)))
     }
 
     /// Returns why it gives nothing to send. An application that awaits is `AwaitPeer` here.
-    #[must_use]
     pub fn pause(&self) -> Pause {
         match self.steps.front() {
             Some(Step::Pause(pause, _)) => *pause,
@@ -170,7 +165,6 @@ impl App {
     }
 
     /// Returns whether it waits to read what will never be written: all its steps are done.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.steps.is_empty()
     }

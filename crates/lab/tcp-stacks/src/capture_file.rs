@@ -8,7 +8,6 @@ use crate::world::{Point, Run, Seen};
 /// What a capture leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cut {
-    /// Nothing.
     Whole,
     /// The packets of the end that sends less: only the data's direction is there.
     DataOnly,
@@ -16,12 +15,10 @@ pub enum Cut {
     AcksOnly,
     /// All but the first 64 bytes of each frame.
     Snap64,
-    /// The handshake.
     NoHandshake,
 }
 
 impl Cut {
-    /// All cuts.
     pub const ALL: [Cut; 5] = [
         Cut::Whole,
         Cut::DataOnly,
@@ -30,8 +27,6 @@ impl Cut {
         Cut::NoHandshake,
     ];
 
-    /// Returns its name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Cut::Whole => "whole",
@@ -57,7 +52,6 @@ const ETHERNET_BYTES: usize = 14;
 
 impl Run {
     /// Returns the end that sends more data.
-    #[must_use]
     pub fn data_sender(&self) -> End {
         let bytes = |end: End| self.truth[end.index()].sent.iter().map(|s| s.end).max();
         if bytes(End::Server) > bytes(End::Client) {
@@ -68,7 +62,6 @@ impl Run {
     }
 
     /// Returns the packets of a capture.
-    #[must_use]
     pub fn packets(&self, point: Point, cut: Cut) -> Vec<&Seen> {
         let sender = self.data_sender();
         let all = self.seen[point as usize].iter();
@@ -92,7 +85,6 @@ impl Run {
 
     /// Returns a capture as a pcap file with timestamps in nanoseconds, and the time of its first
     /// packet on the simulation's clock.
-    #[must_use]
     pub fn pcap(&self, point: Point, cut: Cut) -> (Vec<u8>, u64) {
         let snap = if cut == Cut::Snap64 {
             SNAP_BYTES
@@ -110,7 +102,6 @@ impl Run {
 }
 
 /// Returns the header of a pcap file with timestamps in nanoseconds.
-#[must_use]
 pub fn header(snap_bytes: usize) -> [u8; 24] {
     let mut bytes = [0; 24];
     bytes[..4].copy_from_slice(&0xa1b2_3c4d_u32.to_le_bytes());

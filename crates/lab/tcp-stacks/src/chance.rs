@@ -10,7 +10,6 @@ pub struct Chance(Pcg32);
 
 impl Chance {
     /// Makes stream number `stream` of `seed`.
-    #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         Self(Pcg32::new(seed, stream))
     }

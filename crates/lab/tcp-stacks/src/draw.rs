@@ -15,13 +15,11 @@ use crate::tcp::Tcp;
 pub enum Kind {
     /// A scripted system.
     Scripted(Profile),
-    /// smoltcp.
     Smol(Settings),
 }
 
 impl Kind {
     /// Returns the name of the stack.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Kind::Scripted(profile) => profile.name,
@@ -30,7 +28,6 @@ impl Kind {
     }
 
     /// Makes the stack of one end; a server's answers a SYN after `accept_ns`.
-    #[must_use]
     pub fn stack(self, end: End, ids: &Ids, accept_ns: u64, chance: &mut Chance) -> Box<dyn Stack> {
         match self {
             Kind::Scripted(profile) => {
@@ -43,7 +40,6 @@ impl Kind {
 }
 
 /// Draws a stack.
-#[must_use]
 pub fn draw_kind(chance: &mut Chance) -> Kind {
     if chance.happens(150_000) {
         return Kind::Smol(Settings {
@@ -79,7 +75,6 @@ pub fn draw_kind(chance: &mut Chance) -> Kind {
 }
 
 /// Draws both directions of a path without trouble.
-#[must_use]
 pub fn draw_path(chance: &mut Chance) -> [Nature; 2] {
     let rate_bps = chance.scaled(1_000_000, 500_000_000);
     let delay_ns = chance.scaled(100_000, 60 * MS);

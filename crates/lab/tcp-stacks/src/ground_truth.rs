@@ -13,7 +13,6 @@ pub enum End {
 
 impl End {
     /// Returns 0 for the client and 1 for the server.
-    #[must_use]
     pub const fn index(self) -> usize {
         match self {
             End::Client => 0,
@@ -21,8 +20,6 @@ impl End {
         }
     }
 
-    /// Returns the peer.
-    #[must_use]
     pub const fn other(self) -> Self {
         match self {
             End::Client => End::Server,
@@ -88,7 +85,6 @@ pub enum Pause {
 
 impl Pause {
     /// Returns whether neither end had anything to do.
-    #[must_use]
     pub const fn is_idle(self) -> bool {
         matches!(self, Pause::Think | Pause::AwaitIdle | Pause::Finished)
     }
@@ -97,7 +93,6 @@ impl Pause {
 /// What limited a sender that had not stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Limit {
-    /// Its application.
     Application,
     /// The receiver's window.
     Window,
@@ -126,7 +121,6 @@ pub enum Why {
     TailProbe,
     /// A probe of a closed window.
     WindowProbe,
-    /// A keep-alive.
     KeepAlive,
     /// An acknowledgement without data.
     Ack,
@@ -136,7 +130,6 @@ pub enum Why {
     WindowUpdate,
     /// A packet of the handshake.
     Handshake,
-    /// A reset.
     Reset,
 }
 
@@ -145,7 +138,6 @@ pub enum Why {
 pub enum Origin {
     /// An error of a link.
     Error,
-    /// A policer.
     Policer,
     /// A full queue.
     Queue,
@@ -188,9 +180,7 @@ pub struct Sent {
 /// A time in which the same thing held a direction's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Beginning.
     pub start_ns: u64,
-    /// End.
     pub end_ns: u64,
     /// What held the data.
     pub hold: Hold,
@@ -253,7 +243,6 @@ fn add<K: PartialEq, V: std::ops::AddAssign>(list: &mut Vec<(K, V)>, key: K, val
 
 impl Direction {
     /// Returns the facts about `start_ns` to `end_ns`. Linear in the packets.
-    #[must_use]
     pub fn facts(&self, start_ns: u64, end_ns: u64) -> Facts {
         let mut facts = Facts::default();
         let mut missing: Vec<u64> = Vec::new();

@@ -28,15 +28,12 @@ pub struct Packet {
     pub seq: u64,
     /// The next byte that the sender expects; 0 without ACK.
     pub ack: u64,
-    /// Flags.
     pub flags: u8,
     /// The window field as on the wire.
     pub window: u16,
-    /// Bytes of payload.
     pub payload_bytes: u32,
     /// Maximum segment size option.
     pub mss: Option<u16>,
-    /// Window scale option.
     pub window_scale: Option<u8>,
     /// SACK permitted option.
     pub sack_permitted: bool,
@@ -54,13 +51,11 @@ pub struct Packet {
 
 impl Packet {
     /// Returns whether any flag of `of` is set.
-    #[must_use]
     pub const fn has(&self, of: u8) -> bool {
         self.flags & of != 0
     }
 
     /// Returns the number after the last one that the segment takes: payload, SYN and FIN.
-    #[must_use]
     pub fn end(&self) -> u64 {
         self.seq
             + u64::from(self.payload_bytes)
@@ -103,7 +98,6 @@ impl Packet {
 
     /// Returns the bytes of header and payload that TCP and IPv4 have without the payload's
     /// content, for the time on a line.
-    #[must_use]
     pub fn wire_bytes(&self) -> u64 {
         let mut options = 0;
         options += if self.mss.is_some() { 4 } else { 0 };
@@ -119,7 +113,6 @@ impl Packet {
     }
 
     /// Returns the IPv4 packet; the payload is zeros.
-    #[must_use]
     pub fn ipv4(&self, ids: &Ids, hop_limit: u8) -> Vec<u8> {
         let options = self.options(ids);
         let header = 40 + options.len();
@@ -157,7 +150,6 @@ impl Packet {
     }
 
     /// Reads a packet that one end's own TCP wrote. `None` if it is no TCP in IPv4.
-    #[must_use]
     pub fn parse(bytes: &[u8], from: End, ids: &Ids, why: Why) -> Option<Self> {
         let word = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
         let long = |at: usize| Some((u32::from(word(at)?) << 16) | u32::from(word(at + 2)?));
@@ -224,7 +216,6 @@ impl Packet {
 pub struct Ids {
     /// IPv4 addresses.
     pub addresses: [[u8; 4]; 2],
-    /// Ports.
     pub ports: [u16; 2],
     /// Initial sequence numbers.
     pub initial: [u32; 2],

@@ -78,7 +78,6 @@ const SECOND_NS: u128 = 1_000_000_000;
 
 impl Path {
     /// Makes the direction; its line is empty and its bucket is full.
-    #[must_use]
     pub fn new(nature: Nature, chance: Chance) -> Self {
         let bucket = nature
             .policer
@@ -98,7 +97,6 @@ impl Path {
     }
 
     /// Returns the delay without queue.
-    #[must_use]
     pub const fn delay_ns(&self) -> u64 {
         self.nature.delay_ns
     }

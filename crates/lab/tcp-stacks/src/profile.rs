@@ -100,7 +100,6 @@ pub const S: u64 = 1_000_000_000;
 impl Profile {
     /// Linux as it is today: RACK and tail loss probes, least timeout 200 ms, acknowledgements
     /// delayed by 40 ms, probes of closed windows without data.
-    #[must_use]
     pub fn linux() -> Self {
         Self {
             name: "linux",
@@ -138,7 +137,6 @@ impl Profile {
     /// FreeBSD: SACK, least timeout 230 ms (30 ms and a slop of 200 ms), acknowledgements
     /// delayed by 100 ms, every second segment at once whatever its size, a persist timer of
     /// 5 s at least whose probes carry a byte.
-    #[must_use]
     pub fn freebsd() -> Self {
         Self {
             name: "freebsd",
@@ -165,7 +163,6 @@ impl Profile {
 
     /// NetBSD and OpenBSD of some years ago: timers of 500 ms, a timestamp clock of 2 Hz,
     /// delayed acknowledgements at the ticks of a 200 ms clock, NewReno.
-    #[must_use]
     pub fn old_bsd() -> Self {
         Self {
             name: "old-bsd",
@@ -194,7 +191,6 @@ impl Profile {
     }
 
     /// 4.3BSD Tahoe and its children: no options at all, windows of 4 to 16 KB.
-    #[must_use]
     pub fn tahoe() -> Self {
         Self {
             name: "tahoe",
@@ -211,7 +207,6 @@ impl Profile {
     }
 
     /// Systems of the nineties: fast recovery without SACK, least timeout a second.
-    #[must_use]
     pub fn reno() -> Self {
         Self {
             name: "reno",
@@ -225,7 +220,6 @@ impl Profile {
 
     /// Solaris: first timeout 3 s, least 400 ms, acknowledgements delayed by 100 ms and at
     /// every third segment on what its interfaces call remote, probes with a byte.
-    #[must_use]
     pub fn solaris() -> Self {
         Self {
             name: "solaris",
@@ -254,7 +248,6 @@ impl Profile {
 
     /// Windows of the last years: least timeout 300 ms, no timestamps, acknowledgements delayed
     /// by 40 ms, SACK, probes with a byte.
-    #[must_use]
     pub fn windows() -> Self {
         Self {
             name: "windows",
@@ -280,7 +273,6 @@ impl Profile {
 
     /// Windows XP and Server 2003: two duplicate acknowledgements start a repair, and
     /// acknowledgements are delayed by 200 ms.
-    #[must_use]
     pub fn windows_xp() -> Self {
         Self {
             name: "windows-xp",
@@ -298,7 +290,6 @@ impl Profile {
 
     /// lwIP: a slow timer of 500 ms and a fast one of 250 ms, a window of four segments, no
     /// SACK from the sender, no scaling.
-    #[must_use]
     pub fn lwip() -> Self {
         Self {
             name: "lwip",
@@ -327,8 +318,6 @@ impl Profile {
         }
     }
 
-    /// All of them.
-    #[must_use]
     pub fn all() -> [Profile; 9] {
         [
             Self::linux(),

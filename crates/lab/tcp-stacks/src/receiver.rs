@@ -6,7 +6,6 @@ use crate::profile::Profile;
 /// What a segment asks the receiver to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Nothing.
     Nothing,
     /// Acknowledge now.
     Now,
@@ -45,7 +44,6 @@ pub struct Receiver {
 
 impl Receiver {
     /// Makes the receiver of a stream whose SYN has arrived.
-    #[must_use]
     pub fn new(profile: &Profile) -> Self {
         Self {
             capacity: profile.receive_bytes,
@@ -72,26 +70,22 @@ impl Receiver {
     }
 
     /// Returns the next byte expected.
-    #[must_use]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
     /// Returns the bytes that the application may read.
-    #[must_use]
     pub fn readable(&self) -> u64 {
         let fin = u64::from(self.end == Some(self.next));
         self.next.saturating_sub(fin).saturating_sub(self.read)
     }
 
     /// Returns whether everything up to the FIN has arrived.
-    #[must_use]
     pub fn is_ended(&self) -> bool {
         self.end == Some(self.next)
     }
 
     /// Returns when the delayed acknowledgement is due.
-    #[must_use]
     pub const fn deadline(&self) -> Option<u64> {
         self.timer_ns
     }
@@ -165,7 +159,6 @@ impl Receiver {
     }
 
     /// Returns up to three SACK blocks, the newest first.
-    #[must_use]
     pub fn sack(&self) -> Vec<(u64, u64)> {
         let mut blocks: Vec<(u64, u64)> = self.newest.into_iter().collect();
         for range in self.beyond.iter().rev() {
@@ -177,7 +170,6 @@ impl Receiver {
     }
 
     /// Returns the bytes that the buffer has room for.
-    #[must_use]
     pub fn room(&self) -> u64 {
         let held = self.next.saturating_sub(self.read);
         self.capacity.saturating_sub(held)

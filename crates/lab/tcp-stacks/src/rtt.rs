@@ -18,7 +18,6 @@ pub struct Rtt {
 
 impl Rtt {
     /// Makes an estimate without samples.
-    #[must_use]
     pub fn new(profile: &Profile) -> Self {
         Self {
             initial_ns: profile.rto_initial_ns,
@@ -48,7 +47,6 @@ impl Rtt {
     }
 
     /// Returns the smoothed round trip.
-    #[must_use]
     pub const fn smoothed_ns(&self) -> Option<u64> {
         self.smoothed_ns
     }
@@ -63,8 +61,6 @@ impl Rtt {
         self.doublings = 0;
     }
 
-    /// Returns the timeout.
-    #[must_use]
     pub fn timeout_ns(&self) -> u64 {
         let base = match self.smoothed_ns {
             None => self.initial_ns,
@@ -77,7 +73,6 @@ impl Rtt {
     }
 
     /// Returns when a timer of `after_ns` fires: at the next tick.
-    #[must_use]
     pub fn due_ns(&self, now_ns: u64, after_ns: u64) -> u64 {
         let exact = now_ns + after_ns;
         exact.div_ceil(self.tick_ns) * self.tick_ns

@@ -20,7 +20,6 @@ pub enum Behaviour {
     LinkErrors,
     /// Bursts of packets lost by errors.
     BurstErrors,
-    /// A policer.
     Policer,
     /// A queue that runs full.
     FullQueue,
@@ -77,7 +76,6 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    /// All behaviours.
     pub const ALL: [Behaviour; 30] = [
         Behaviour::Clean,
         Behaviour::LinkErrors,
@@ -133,7 +131,6 @@ pub struct Case {
 
 impl Case {
     /// Draws case `number` of `seed`.
-    #[must_use]
     pub fn draw(seed: u64, number: u64) -> Self {
         let count = Behaviour::ALL.len() as u64;
         let behaviour = Behaviour::ALL[(number % count) as usize];
@@ -157,7 +154,6 @@ impl Case {
     }
 
     /// Runs the connection.
-    #[must_use]
     pub fn run(&self) -> Run {
         let mut chance = Chance::new(self.seed, self.number * 8 + 2);
         let is_local = self.behaviour == Behaviour::Loopback;

@@ -37,7 +37,6 @@ pub struct Segment {
 
 impl Segment {
     /// Returns the number after its last one.
-    #[must_use]
     pub fn last(&self) -> u64 {
         self.end + u64::from(self.fin)
     }

@@ -50,7 +50,6 @@ pub struct Sender {
 
 impl Sender {
     /// Makes the sender of a stream; `mss` is what a segment carries.
-    #[must_use]
     pub fn new(profile: &Profile, mss: u64, use_sack: bool) -> Self {
         let recovery = match profile.recovery {
             Recovery::Sack | Recovery::Rack if !use_sack => Recovery::NewReno,
@@ -116,19 +115,16 @@ impl Sender {
     }
 
     /// Returns the next byte to send for the first time.
-    #[must_use]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
     /// Returns bytes that the application wrote and the peer has not acknowledged.
-    #[must_use]
     pub fn queued(&self) -> u64 {
         self.written.saturating_sub(self.una)
     }
 
     /// Returns whether the FIN was acknowledged.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.fin_sent && self.una > self.written
     }
@@ -139,7 +135,6 @@ impl Sender {
     }
 
     /// Returns when [`Self::fire`] is to be called.
-    #[must_use]
     pub fn deadline(&self) -> Option<u64> {
         let timers = [
             self.timeout_ns,
@@ -578,7 +573,6 @@ impl Sender {
     }
 
     /// Returns when something was sent last.
-    #[must_use]
     pub const fn last_sent_ns(&self) -> u64 {
         self.last_sent_ns
     }

@@ -105,7 +105,6 @@ pub struct Smol {
 
 impl Smol {
     /// Makes an end; the server's listens.
-    #[must_use]
     pub fn new(settings: Settings, end: End, ids: &Ids, seed: u64) -> Self {
         let mut device = Queues {
             mtu: settings.mtu,

@@ -54,7 +54,6 @@ pub struct Tcp {
 
 impl Tcp {
     /// Makes a TCP that has no connection. The server's end answers a SYN after `accept_ns`.
-    #[must_use]
     pub fn new(profile: Profile, end: End, accept_ns: u64, mut chance: Chance) -> Self {
         let clock_base = chance.below(1 << 32) as u32;
         let ip_id = chance.below(1 << 16) as u16;

@@ -222,7 +222,6 @@ impl Witness {
     }
 
     /// Ends the timelines at `end_ns`, and returns both directions: the client's, the server's.
-    #[must_use]
     pub fn finish(self, end_ns: u64) -> [Direction; 2] {
         self.streams.map(|stream| {
             let mut truth = stream.truth;

@@ -26,9 +26,7 @@ pub enum Point {
 /// A packet as one capture point saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// When.
     pub time_ns: u64,
-    /// The packet.
     pub packet: Packet,
     /// Its hop limit there.
     pub hop_limit: u8,
@@ -40,7 +38,6 @@ pub struct Setup {
     pub ids: Ids,
     /// The client's and the server's TCP.
     pub stacks: [Box<dyn Stack>; 2],
-    /// Their applications.
     pub apps: [App; 2],
     /// The path from the client, and the path from the server.
     pub paths: [Path; 2],
@@ -100,7 +97,6 @@ const EVENTS_MOST: u64 = 2_000_000;
 const APART_NS: u64 = 1_000;
 
 /// Runs a connection to its end.
-#[must_use]
 pub fn run(setup: Setup) -> Run {
     let delay_ns = [setup.paths[0].delay_ns(), setup.paths[1].delay_ns()];
     let mut world = World {

@@ -42,7 +42,6 @@ impl Cache {
     }
 
     /// Uses the folder `root` as cache; it need not exist yet.
-    #[must_use]
     pub fn at(root: PathBuf) -> Self {
         // The path is made absolute, because apt resolves relative paths against its own folders.
         Self {
@@ -51,7 +50,6 @@ impl Cache {
     }
 
     /// Returns the path of the cache.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
     }

@@ -76,7 +76,6 @@ const COMPLAINTS: &[&str] = &[
 
 /// Returns the failure that the console log shows: the first complaint of the kernel (a panic
 /// follows from it, so the complaint says more), else a failed step.
-#[must_use]
 pub(crate) fn classify(console: &str) -> Option<Failure> {
     let kernel = console.lines().map(message).find(|line| {
         COMPLAINTS

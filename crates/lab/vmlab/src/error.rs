@@ -26,14 +26,10 @@ pub enum Error {
         "{}: the folder has files; expected none, or an empty folder",
         path.display()
     )]
-    Occupied {
-        /// The folder.
-        path: PathBuf,
-    },
+    Occupied { path: PathBuf },
     /// A program is missing or may not be started.
     #[error("cannot start `{program}`: {source}")]
     Start {
-        /// Its name.
         program: String,
         /// The system's error.
         source: io::Error,
@@ -63,7 +59,6 @@ pub enum Error {
     Packages {
         /// The package set.
         set: &'static str,
-        /// The cache.
         cache: PathBuf,
         /// apt's message.
         detail: String,
@@ -79,7 +74,6 @@ pub enum Error {
     /// A kernel module is missing or damaged.
     #[error("kernel module {name}: {detail}")]
     Module {
-        /// Its name.
         name: String,
         /// The fault of the module.
         detail: String,

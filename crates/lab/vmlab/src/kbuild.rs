@@ -21,7 +21,6 @@ use crate::repo::Sources;
 
 /// One of the project's kernel modules.
 pub(crate) struct OwnModule {
-    /// Its name.
     pub name: &'static str,
     /// Folder of its Kbuild file.
     folder: &'static str,

@@ -73,13 +73,11 @@ struct Kit {
 }
 
 impl Machine {
-    /// All machines.
     pub const ALL: [Self; 3] = [Self::Arm64, Self::Armhf, Self::S390x];
     /// Their names, which are Debian's.
     pub const NAMES: [&str; 3] = ["arm64", "armhf", "s390x"];
 
     /// Returns Debian's name of the machine.
-    #[must_use]
     pub fn name(self) -> &'static str {
         let [arm64, armhf, s390x] = Self::NAMES;
         match self {

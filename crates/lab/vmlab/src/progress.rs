@@ -17,7 +17,6 @@ pub enum Event<'a> {
         set: &'a str,
         /// Bytes fetched so far.
         done_bytes: u64,
-        /// Bytes in all.
         total_bytes: u64,
     },
     /// Packages are being unpacked.
@@ -26,7 +25,6 @@ pub enum Event<'a> {
         set: &'a str,
         /// Packages unpacked so far.
         done: usize,
-        /// Packages in all.
         total: usize,
     },
     /// Something is being compiled.
@@ -61,16 +59,12 @@ pub enum Event<'a> {
     },
     /// A file is about to be written, or a folder about to be made, in the folder of the results.
     Output {
-        /// Its path.
         path: &'a Path,
         /// Whether it is a folder.
         is_folder: bool,
     },
     /// A line for the user to read.
-    Note {
-        /// The line.
-        text: &'a str,
-    },
+    Note { text: &'a str },
 }
 
 /// Receives events; from several threads at once when guests run side by side.

@@ -19,7 +19,6 @@ pub struct Sources {
 /// Returns the folders to search for the project: `$PSPACER_ROOT` alone if it is set; else the
 /// current folder and those above it, then the folder where the program is installed
 /// (`../share/pspacer`), then the folders above the program.
-#[must_use]
 pub fn roots() -> Vec<PathBuf> {
     if let Some(root) = named_root() {
         return vec![root];
@@ -35,7 +34,6 @@ pub fn roots() -> Vec<PathBuf> {
 }
 
 /// Returns `$PSPACER_ROOT`, if it is set.
-#[must_use]
 pub fn named_root() -> Option<PathBuf> {
     let root = env::var_os("PSPACER_ROOT").filter(|root| !root.is_empty());
     root.map(PathBuf::from)
@@ -69,7 +67,6 @@ impl Sources {
     }
 
     /// Returns the folder of the sources.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
     }

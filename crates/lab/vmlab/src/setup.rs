@@ -185,34 +185,22 @@ pub fn dpdk(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
 }
 
 /// Returns the folder with the programs of Debian's Prometheus, laid out as in the package.
-///
-/// # Errors
-/// If the package cannot be fetched.
 pub fn prometheus(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
     packages::root(cache, &PROMETHEUS, false, progress)
 }
 
 /// Returns the folder with the program of Debian's etcd, laid out as in the package.
-///
-/// # Errors
-/// If the package cannot be fetched.
 pub fn etcd(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
     packages::root(cache, &ETCD, false, progress)
 }
 
 /// Returns the folder with systemd, udev and the libraries that they need, laid out as in the
 /// packages.
-///
-/// # Errors
-/// If the packages cannot be fetched.
 pub fn systemd(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
     packages::root(cache, &SYSTEMD, false, progress)
 }
 
 /// Returns the folder with AppArmor's programs and abstractions, laid out as in the package.
-///
-/// # Errors
-/// If the package cannot be fetched.
 pub fn apparmor(cache: &Cache, progress: &dyn Progress) -> Result<PathBuf, Error> {
     packages::root(cache, &APPARMOR, false, progress)
 }

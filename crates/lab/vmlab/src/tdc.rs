@@ -74,7 +74,6 @@ pub struct Verdict {
 
 impl Verdict {
     /// Returns a line of TAP and, after a failure, the faults and the log as comments.
-    #[must_use]
     pub fn tap(&self, number: usize) -> String {
         let result = if self.faults.is_empty() {
             "ok"

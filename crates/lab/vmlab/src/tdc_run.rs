@@ -32,7 +32,6 @@ pub struct TdcOutput {
 
 impl TdcOutput {
     /// Returns the results in the Test Anything Protocol.
-    #[must_use]
     pub fn tap(&self) -> String {
         let mut text = format!("1..{}\n", self.verdicts.len() + 1);
         for (number, verdict) in (1..).zip(&self.verdicts) {
@@ -48,7 +47,6 @@ impl TdcOutput {
     }
 
     /// Returns whether every case passed and no reference is left.
-    #[must_use]
     pub fn is_ok(&self) -> bool {
         self.references == 0 && self.verdicts.iter().all(|v| v.faults.is_empty())
     }

@@ -8,7 +8,6 @@ use tcpsp::{Handle, QdiscOptions, QdiscStats};
 /// Facts of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Facts {
-    /// Version of this program.
     pub program_version: String,
     /// The kernel's release, as `uname -r` says it.
     pub kernel_release: String,
@@ -24,7 +23,6 @@ pub struct Facts {
     pub are_signatures_enforced: bool,
     /// Version of the loaded module.
     pub module_version: Option<String>,
-    /// Resolution of timers.
     pub timer_resolution_ns: u64,
     /// The kernel's clock, such as `tsc`.
     pub clocksource: Option<String>,
@@ -48,7 +46,6 @@ pub struct Facts {
     pub near_sockets: Option<u64>,
     /// Lateness of timers, if it was measured.
     pub timers: Option<Lateness>,
-    /// The devices.
     pub devices: Vec<Device>,
 }
 
@@ -64,7 +61,6 @@ pub struct IdleState {
 /// A program whose sockets leave pacing to a qdisc.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
-    /// Its name.
     pub name: String,
     /// Sockets with launch times (SO_TXTIME).
     pub with_launch_times: u64,
@@ -81,14 +77,11 @@ pub struct Lateness {
     pub median_ns: u64,
     /// One of a hundred was later.
     pub p99_ns: u64,
-    /// The latest.
     pub max_ns: u64,
 }
 
-/// A device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Device {
-    /// Its name.
     pub name: String,
     /// Its driver; `None` of a software device.
     pub driver: Option<String>,
@@ -102,7 +95,6 @@ pub struct Device {
     pub is_ethernet: bool,
     /// Whether it has a link; `None`: it is down.
     pub has_carrier: Option<bool>,
-    /// Line rate.
     pub line_rate_bps: Option<u64>,
     /// Whether it sends and receives at once.
     pub is_full_duplex: Option<bool>,
@@ -141,9 +133,7 @@ pub struct Device {
 /// A file of a program that configures networks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ManagerFile {
-    /// The program.
     pub manager: String,
-    /// The file.
     pub file: String,
     /// What in it makes a qdisc.
     pub setting: String,
@@ -154,7 +144,6 @@ pub struct ManagerFile {
 pub struct Qdisc {
     /// The kernel's name of its kind.
     pub kind: String,
-    /// Its id.
     pub handle: Handle,
     /// [`Handle::ROOT`], or the class that it is the queue of.
     pub parent: Handle,
@@ -167,15 +156,11 @@ pub struct Qdisc {
 /// A psp qdisc.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Psp {
-    /// Its id.
     pub handle: Handle,
     /// [`Handle::ROOT`], or mq's class that it is the queue of.
     pub parent: Handle,
-    /// Its options.
     pub options: QdiscOptions,
-    /// Its statistics.
     pub stats: QdiscStats,
-    /// Its classes.
     pub classes: Vec<PspClass>,
     /// Sum of the rates of its classes.
     pub rates_bps: u64,
@@ -186,7 +171,6 @@ pub struct Psp {
 /// A class of a psp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PspClass {
-    /// Its id.
     pub id: Handle,
     /// Whether it is of type normal: without a rate.
     pub is_normal: bool,

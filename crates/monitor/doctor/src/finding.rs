@@ -15,7 +15,6 @@ pub enum Severity {
     Note,
 }
 
-/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Name of the rule, which does not change.

@@ -14,9 +14,6 @@ const TIMERS: u64 = 1000;
 const EVERY_NS: u64 = 1_000_000;
 
 /// Measures for a second how late timers are.
-///
-/// # Errors
-/// If the kernel has no such clock.
 pub fn timers() -> io::Result<Lateness> {
     let start_ns = monotonic_ns()?;
     let mut late_ns = Vec::new();
@@ -33,7 +30,6 @@ pub fn timers() -> io::Result<Lateness> {
 }
 
 /// Returns the quantiles of latenesses.
-#[must_use]
 pub fn lateness(mut late_ns: Vec<u64>) -> Lateness {
     late_ns.sort_unstable();
     let at = |share: usize| {
@@ -59,7 +55,6 @@ pub struct Instant {
 
 /// Returns what happened on a device between two instants; `None` if it has no psp, does not
 /// count, or its psp was made anew meanwhile.
-#[must_use]
 pub fn between(device: &str, before: &Instant, after: &Instant) -> Option<Trial> {
     let mut trial = Trial {
         device_frames: after.device_frames?.checked_sub(before.device_frames?)?,

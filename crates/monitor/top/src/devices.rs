@@ -9,7 +9,6 @@ use crate::model::{Model, Sample};
 /// What a device sent since the sample before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceRow {
-    /// Its name.
     pub device: String,
     /// What it sent, as its driver counts.
     pub sent: Traffic,
@@ -39,7 +38,6 @@ impl DeviceRow {
 impl Model {
     /// Returns the devices, by name; none before the second sample, and none whose counters began
     /// anew. O(classes).
-    #[must_use]
     pub fn devices(&self) -> Vec<DeviceRow> {
         let (Some(last), Some(before)) = (self.last(), self.before()) else {
             return Vec::new();

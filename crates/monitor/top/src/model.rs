@@ -50,12 +50,10 @@ pub struct PortRow {
     pub unclassified_frames: u64,
     /// Frames of no class that were dropped so far: times beyond the horizon of the fq below.
     pub beyond_horizon_frames: u64,
-    /// All statistics.
     #[serde(rename = "statistics", serialize_with = "serialize_all")]
     pub stats: QdiscStats,
 }
 
-/// A class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the device.
@@ -67,7 +65,6 @@ pub struct Row {
     /// The group that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Handle>,
-    /// Its type.
     #[serde(rename = "type")]
     pub of_type: ClassType,
     /// The rate that it is to have; `None` of a class without one.
@@ -90,7 +87,6 @@ pub struct Row {
     pub late: Option<Late>,
     /// Mode in force of its qdisc.
     pub mode: Option<Mode>,
-    /// All statistics.
     #[serde(rename = "statistics", serialize_with = "serialize_all")]
     pub stats: ClassStats,
 }
@@ -115,7 +111,6 @@ pub struct Late {
     pub median_ns: u64,
     /// All but one of a hundred were.
     pub p99_ns: u64,
-    /// All were.
     pub max_ns: u64,
 }
 
@@ -132,7 +127,6 @@ pub struct Model {
 
 impl Model {
     /// Returns a model whose classes have these names.
-    #[must_use]
     pub fn named(names: ClassNames) -> Self {
         Self {
             names,
@@ -176,13 +170,11 @@ impl Model {
     }
 
     /// Returns what managers said last; `None` if none is asked.
-    #[must_use]
     pub fn reservations(&self) -> Option<&Overview> {
         self.reservations.as_ref()
     }
 
     /// Returns the newest sample.
-    #[must_use]
     pub fn last(&self) -> Option<&Sample> {
         self.samples.back()
     }
@@ -193,7 +185,6 @@ impl Model {
     }
 
     /// Returns the qdiscs, by device and handle.
-    #[must_use]
     pub fn ports(&self) -> Vec<PortRow> {
         let Some(last) = self.last() else {
             return Vec::new();
@@ -234,7 +225,6 @@ impl Model {
     }
 
     /// Returns the classes, by device and id; those of a group after it.
-    #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let Some(last) = self.last() else {
             return Vec::new();

@@ -5,20 +5,15 @@ use std::cmp::Reverse;
 
 use crate::model::Row;
 
-/// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// A character.
     Char(char),
     /// The row above.
     Up,
     /// The row below.
     Down,
-    /// Enter.
     Enter,
-    /// Escape.
     Escape,
-    /// Backspace.
     Backspace,
 }
 
@@ -39,8 +34,6 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// Returns its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Device => "device",
@@ -55,7 +48,6 @@ impl Sort {
 /// What the user chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// The order.
     pub sort: Sort,
     /// Rows have this in their device, class or type.
     pub filter: String,
@@ -110,7 +102,6 @@ impl View {
     }
 
     /// Returns the rows that are shown, in order. Rows that are equal keep theirs.
-    #[must_use]
     pub fn shown(&self, mut rows: Vec<Row>) -> Vec<Row> {
         let filter = self.filter.to_lowercase();
         rows.retain(|row| {
@@ -130,7 +121,6 @@ impl View {
     }
 
     /// Returns the selected one of the rows that are shown: the last one if there are fewer now.
-    #[must_use]
     pub fn selected_of<'a>(&self, shown: &'a [Row]) -> Option<&'a Row> {
         shown.get(self.selected.min(shown.len().checked_sub(1)?))
     }

@@ -63,8 +63,6 @@ pub struct Fragment {
 }
 
 impl Ip {
-    /// Returns the family.
-    #[must_use]
     pub const fn family(&self) -> Family {
         match self.from {
             IpAddr::V4(_) => Family::Ipv4,
@@ -73,7 +71,6 @@ impl Ip {
     }
 
     /// Returns the name of the tunnel whose outermost header this is, by protocol or port.
-    #[must_use]
     pub fn tunnel(&self) -> Option<&'static str> {
         match (self.protocol?, self.ports) {
             (4 | 41, _) => Some("IP in IP"),
@@ -95,7 +92,6 @@ fn be16(bytes: &[u8], at: usize) -> Option<u16> {
 impl Frame {
     /// Reads the first bytes of a frame of Ethernet, and the tag that the kernel keeps beside it,
     /// which is the outermost. O(headers).
-    #[must_use]
     pub fn read(bytes: &[u8], tag: Option<u16>) -> Self {
         let mut frame = Self {
             vlans: tag.iter().map(|tag| tag & 0xfff).collect(),
@@ -119,7 +115,6 @@ impl Frame {
     }
 
     /// Reads a packet without a link header, whose EtherType the kernel says.
-    #[must_use]
     pub fn read_bare(bytes: &[u8], ethertype: u16) -> Self {
         let mut frame = Self::default();
         frame.read_network(bytes, ethertype, 0);

@@ -19,7 +19,6 @@ use crate::tap::{self, Tap};
 /// How long to look.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// The window.
     pub time_ns: u64,
     /// Frames a second that a processor shows one by one; beyond, it shows a sample.
     pub frames_per_s: u32,
@@ -33,16 +32,12 @@ const DRAIN_MOST: usize = 50_000;
 /// Why nothing could be verified.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The tap.
     #[error(transparent)]
     Tap(#[from] tap::Error),
-    /// The classes.
     #[error(transparent)]
     Backend(#[from] backend::Error),
-    /// A clock.
     #[error("clock: {0}")]
     Clock(#[from] io::Error),
-    /// No psp.
     #[error("{0}: no psp is there; expected one, as `pspacer apply` makes it")]
     NoPsp(String),
 }
@@ -107,9 +102,6 @@ impl Reading {
 }
 
 /// Verifies a device by what the file says of it; `reasons` is what the kernel's tables say.
-///
-/// # Errors
-/// What is missing.
 pub fn verify(
     tc: &mut Tc,
     device: &Device,

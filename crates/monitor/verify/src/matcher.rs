@@ -51,7 +51,6 @@ const fn has_ports(protocol: u8) -> bool {
 impl Matcher {
     /// Takes the rules of a device and the minor numbers of its classes; `index` returns the index
     /// of the interface of this name.
-    #[must_use]
     pub fn new(rules: &[Rule], minors: &[u16], index: &dyn Fn(&str) -> Option<u32>) -> Self {
         let interface = |rule: &Rule| match &rule.matching {
             Match::Flower(Flower {
@@ -68,14 +67,11 @@ impl Matcher {
         }
     }
 
-    /// Returns the rules.
-    #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
     /// Returns whether the rule at this place names an interface.
-    #[must_use]
     pub fn names_interface(&self, place: usize) -> bool {
         let rule = self.rules.get(place);
         rule.is_some_and(

@@ -23,7 +23,6 @@ const NOT_JUDGED: &str = "could not be judged: rules by cgroup";
 pub struct ClassCounted {
     /// Its name in the file.
     pub name: String,
-    /// Frames.
     pub frames: u64,
     /// Bytes, without FCS, or as the layer counts with departure times.
     pub bytes: u64,
@@ -36,7 +35,6 @@ pub struct ClassCounted {
 /// What else is known of the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
-    /// Its length.
     pub time_ns: u64,
     /// Frames that waited at its two ends where they had been counted already.
     pub waiting_frames: u64,
@@ -56,7 +54,6 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It did.
     Well,
     /// It counted fewer frames than match.
     Missing,
@@ -69,7 +66,6 @@ pub enum State {
 /// A rule whose frames its class did not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleFault {
-    /// The rule.
     pub rule: String,
     /// Frames that match it.
     pub frames: u64,
@@ -77,10 +73,8 @@ pub struct RuleFault {
     pub example: Example,
 }
 
-/// A class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClassReport {
-    /// Its name.
     pub name: String,
     /// What is said of it.
     pub state: State,
@@ -90,7 +84,6 @@ pub struct ClassReport {
     pub not_asked: Sum,
     /// What it counted.
     pub counted_frames: u64,
-    /// Bytes of that.
     pub counted_bytes: u64,
     /// Frames by which the two may differ.
     pub tolerance_frames: u64,
@@ -107,10 +100,8 @@ pub struct ClassReport {
     pub rules: Vec<RuleFault>,
 }
 
-/// A device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Its name.
     pub device: String,
     /// Length of the window.
     pub time_ns: u64,
@@ -122,13 +113,11 @@ pub struct Report {
     pub lost: u64,
     /// Gap frames of psp.
     pub gap_frames: u64,
-    /// Its classes.
     pub classes: Vec<ClassReport>,
 }
 
 impl Report {
     /// Returns whether no class has a fault, and something could be judged.
-    #[must_use]
     pub fn is_well(&self) -> bool {
         let fault = |class: &ClassReport| matches!(class.state, State::Missing | State::Foreign);
         !self.classes.iter().any(fault)
@@ -309,7 +298,6 @@ fn class(
 }
 
 /// Compares. `lost` of `packets` were not looked at. O(classes * rules).
-#[must_use]
 pub fn report(
     device: &str,
     tallied: &BTreeMap<u16, Matched>,

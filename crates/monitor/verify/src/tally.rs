@@ -22,7 +22,6 @@ pub enum Trait {
     Fragments,
     /// Two tags or more.
     Tags,
-    /// One tag.
     Tag,
     /// Options of IPv4, or extension headers of IPv6.
     Options,
@@ -33,7 +32,6 @@ pub enum Trait {
 }
 
 impl Trait {
-    /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Pppoe,
         Self::Fragment,
@@ -46,7 +44,6 @@ impl Trait {
     ];
 
     /// Returns what is said of frames that have it.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Pppoe => "they are of a PPPoE session",
@@ -130,7 +127,6 @@ pub struct Example {
     pub is_fragment: bool,
     /// The tunnel whose outermost header was looked at.
     pub tunnel: Option<&'static str>,
-    /// Its length.
     pub len_bytes: u32,
 }
 
@@ -167,8 +163,6 @@ impl Example {
         }
     }
 
-    /// Returns it as words.
-    #[must_use]
     pub fn words(&self) -> String {
         let mut text = self.what.clone();
         for vlan in &self.vlans {
@@ -192,7 +186,6 @@ impl Example {
 /// What the rules give one class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matched {
-    /// All frames.
     pub all: Sum,
     /// Of them those that a rule of the sender's cgroup might claim.
     pub unsure: Sum,
@@ -226,7 +219,6 @@ impl Queue {
     }
 
     /// Returns the largest queue; `None` if only a sample was seen.
-    #[must_use]
     pub fn largest_bytes(&self) -> Option<u64> {
         (!self.is_sampled).then_some(self.largest_bytes as u64)
     }
@@ -247,7 +239,6 @@ pub struct Tally {
 
 impl Tally {
     /// Begins; classes may send so much by their minor number.
-    #[must_use]
     pub fn new(matcher: Matcher, is_ethernet: bool, most_bps: BTreeMap<u16, u64>) -> Self {
         Self {
             matcher,
@@ -258,8 +249,6 @@ impl Tally {
         }
     }
 
-    /// Returns the rules.
-    #[must_use]
     pub fn matcher(&self) -> &Matcher {
         &self.matcher
     }

@@ -24,10 +24,8 @@ pub enum Error {
     /// clang was missing.
     #[error("this pspacer was built without clang, and has no BPF program for verify")]
     NotBuilt,
-    /// The socket.
     #[error("{device}: packet socket: {error}")]
     Socket {
-        /// The device.
         device: String,
         /// The system's.
         error: std::io::Error,
@@ -104,7 +102,6 @@ fn parse(record: &[u8]) -> Option<Shown<'_>> {
 pub struct Totals {
     /// Packets that left, as the device gets them, without psp's gap frames.
     pub frames: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Those that were shown.
     pub shown: u64,
@@ -125,9 +122,6 @@ pub struct Tap {
 impl Tap {
     /// Taps a device; each processor shows at most so many frames a second one by one, beyond it a
     /// sample. Takes root.
-    ///
-    /// # Errors
-    /// What is missing.
     pub fn open(device: &str, index: u32, frames_per_s: u32) -> Result<Self, Error> {
         if OBJECT.is_empty() {
             return Err(Error::NotBuilt);
@@ -186,9 +180,6 @@ impl Tap {
     }
 
     /// Returns what was seen in all. O(processors).
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn totals(&self) -> Result<Totals, Error> {
         let states = self.states.get(&0, 0);
         let states = states.map_err(|error| refused("tap_states", &error))?;

@@ -51,9 +51,6 @@ pub fn read(files: &[PathBuf], min_stall_ns: Option<u64>) -> Result<QlogResults>
 }
 
 /// Prints the results: `json` as one object, else as text, of at most `most` connections.
-///
-/// # Errors
-/// Those of standard output.
 pub fn print(found: &QlogResults, json: bool, all: bool, most: Option<usize>) -> Result<()> {
     let mut out = std::io::BufWriter::new(output::out());
     if json {

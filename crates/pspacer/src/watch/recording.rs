@@ -39,9 +39,6 @@ impl Recording {
 
     /// Writes the record of a connection that has ended; returns the name of its file, if it has
     /// one.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn finish(&mut self, cookie: u64, connection: &Connection) -> Result<Option<String>> {
         let Some(epool) = self.recorder.finish(cookie) else {
             return Ok(None);
@@ -59,9 +56,6 @@ impl Recording {
     }
 
     /// Writes the plots of the first connections.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
     pub fn draw(&self) -> Result<()> {
         let drawn: Vec<SenderRecord> = self.drawn.values().cloned().collect();
         for plot in report::sender_plots(&drawn, &[]) {

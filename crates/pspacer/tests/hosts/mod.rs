@@ -141,7 +141,6 @@ impl Net {
         })
     }
 
-    /// Makes a host.
     pub fn host(&self) -> Host {
         let user = self.holder.as_ref().map(Child::id);
         let holder = hold(&enter(user, None), &["--net"]).expect("a network namespace");

@@ -75,7 +75,6 @@ impl Entry {
 
 impl Analyser {
     /// Creates an analyser that has seen no segment.
-    #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
             options: Arc::new(options),
@@ -202,7 +201,6 @@ impl Analyser {
 
     /// Returns the steps taken so far through outstanding data: segments and ranges that were
     /// looked at or moved. Only these can take more than constant time.
-    #[must_use]
     pub fn steps(&self) -> u64 {
         let opened = self.connections.iter().filter_map(|entry| match entry {
             Entry::Open(connection) => Some(connection),
@@ -213,7 +211,6 @@ impl Analyser {
     }
 
     /// Ends the analysis and returns its results.
-    #[must_use]
     pub fn finish(self) -> Analysis {
         let start_ns = self.clock.start_ns();
         drop(self.by_key);

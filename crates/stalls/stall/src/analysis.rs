@@ -197,7 +197,6 @@ pub struct Retransmissions {
 
 impl Retransmissions {
     /// Returns the number of all retransmitted segments.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.fast + self.timeout + self.after_timeout + self.probe + self.unclear
     }
@@ -247,7 +246,6 @@ pub struct Stall {
     /// Bytes that the rate before the stall would have brought in this time, less what came.
     /// `None` if there was no rate before to compare with.
     pub bytes_cost: Option<u64>,
-    /// The cause.
     pub cause: Cause,
     /// The cause of the cause, where that is known: a policer behind a lost retransmission.
     pub root: Option<Cause>,

@@ -11,7 +11,6 @@ use crate::units::seconds;
 /// The stalls of one cause on one side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CauseTotal {
-    /// The cause.
     pub cause: Cause,
     /// The side that they are on. Evidence may put one cause on several sides; each has its own
     /// total.
@@ -28,7 +27,6 @@ pub struct CauseTotal {
 /// The stalls on one side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SideTotal {
-    /// The side.
     pub side: Side,
     /// Number of stalls; those that were merged into one count once.
     pub stalls: u64,

@@ -37,7 +37,6 @@ pub struct CaptureResults {
 
 /// Reads segments to their end and analyses them. `min_stall_ns` is the shortest stall that
 /// counts, in place of what is long for the round trip, where one was chosen; `history_of` the connection whose events are kept.
-#[must_use]
 pub fn read(
     mut segments: Segments<'_>,
     files: Vec<String>,
@@ -78,7 +77,6 @@ pub fn trace(mut segments: Segments<'_>) -> Result<Trace, TooMany> {
 
 /// Returns the indices of the wanted connections, sorted by how long they stalled and what that
 /// cost, then in order of their first packets.
-#[must_use]
 pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
     let mut shown: Vec<_> = (0..analysis.connections.len())
         .filter(|i| {
@@ -106,27 +104,23 @@ impl CaptureResults {
     }
 
     /// Returns the indices of the connections to list: of the wanted ones the worst.
-    #[must_use]
     pub fn listed(&self) -> &[usize] {
         let most = self.most.unwrap_or(usize::MAX).min(self.shown.len());
         &self.shown[..most]
     }
 
     /// Returns the stalls of the wanted connections by cause, the most time lost first.
-    #[must_use]
     pub fn by_cause(&self) -> Vec<CauseTotal> {
         by_cause(self.wanted())
     }
 
     /// Returns the stalls of the wanted connections by side, the most time lost first.
-    #[must_use]
     pub fn by_side(&self) -> Vec<SideTotal> {
         by_side(self.wanted())
     }
 
     /// Returns the stalls of the wanted connections by the hosts they are between, the most time
     /// lost first.
-    #[must_use]
     pub fn by_host_pair(&self) -> Vec<HostPairTotal> {
         by_host_pair(self.wanted())
     }

@@ -94,7 +94,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All causes.
     pub const ALL: [Cause; 26] = [
         Cause::ReceiverWindowClosed,
         Cause::ReceiverWindowSmall,
@@ -125,7 +124,6 @@ impl Cause {
     ];
 
     /// Returns the side that the cause is on, unless a stall's evidence says otherwise.
-    #[must_use]
     pub const fn side(self) -> Side {
         match self {
             Cause::ReceiverWindowClosed
@@ -157,7 +155,6 @@ impl Cause {
 
     /// Returns whether the cause is a symptom of lost packets, so that their origin can be its
     /// root.
-    #[must_use]
     pub const fn is_loss(self) -> bool {
         matches!(
             self,
@@ -173,7 +170,6 @@ impl Cause {
     }
 
     /// Returns the cause in words that follow "because".
-    #[must_use]
     pub const fn because(self) -> &'static str {
         match self {
             Cause::ReceiverWindowClosed => "the receiving application did not read",
@@ -210,7 +206,6 @@ impl Cause {
     }
 
     /// Returns what to do about the cause.
-    #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {
             Cause::ReceiverWindowClosed => {

@@ -15,7 +15,6 @@ pub enum Direction {
 
 impl Direction {
     /// Returns the other direction.
-    #[must_use]
     pub const fn opposite(self) -> Self {
         match self {
             Self::ToServer => Self::ToClient,
@@ -24,7 +23,6 @@ impl Direction {
     }
 
     /// Returns the index of this direction in `Connection::flows`.
-    #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }

@@ -48,7 +48,6 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Because {
-    /// It ended.
     Ended,
     /// It was silent for long.
     Silent,
@@ -78,7 +77,6 @@ pub struct StallReport {
     pub server: Endpoint,
     /// VLANs and tunnels around the connection.
     pub encapsulation: EncapsulationId,
-    /// The stall.
     pub stall: Stall,
 }
 
@@ -130,7 +128,6 @@ pub struct Follower {
 
 impl Follower {
     /// Creates a follower that has seen no segment.
-    #[must_use]
     pub fn new(options: Options, limits: Limits) -> Self {
         Self {
             options: Arc::new(options),
@@ -148,20 +145,17 @@ impl Follower {
     }
 
     /// Returns the number of connections that are followed.
-    #[must_use]
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
 
     /// Returns the number of connections so far.
-    #[must_use]
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
     /// Returns the time of the first segment, in ns since the capture's epoch; all other times
     /// count from it.
-    #[must_use]
     pub fn start_ns(&self) -> u64 {
         self.clock.start_ns()
     }

@@ -32,7 +32,6 @@ pub struct Options {
 impl Options {
     /// Returns the options where `least_ns` is the shortest stall that counts, in place of what is
     /// long for the round trip; `None`: the defaults.
-    #[must_use]
     pub fn of_stalls_from(least_ns: Option<u64>) -> Self {
         let usual = Self::default();
         Self {

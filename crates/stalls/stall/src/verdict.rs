@@ -50,7 +50,6 @@ fn likely(confidence: Confidence) -> &'static str {
     }
 }
 
-/// Returns the sentence.
 pub(crate) fn verdict(connection: &Connection) -> String {
     let least_ns = connection.least_ns;
     let [to_server, to_client] = &*connection.flows;
@@ -103,7 +102,6 @@ pub(crate) fn verdict(connection: &Connection) -> String {
 
 /// Summarises some stalls of one direction, as the rest of a sentence that says what was moved:
 /// "; stopped twice for 412 ms in all, because ...".
-#[must_use]
 pub fn sum_up<'a>(stalls: impl Iterator<Item = &'a Stall> + Clone) -> String {
     of_length(stalls, None)
 }

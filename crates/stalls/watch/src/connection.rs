@@ -64,7 +64,6 @@ pub struct Connection {
     pub owner: Owner,
     /// When the connection was first seen.
     pub first_ns: u64,
-    /// The last reading.
     pub last: Reading,
     /// Number of readings, without the lost ones.
     pub readings: u64,
@@ -98,7 +97,6 @@ pub struct Connection {
 
 impl Connection {
     /// Creates a connection from its first reading. Stalls count from `origin_ns`.
-    #[must_use]
     pub fn new(first: &Reading, ends: Option<Ends>, origin_ns: u64) -> Self {
         let mut connection = Self {
             number: 0,
@@ -171,7 +169,6 @@ impl Connection {
     }
 
     /// Returns the segments that this host dropped, by the reasons' names.
-    #[must_use]
     pub fn dropped_segments(&self) -> Vec<(String, u64)> {
         self.drops.all()
     }
@@ -196,13 +193,11 @@ impl Connection {
     }
 
     /// Returns how long all stalls of the connection took together, in ns.
-    #[must_use]
     pub fn stalled_ns(&self) -> u64 {
         self.stalls.iter().map(|stall| stall.duration_ns).sum()
     }
 
     /// Returns what the connection is doing at `now_ns`.
-    #[must_use]
     pub fn status(&self, now_ns: u64) -> Status {
         if self.is_ended {
             return Status::Ended;
@@ -228,19 +223,16 @@ impl Connection {
     }
 
     /// Returns the bytes acknowledged since the connection was first seen.
-    #[must_use]
     pub fn acked_bytes(&self) -> u64 {
         self.sequence.offset(self.last.ack)
     }
 
     /// Returns the stream offset of a sequence number near the present ones.
-    #[must_use]
     pub fn offset(&self, number: u32) -> u64 {
         self.sequence.offset(number)
     }
 
     /// Returns the rate of acknowledged data over the last second, in bit/s.
-    #[must_use]
     pub fn rate_bps(&self, now_ns: u64) -> u64 {
         self.rate
             .bytes_per_s(now_ns, self.acked_bytes())
@@ -248,7 +240,6 @@ impl Connection {
     }
 
     /// Returns whether this host opened the connection. If that was not seen, the ports decide.
-    #[must_use]
     pub fn is_client(&self) -> bool {
         let by_port = |ends: &Ends| {
             let (local, remote) = (ends.local.port(), ends.remote.port());

@@ -4,7 +4,6 @@
 /// What made the sender retransmit a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resent {
-    /// Acknowledgements.
     Fast,
     /// The retransmission timer, or the repair that follows it.
     Timeout,

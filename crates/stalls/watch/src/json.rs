@@ -145,9 +145,6 @@ pub struct Stream<W: Write>(BufWriter<W>);
 
 impl<W: Write> Stream<W> {
     /// Writes the first line.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
     pub fn start(out: W) -> Result<Self> {
         let mut stream = Self(BufWriter::new(out));
         stream.line(&Start {
@@ -159,9 +156,6 @@ impl<W: Write> Stream<W> {
 
     /// Writes a connection that has ended, or is still open when watching ends; `record` is the
     /// name of its file.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
     pub fn connection(
         &mut self,
         start_ns: u64,
@@ -173,9 +167,6 @@ impl<W: Write> Stream<W> {
     }
 
     /// Writes which file has the packets around a stall, if they were saved.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
     pub fn packets(&mut self, report: &Report) -> Result<()> {
         let Some(file) = &report.packets else {
             return Ok(());
@@ -189,9 +180,6 @@ impl<W: Write> Stream<W> {
     }
 
     /// Writes the last line.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
     pub fn summary<S: Sink>(
         &mut self,
         session: &Session<S>,

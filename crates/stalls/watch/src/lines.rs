@@ -19,7 +19,6 @@ pub struct Lines {
 }
 
 /// Describes a stall in one line.
-#[must_use]
 pub fn stall_line(stall: &Stall) -> String {
     let kind = match stall.kind {
         StallKind::Silence => "stopped",
@@ -41,7 +40,6 @@ pub fn stall_line(stall: &Stall) -> String {
 }
 
 /// Says how many records were lost, and which CPUs lost them.
-#[must_use]
 pub fn lost_line(lost: &[u64]) -> String {
     let all: u64 = lost.iter().sum();
     if all == 0 {
@@ -60,7 +58,6 @@ pub fn lost_line(lost: &[u64]) -> String {
 
 impl Lines {
     /// Makes a writer of this style; writes nothing yet.
-    #[must_use]
     pub const fn new(style: Style) -> Self {
         Self { style }
     }

@@ -65,9 +65,6 @@ impl Process {
     }
 
     /// Returns whether the process has ended.
-    ///
-    /// # Errors
-    /// When the kernel refuses to say.
     pub(crate) fn has_ended(&self) -> Result<bool, Error> {
         let mut handle = [PollFd::new(&self.handle, PollFlags::IN)];
         let pid = self.pid;

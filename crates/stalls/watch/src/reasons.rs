@@ -18,13 +18,11 @@ pub struct Reasons(Arc<BTreeMap<u32, String>>);
 impl Reasons {
     /// Reads the names from a kernel's BTF in this host's byte order. Of malformed BTF it reads
     /// none.
-    #[must_use]
     pub fn of_btf(btf: &[u8]) -> Self {
         Self(Arc::new(read(btf).unwrap_or_default()))
     }
 
     /// Returns the name of a reason, or its number where the kernel does not name it.
-    #[must_use]
     pub fn name(&self, reason: u32) -> String {
         match self.0.get(&reason) {
             Some(name) => name.clone(),

@@ -44,13 +44,11 @@ pub struct SocketIds {
 
 impl SocketIds {
     /// Returns the number of the process that connected the socket.
-    #[must_use]
     pub fn pid(&self) -> Option<u32> {
         (self.pid != 0).then_some(self.pid)
     }
 
     /// Returns the name of that process.
-    #[must_use]
     pub fn comm(&self) -> Option<String> {
         let name = self.comm.split(|byte| *byte == 0).next()?;
         (!name.is_empty()).then(|| printable(&String::from_utf8_lossy(name)))
@@ -107,7 +105,6 @@ pub enum CaState {
 
 impl CaState {
     /// Returns the name that views and records use.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             CaState::Open => "open",
@@ -211,7 +208,6 @@ pub struct Reading {
 
 impl Reading {
     /// Returns the segments thought to be in the network.
-    #[must_use]
     pub const fn in_flight(&self) -> u32 {
         let left = self.sacked_out.saturating_add(self.lost_out);
         self.packets_out
@@ -220,7 +216,6 @@ impl Reading {
     }
 
     /// Returns whether the segment that arrived acknowledges new data.
-    #[must_use]
     pub const fn advances(&self) -> bool {
         self.ack.wrapping_sub(self.una) as i32 > 0
     }

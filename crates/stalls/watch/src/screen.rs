@@ -39,17 +39,11 @@ impl Screen {
     }
 
     /// Restores the terminal.
-    ///
-    /// # Errors
-    /// When the terminal is gone.
     pub fn close(&mut self) -> Result<()> {
         ratatui::try_restore()
     }
 
     /// Displays the current state.
-    ///
-    /// # Errors
-    /// When the terminal is gone.
     pub fn draw<S: Sink>(
         &mut self,
         session: &Session<S>,
@@ -75,9 +69,6 @@ impl Screen {
 }
 
 /// Returns whether q, Ctrl-C or Escape was pressed.
-///
-/// # Errors
-/// When the terminal is gone.
 pub fn asks_to_stop() -> Result<bool> {
     while event::poll(Duration::ZERO)? {
         let Event::Key(key) = event::read()? else {

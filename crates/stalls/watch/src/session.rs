@@ -16,7 +16,6 @@ pub struct Report {
     pub cookie: u64,
     /// Whose socket it is.
     pub owner: Owner,
-    /// The stall.
     pub stall: Stall,
     /// The file with the packets around it, once they are saved.
     pub packets: Option<String>,
@@ -31,9 +30,6 @@ pub trait Sink {
     fn reading(&mut self, connection: &Connection, reading: &Reading, start_ns: u64);
 
     /// Receives a connection that has ended, or is still open when watching ends.
-    ///
-    /// # Errors
-    /// When the connection cannot be written.
     fn ended(
         &mut self,
         start_ns: u64,
@@ -42,9 +38,6 @@ pub trait Sink {
     ) -> Result<(), Self::Error>;
 
     /// Completes the output when watching ends.
-    ///
-    /// # Errors
-    /// When an output cannot be written.
     fn finish(&mut self) -> Result<(), Self::Error>;
 }
 
@@ -67,7 +60,6 @@ pub struct Session<S> {
 
 impl<S: Sink> Session<S> {
     /// Creates a session that has seen nothing.
-    #[must_use]
     pub fn new(start_ns: u64, sink: S) -> Self {
         Self {
             watcher: Watcher::new(start_ns),
@@ -82,7 +74,6 @@ impl<S: Sink> Session<S> {
     }
 
     /// Makes the session find out whose sockets stall, and name the reasons of drops.
-    #[must_use]
     pub fn with_names(mut self, names: Names, reasons: Reasons) -> Self {
         self.names = names;
         self.watcher.reasons = reasons;
@@ -90,9 +81,6 @@ impl<S: Sink> Session<S> {
     }
 
     /// Processes a record. A connection that ends is written to the sink at once.
-    ///
-    /// # Errors
-    /// When the connection cannot be written.
     pub fn take(&mut self, record: &Record) -> Result<(), S::Error> {
         let (cookie, happenings) = self.watcher.take(record);
         let is_known = matches!(record, Record::Reading(_)) && happenings.is_empty();
@@ -131,9 +119,6 @@ impl<S: Sink> Session<S> {
 
     /// Ends watching: writes the connections that are still open to the sink and completes its
     /// output. Returns the stalls that were not reported yet.
-    ///
-    /// # Errors
-    /// When an output cannot be written.
     pub fn finish(&mut self, now_ns: u64) -> Result<Vec<Report>, S::Error> {
         self.end_ns = now_ns;
         for (cookie, stall) in self.watcher.finish(now_ns) {
@@ -189,7 +174,6 @@ impl<S: Sink> Session<S> {
 
     /// Returns the connections that are kept, with their cookies, in the order in which they
     /// were seen.
-    #[must_use]
     pub fn connections(&self) -> Vec<(u64, &Connection)> {
         let mut all: Vec<_> = self.watcher.connections().collect();
         all.sort_by_key(|(_, connection)| connection.number);
@@ -197,19 +181,16 @@ impl<S: Sink> Session<S> {
     }
 
     /// Returns the number of connections that were seen.
-    #[must_use]
     pub fn opened(&self) -> u64 {
         self.watcher.opened
     }
 
     /// Returns the connection with this cookie.
-    #[must_use]
     pub fn connection(&self, cookie: u64) -> Option<&Connection> {
         self.watcher.connection(cookie)
     }
 
     /// Returns the number of readings of all connections.
-    #[must_use]
     pub fn readings(&self) -> u64 {
         self.watcher.readings
     }
@@ -217,7 +198,6 @@ impl<S: Sink> Session<S> {
 
 /// Returns the local and the remote end as text, or the cookie alone where the kernel never
 /// reported the ends.
-#[must_use]
 pub fn ends(cookie: u64, connection: Option<&Connection>) -> String {
     match connection.and_then(|connection| connection.ends) {
         Some(ends) => format!("{} → {}", ends.local, ends.remote),
@@ -226,7 +206,6 @@ pub fn ends(cookie: u64, connection: Option<&Connection>) -> String {
 }
 
 /// Summarises a connection in one sentence.
-#[must_use]
 pub fn verdict(connection: &Connection) -> String {
     let bytes = connection.acked_bytes();
     if bytes <= 1 && connection.stalls.is_empty() {

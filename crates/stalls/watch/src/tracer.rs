@@ -43,7 +43,6 @@ const LOST_SOCKETS: u32 = 1;
 /// What a program has cost; counted while [`Tracer::count_costs`] is on.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Cost {
-    /// The tracepoint.
     pub tracepoint: &'static str,
     /// Number of times the program ran.
     pub runs: u64,
@@ -116,9 +115,6 @@ impl Tracer {
     /// Returns whether the process of the filter has ended since the last call. From then on no
     /// new socket counts as its own, whichever process gets its number or its ports; the
     /// sockets that it had are followed to their end.
-    ///
-    /// # Errors
-    /// When the kernel refuses to say.
     pub fn process_ended(&mut self) -> Result<bool, Error> {
         let Some(process) = &self.process else {
             return Ok(false);
@@ -132,9 +128,6 @@ impl Tracer {
     }
 
     /// Returns the records that the ring buffer had no room for so far, by CPU.
-    ///
-    /// # Errors
-    /// When the kernel refuses to say.
     pub fn lost(&self) -> Result<Vec<u64>, Error> {
         Ok(self.lost.get(&LOST_RECORDS, 0)?.to_vec())
     }
@@ -150,18 +143,12 @@ impl Tracer {
     }
 
     /// Returns the number of sockets that could not be followed.
-    ///
-    /// # Errors
-    /// When the kernel refuses to say.
     pub fn lost_sockets(&self) -> Result<u64, Error> {
         Ok(self.lost.get(&LOST_SOCKETS, 0)?.iter().sum())
     }
 
     /// Makes the kernel measure the time of each run from now on, which itself costs some tens
     /// of nanoseconds a run.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
     pub fn count_costs(&mut self) -> Result<(), Error> {
         let stats = enable_stats(Stats::RunTime);
         self.stats = Some(stats.map_err(|error| refused("statistics", &error))?);
@@ -169,9 +156,6 @@ impl Tracer {
     }
 
     /// Returns what each program has cost.
-    ///
-    /// # Errors
-    /// When the kernel refuses to say.
     pub fn costs(&self) -> Result<Vec<Cost>, Error> {
         let mut costs = Vec::new();
         for (name, tracepoint) in PROGRAMS {

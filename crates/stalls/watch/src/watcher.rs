@@ -45,7 +45,6 @@ pub struct Watcher {
 
 impl Watcher {
     /// Creates a watcher. Times of stalls count from `origin_ns`.
-    #[must_use]
     pub fn new(origin_ns: u64) -> Self {
         Self {
             origin_ns,
@@ -156,7 +155,6 @@ impl Watcher {
     }
 
     /// Returns the connection with this cookie.
-    #[must_use]
     pub fn connection(&self, cookie: u64) -> Option<&Connection> {
         self.connections.get(&cookie)
     }

@@ -23,7 +23,6 @@ pub struct Plan {
 /// A reservation in names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Name of the stream.
     pub stream_id: Name,
     /// Bounds and routes, in the request's order.
     pub listeners: Vec<ListenerGrant>,
@@ -44,10 +43,8 @@ pub struct ListenerGrant {
     pub route: Vec<Name>,
 }
 
-/// Bytes of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkBytes {
-    /// Name of the link.
     pub link: Name,
     /// Wire bytes in each period of the link's segment.
     pub bytes: u64,
@@ -55,7 +52,6 @@ pub struct LinkBytes {
 
 impl Grant {
     /// Returns the longest delay of a packet to any listener, ns.
-    #[must_use]
     pub fn bound_ns(&self) -> u64 {
         let bounds = self.listeners.iter().map(|l| l.bound_ns);
         bounds.max().unwrap_or(0)
@@ -73,7 +69,6 @@ impl Grant {
     }
 
     /// Returns the names of the nodes that send the stream: the talker and the routers.
-    #[must_use]
     pub fn senders(&self) -> Vec<&str> {
         let mut senders = Vec::new();
         for listener in &self.listeners {

@@ -16,7 +16,6 @@ pub struct Packets(BTreeMap<u32, u64>);
 
 impl Packets {
     /// Returns `count` packets of `ip_bytes` bytes each.
-    #[must_use]
     pub fn alike(count: u64, ip_bytes: u32) -> Self {
         let mut packets = Self::default();
         packets.add(ip_bytes, count);
@@ -25,7 +24,6 @@ impl Packets {
 
     /// Returns the packets of `bytes` of UDP payload, in datagrams that fill the MTU.
     /// `mtu_bytes` must exceed the headers' 28 bytes.
-    #[must_use]
     pub fn of_payload(bytes: u32, mtu_bytes: u32) -> Self {
         const HEADERS_BYTES: u32 = IPV4_HEADER_BYTES + UDP_HEADER_BYTES;
         let room_bytes = mtu_bytes.saturating_sub(HEADERS_BYTES).max(1);
@@ -44,13 +42,11 @@ impl Packets {
     }
 
     /// Returns the number of packets.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.0.values().fold(0, |all, n| all.saturating_add(*n))
     }
 
     /// Returns the `count` longest packets, or all if there are fewer.
-    #[must_use]
     pub fn longest(&self, count: u64) -> Self {
         let mut left = count;
         let mut packets = Self::default();
@@ -63,7 +59,6 @@ impl Packets {
 
     /// Returns what leaves for a link of this MTU: longer packets become fragments, each with a
     /// header of its own. `mtu_bytes` must be at least 28.
-    #[must_use]
     pub fn fragmented(&self, mtu_bytes: u32) -> Self {
         let room_bytes = mtu_bytes.saturating_sub(IPV4_HEADER_BYTES);
         let room_bytes =
@@ -89,7 +84,6 @@ impl Packets {
     }
 
     /// Returns the bytes on the wire, with all that Ethernet adds; saturates.
-    #[must_use]
     pub fn wire_bytes(&self, is_tagged: bool) -> u64 {
         let bytes = self.0.iter().map(|(ip_bytes, count)| {
             u64::from(wire_bytes_of_packet(*ip_bytes, is_tagged)).saturating_mul(*count)

@@ -10,7 +10,6 @@ use crate::topology::{LinkId, Topology};
 /// Bytes of one link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkUse {
-    /// The link.
     pub link: LinkId,
     /// Wire bytes in each of its periods.
     pub bytes: u64,
@@ -26,20 +25,17 @@ pub struct Ledger {
 
 impl Ledger {
     /// Returns the wire bytes of each period that are reserved of a link.
-    #[must_use]
     pub fn reserved_bytes(&self, link: LinkId) -> u64 {
         self.reserved_bytes.get(&link).copied().unwrap_or(0)
     }
 
     /// Returns the wire bytes of each period that streams may still reserve of a link.
-    #[must_use]
     pub fn free_bytes(&self, topology: &Topology, link: LinkId) -> u64 {
         let budget_bytes = topology.link(link).budget_bytes;
         budget_bytes.saturating_sub(self.reserved_bytes(link))
     }
 
     /// Returns what a holder has reserved.
-    #[must_use]
     pub fn held(&self, holder: &str) -> Option<&[LinkUse]> {
         self.holders.get(holder).map(Vec::as_slice)
     }

@@ -14,8 +14,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// Returns its text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -14,16 +14,13 @@ pub struct NrtShare {
     /// The same as a rate, bit/s, rounded down.
     pub rate_bps: u64,
     #[serde(skip)]
-    /// The segment.
     pub segment: SegmentId,
     #[serde(skip)]
-    /// The node.
     pub node: NodeId,
 }
 
 /// Returns each member's share of a segment: what reservations leave of the period, in equal
 /// parts on a shared medium (paper 004, 4.3), and the whole of its own link to a switch. O(members).
-#[must_use]
 pub fn nrt_shares(topology: &Topology, ledger: &Ledger, segment: SegmentId) -> Vec<NrtShare> {
     let of = topology.segment(segment);
     let members = of.members.iter();
@@ -46,7 +43,6 @@ pub fn nrt_shares(topology: &Topology, ledger: &Ledger, segment: SegmentId) -> V
 
 /// Returns what each sender into a link may send of best effort in a period, wire bytes, if
 /// reservations have `reserved_bytes` of it.
-#[must_use]
 pub fn nrt_bytes(topology: &Topology, id: LinkId, reserved_bytes: u64) -> u64 {
     let link = topology.link(id);
     let left_bytes = link.total_bytes.saturating_sub(reserved_bytes);

@@ -45,10 +45,7 @@ pub enum Refusal {
     /// Another reservation has this stream id.
     #[error("the stream id {stream_id} is in use")]
     #[serde(rename_all = "snake_case")]
-    StreamIdInUse {
-        /// The id.
-        stream_id: String,
-    },
+    StreamIdInUse { stream_id: String },
     /// Another reservation has claimed some of the frames.
     #[error("frames to {address} port {port} of protocol {protocol} are another reservation's")]
     #[serde(rename_all = "snake_case")]
@@ -63,9 +60,7 @@ pub enum Refusal {
     /// A field of the request has a value that is not valid.
     #[error("`{field}` is {value}, expected {expected}")]
     Invalid {
-        /// The field.
         field: String,
-        /// Its value.
         value: String,
         /// The values that are valid.
         expected: String,
@@ -74,7 +69,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// Returns the failure code of IEEE 802.1Qcc, table 46-15; `None` if it has none for this.
-    #[must_use]
     pub fn failure_code(&self) -> Option<u8> {
         match self {
             Self::Bandwidth { .. } => Some(1),

@@ -18,7 +18,6 @@ pub struct Hop {
     pub before: Option<usize>,
     /// The talker or a router.
     pub sender: NodeId,
-    /// The segment.
     pub segment: SegmentId,
     /// The nodes that take the stream from the segment.
     pub receivers: Vec<NodeId>,
@@ -27,7 +26,6 @@ pub struct Hop {
 /// The hops of a stream, each after the one before it, and the last hop of each listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The hops.
     pub hops: Vec<Hop>,
     /// Index of the hop that reaches each listener, in the request's order.
     pub last_hops: Vec<usize>,

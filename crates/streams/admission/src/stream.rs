@@ -33,9 +33,7 @@ const MOST_PAYLOAD_BYTES: u32 = 1_000_000_000;
 pub struct StreamRequest {
     /// Name of the stream, unique in the network.
     pub stream_id: String,
-    /// The sender.
     pub talker: Talker,
-    /// The receivers.
     pub listeners: Vec<Listener>,
 }
 
@@ -87,7 +85,6 @@ pub struct IpTuple<A> {
 
 impl FrameSpecification {
     /// Returns that frames are UDP to this address and port.
-    #[must_use]
     pub fn udp_to(to: SocketAddr) -> Self {
         fn tuple<A>(destination_ip_address: A, destination_port: u16) -> IpTuple<A> {
             IpTuple {
@@ -107,7 +104,6 @@ impl FrameSpecification {
 
 impl FrameSpecification {
     /// Returns whether some packet matches both: no field that both have differs.
-    #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Ipv4Tuple(one), Self::Ipv4Tuple(other)) => one.overlaps(other),
@@ -212,7 +208,6 @@ impl Requirements {
 
 impl Interval {
     /// Returns an interval of a whole number of nanoseconds; `None` above 4.29 s.
-    #[must_use]
     pub fn from_ns(ns: u64) -> Option<Self> {
         Some(Self {
             numerator: u32::try_from(ns).ok()?,
@@ -221,7 +216,6 @@ impl Interval {
     }
 
     /// Returns its length; `None` unless it is a whole number of nanoseconds.
-    #[must_use]
     pub fn as_ns(self) -> Option<u64> {
         let ns = u64::from(self.numerator) * NS_PER_S;
         (ns.checked_rem(self.denominator.into())? == 0).then(|| ns / u64::from(self.denominator))
@@ -292,9 +286,6 @@ impl TrafficSpecification {
 }
 
 /// Checks what tells a stream from others: its name, and its frames.
-///
-/// # Errors
-/// The first field that is not valid.
 pub fn check_stream(stream_id: &str, frames: &[FrameSpecification]) -> Result<(), Refusal> {
     // The model's own ids have colons.
     if !is_name(&stream_id.replace(':', "-")) {
@@ -313,9 +304,6 @@ pub fn check_stream(stream_id: &str, frames: &[FrameSpecification]) -> Result<()
 
 impl StreamRequest {
     /// Checks what does not depend on a topology.
-    ///
-    /// # Errors
-    /// The first field that is not valid.
     pub fn check(&self) -> Result<(), Refusal> {
         check_stream(&self.stream_id, &self.talker.data_frame_specification)?;
         let count = self.listeners.len();

@@ -40,7 +40,6 @@ pub struct LinkId(pub usize);
 /// A host or a router, as its owner describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSpec {
-    /// Its name.
     pub name: String,
     /// Whether it forwards packets of others.
     pub is_router: bool,
@@ -68,7 +67,6 @@ impl fmt::Display for Medium {
 /// A segment, as its owner describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentSpec {
-    /// Its name.
     pub name: String,
     /// How its members share it.
     pub medium: Medium,
@@ -97,7 +95,6 @@ pub struct SegmentSpec {
 impl SegmentSpec {
     /// Returns a segment with paper 004's values: period 10 ms, slot a tenth of it, 70 % for
     /// streams; on a shared medium 70 % for all. Best effort keeps two of the longest frames.
-    #[must_use]
     pub fn new(name: &str, medium: Medium, rate_bps: u64, members: &[&str]) -> Self {
         Self {
             name: name.to_owned(),
@@ -117,7 +114,6 @@ impl SegmentSpec {
 
     /// Returns the share of a period for streams and best effort together, per cent. On a shared
     /// medium what is above 70 % makes collisions (paper 004, 2.1); a switch has none.
-    #[must_use]
     pub fn default_total(medium: Medium, rt_percent: u32) -> u32 {
         match medium {
             Medium::Shared => BUDGET_PCT.max(rt_percent),
@@ -128,21 +124,18 @@ impl SegmentSpec {
     /// Returns the wire bytes of best effort that each member keeps: two of the longest frames.
     /// Late frames of streams go first and best effort pays for them, so it needs room at every
     /// node (paper 004, late-first).
-    #[must_use]
     pub fn default_nrt(mtu_bytes: u32, is_tagged: bool) -> u64 {
         let mtu_bytes = mtu_bytes.min(*MTU_BYTES.end());
         2 * u64::from(wire_bytes_of_packet(mtu_bytes, is_tagged))
     }
 
     /// Returns the wire bytes of a period that best effort keeps on each link.
-    #[must_use]
     pub fn nrt_link_bytes(&self) -> u64 {
         self.nrt_bytes.saturating_mul(self.nodes_per_link())
     }
 
     /// Returns the wire bytes of each link's period that streams could take if best effort kept
     /// none.
-    #[must_use]
     pub fn nrt_cost_bytes(&self) -> u64 {
         let rt_bytes = period_bytes(self, self.rt_percent).saturating_sub(guard_bytes(self));
         let total_bytes = period_bytes(self, self.total_percent);
@@ -161,7 +154,6 @@ impl SegmentSpec {
 /// A host or a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its name.
     pub name: Name,
     /// Whether it forwards packets of others.
     pub is_router: bool,
@@ -169,12 +161,9 @@ pub struct Node {
     pub segments: Vec<SegmentId>,
 }
 
-/// A segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its name.
     pub name: Name,
-    /// Its description.
     pub spec: SegmentSpec,
     /// Its members, in the order of the description.
     pub members: Vec<NodeId>,
@@ -200,7 +189,6 @@ pub enum Direction {
 pub struct Link {
     /// Its name: that of the segment, or `segment/member/up` and `segment/member/down`.
     pub name: Name,
-    /// Its segment.
     pub segment: SegmentId,
     /// Which frames it carries.
     pub direction: Direction,
@@ -231,9 +219,7 @@ pub struct Fault {
     pub index: usize,
     /// Whether the owner is a segment.
     pub is_segment: bool,
-    /// The key.
     pub key: &'static str,
-    /// The value.
     pub value: String,
     /// The values that are valid.
     pub expected: String,
@@ -245,7 +231,6 @@ pub const NAME: &str = "1 to 64 letters, digits, \".\", \"_\" and \"-\", of whic
 
 /// Returns whether a text is a name: 1 to 64 letters, digits, `.`, `_` and `-`, of which the
 /// first is a letter, digit or `_`. So no name is an option of a command or a folder above.
-#[must_use]
 pub fn is_name(text: &str) -> bool {
     let begins = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let fits = |c: char| begins(c) || ".-".contains(c);
@@ -254,9 +239,6 @@ pub fn is_name(text: &str) -> bool {
 
 impl Topology {
     /// Checks a network and computes the budget of each link. O(n log n) for n members.
-    ///
-    /// # Errors
-    /// The first value that is not valid.
     pub fn new(nodes: &[NodeSpec], segments: &[SegmentSpec]) -> Result<Self, Fault> {
         let mut topology = Self {
             nodes: Vec::new(),
@@ -387,44 +369,34 @@ impl Topology {
         first_link
     }
 
-    /// Returns the nodes.
-    #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Returns the segments.
-    #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// Returns the links.
-    #[must_use]
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
     /// Returns the node of this name.
-    #[must_use]
     pub fn node_id(&self, name: &str) -> Option<NodeId> {
         self.node_names.get(name).copied()
     }
 
     /// Returns the segment of this name.
-    #[must_use]
     pub fn segment_id(&self, name: &str) -> Option<SegmentId> {
         self.segment_names.get(name).copied()
     }
 
     /// Returns the link of this name.
-    #[must_use]
     pub fn link_id(&self, name: &str) -> Option<LinkId> {
         self.link_names.get(name).copied()
     }
 
     /// Returns a name of the topology, or a new one if it has none such.
-    #[must_use]
     pub fn shared_name(&self, text: &str) -> Name {
         let known = self.link_names.get_key_value(text).map(|(name, _)| name);
         let known = known.or_else(|| self.node_names.get_key_value(text).map(|(name, _)| name));
@@ -436,7 +408,6 @@ impl Topology {
     ///
     /// # Panics
     /// If the index is of another topology.
-    #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0]
     }
@@ -445,7 +416,6 @@ impl Topology {
     ///
     /// # Panics
     /// If the index is of another topology.
-    #[must_use]
     pub fn segment(&self, id: SegmentId) -> &Segment {
         &self.segments[id.0]
     }
@@ -454,13 +424,11 @@ impl Topology {
     ///
     /// # Panics
     /// If the index is of another topology.
-    #[must_use]
     pub fn link(&self, id: LinkId) -> &Link {
         &self.links[id.0]
     }
 
     /// Returns the links that a frame takes from `sender` to `receivers`, in its order. O(members).
-    #[must_use]
     pub fn links_of_hop(
         &self,
         segment: SegmentId,

@@ -10,16 +10,13 @@ use crate::topology::{Fault, Medium, NodeSpec, SegmentSpec, Topology, is_name};
 /// A network and the managers that decide over its segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyFile {
-    /// The network.
     pub topology: Topology,
     /// The managers; none: one decides over all segments.
     pub managers: Vec<Manager>,
 }
 
-/// A manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manager {
-    /// Its name.
     pub name: String,
     /// Where the others reach it.
     pub url: String,

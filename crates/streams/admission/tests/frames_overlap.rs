@@ -58,7 +58,6 @@ fn matches(of: &FrameSpecification, header: Header) -> bool {
     }
 }
 
-/// All headers.
 fn headers() -> impl Iterator<Item = Header> {
     let count: usize = VALUES.iter().map(|most| usize::from(*most)).product();
     (0..count).map(|n| {

@@ -23,7 +23,6 @@ pub struct Heard {
     /// A time at which the answer was true, CLOCK_BOOTTIME: not after the manager made it, and before that
     /// by no more than its way took.
     pub asked_ns: u64,
-    /// The answer.
     pub answer: Result<NodeDuty, ClientError>,
 }
 

@@ -16,9 +16,6 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 /// Makes the changes, each after `say` was given its line, and reads back whether the port keeps to
 /// its streams.
-///
-/// # Errors
-/// Why it does not.
 pub(crate) fn enforce(
     tc: &mut Tc,
     demand: &PortDemand,
@@ -52,9 +49,6 @@ pub(crate) fn enforce(
 }
 
 /// Returns the changes that would make a port agree, in a line each.
-///
-/// # Errors
-/// What is in the way.
 pub(crate) fn changes(
     tc: &mut Tc,
     demand: &PortDemand,

@@ -33,7 +33,6 @@ pub enum Event {
     },
     /// A manager does not answer.
     Away {
-        /// Its URL.
         manager: String,
         /// What went wrong.
         problem: String,
@@ -41,10 +40,7 @@ pub enum Event {
         kept: usize,
     },
     /// A manager answers again.
-    Back {
-        /// Its URL.
-        manager: String,
-    },
+    Back { manager: String },
     /// A lease ended while its manager did not answer: the stream is best effort from now on.
     LeaseEnded {
         /// Id of the reservation.
@@ -75,7 +71,6 @@ pub enum Event {
 
 impl Event {
     /// Returns whether somebody has to look.
-    #[must_use]
     pub fn is_loud(&self) -> bool {
         matches!(
             self,

@@ -15,7 +15,6 @@ pub struct ManagerAnswer {
     /// When it was asked, CLOCK_BOOTTIME, and the time that the manager waited for a change: leases are
     /// counted from then, so that none ends here later than at the manager.
     pub asked_ns: u64,
-    /// Its answer.
     pub duty: NodeDuty,
 }
 
@@ -84,7 +83,6 @@ impl ManagerAnswer {
     }
 
     /// Returns the number of its reservations.
-    #[must_use]
     pub fn reservations(&self) -> usize {
         let streams = self.duty.ports.values().flat_map(|port| &port.streams);
         streams
@@ -95,7 +93,6 @@ impl ManagerAnswer {
 
     /// Returns the manager's reservations that it shall negotiate anew, each with the segment that
     /// its frames go into.
-    #[must_use]
     pub fn reroutes(&self, astray: &Astray) -> Vec<(String, String)> {
         let own = self.duty.ports.values().flat_map(|of| &of.streams);
         let own: BTreeSet<_> = own.map(|stream| &stream.id).collect();
@@ -108,7 +105,6 @@ impl ManagerAnswer {
     /// Returns the reports that the manager is due if the ports of these segments are in force.
     /// A reservation is in force if all ports that send it are, its frames are known, and none of
     /// its ports is astray.
-    #[must_use]
     pub fn reports(&self, in_force: &BTreeSet<String>, astray: &Astray) -> Vec<Report> {
         let mut found: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
         for (segment, port) in &self.duty.ports {
@@ -150,7 +146,6 @@ impl ManagerAnswers {
     }
 
     /// Returns the ids of all reservations.
-    #[must_use]
     pub fn ids(&self) -> BTreeSet<String> {
         let ports = self.0.values().flat_map(|heard| heard.duty.ports.values());
         let streams = ports.flat_map(|port| &port.streams);
@@ -158,7 +153,6 @@ impl ManagerAnswers {
     }
 
     /// Returns when the next lease ends.
-    #[must_use]
     pub fn next_end_ns(&self) -> Option<u64> {
         let heard = self.0.values();
         let ends = heard.flat_map(|heard| {
@@ -169,7 +163,6 @@ impl ManagerAnswers {
     }
 
     /// Returns where the frames of all streams are sent to.
-    #[must_use]
     pub fn destinations(&self) -> BTreeSet<IpAddr> {
         let ports = self.0.values().flat_map(|heard| heard.duty.ports.values());
         let frames = ports.flat_map(|port| port.streams.iter().flat_map(|stream| &stream.frames));
@@ -179,7 +172,6 @@ impl ManagerAnswers {
     /// Returns the streams that go astray at a node with these devices, by segment. A stream may go
     /// to several listeners by several ports, so one destination that leaves by a port is enough for
     /// that port. O(destinations of all streams).
-    #[must_use]
     pub fn astray(&self, ports: &BTreeMap<String, String>, routes: &Routes) -> Astray {
         let mut astray = Astray::new();
         let heard = self.0.values().flat_map(|heard| &heard.duty.ports);
@@ -223,7 +215,6 @@ impl ManagerAnswers {
     }
 
     /// Returns what keeps reservations from being in force at a node with these devices, by segment.
-    #[must_use]
     pub fn faults(&self, ports: &BTreeMap<String, String>) -> BTreeSet<String> {
         let mut faults = BTreeSet::new();
         for heard in self.0.values() {
@@ -259,7 +250,6 @@ impl ManagerAnswers {
 
     /// Returns what each port shall send, by segment. A manager knows what is reserved of its own
     /// segments only, so of what several say of best effort the least holds.
-    #[must_use]
     pub fn demands(&self) -> BTreeMap<String, PortDemand> {
         let mut demands: BTreeMap<String, PortDemand> = BTreeMap::new();
         let heard = self.0.values().flat_map(|heard| &heard.duty.ports);

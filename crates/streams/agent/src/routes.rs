@@ -44,9 +44,6 @@ const LONGEST_WAIT_NS: u64 = 60_000_000_000;
 const READ_BYTES: usize = 4096;
 
 /// Returns, for each address, the device by which the kernel sends packets of this host to it.
-///
-/// # Errors
-/// If the kernel cannot be asked.
 pub fn routes(to: impl IntoIterator<Item = IpAddr>) -> io::Result<Routes> {
     let mut socket = Socket::open()?;
     let names = links()?.into_iter().map(|link| (link.index, link.name));
@@ -95,9 +92,6 @@ pub struct Changes(NetlinkSocket);
 
 impl Changes {
     /// Listens from now on.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn open() -> io::Result<Self> {
         let mut socket = NetlinkSocket::new(NETLINK_ROUTE)?;
         socket.bind(&SocketAddr::new(0, 0))?;
@@ -109,9 +103,6 @@ impl Changes {
     }
 
     /// Waits for a change. Changes that follow each other within `SETTLE` count as one.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn wait(&self) -> io::Result<()> {
         while !self.has_changed()? {
             readable(&[self.0.as_fd()], LONGEST_WAIT_NS)?;

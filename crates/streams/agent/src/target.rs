@@ -45,7 +45,6 @@ pub fn check(demand: &PortDemand) -> Result<(), String> {
 
 /// Returns what a port shall have. Bytes are on the wire, and all classes have their share of each
 /// period: the budget is no more than their sum.
-#[must_use]
 pub fn target(demand: &PortDemand, port: &Port) -> Target {
     let streams = demand.streams.iter();
     let streams = streams.filter(|(_, stream)| !stream.frames.is_empty());
@@ -102,7 +101,6 @@ pub fn target(demand: &PortDemand, port: &Port) -> Target {
 /// Returns what a port shall have in between, one after the other, the last as it is demanded. First
 /// classes shrink and go, then they come, then best effort grows: at no moment do both what goes and
 /// what comes have to fit, which the kernel refuses on a line that is fully reserved.
-#[must_use]
 pub fn steps(demand: &PortDemand, port: &Port) -> Vec<PortDemand> {
     let Some(psp) = port.psp(minor::root()) else {
         return vec![demand.clone()];
@@ -126,7 +124,6 @@ pub fn steps(demand: &PortDemand, port: &Port) -> Vec<PortDemand> {
 
 /// Returns whether all that a port shall have is there, if these changes are left: no more than
 /// classes that still have frames to send before they go, and what is in force of `target` else.
-#[must_use]
 pub fn is_in_force(target: &Target, port: &Port, left: &[Change]) -> bool {
     let TargetRoot::Psp(wanted) = &target.root else {
         return false;

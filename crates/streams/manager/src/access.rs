@@ -37,7 +37,6 @@ impl fmt::Display for Role {
 /// A caller that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Its name.
     pub name: String,
     /// What it may do.
     pub role: Role,
@@ -49,7 +48,6 @@ pub struct Identity {
 
 impl Identity {
     /// Returns the caller of a command; `None` for a manager, which commands nothing.
-    #[must_use]
     pub fn caller(&self) -> Option<Caller> {
         (self.role != Role::Manager).then(|| Caller {
             name: self.name.clone(),
@@ -197,7 +195,6 @@ pub fn read(text: &str) -> Result<Access, Error> {
 }
 
 /// Returns the SHA-256 of a token or of a certificate in DER.
-#[must_use]
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
@@ -205,7 +202,6 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
 impl Access {
     /// Returns who has this token or this certificate. A token that is not known is refused even
     /// beside a certificate that is.
-    #[must_use]
     pub fn identify(&self, token: Option<&str>, certificate: Option<[u8; 32]>) -> Option<Identity> {
         let entries = match self {
             Self::Open => {

@@ -37,7 +37,6 @@ pub struct Caller {
 
 impl Caller {
     /// Returns a caller that may reserve from all hosts, without a quota.
-    #[must_use]
     pub fn talker(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -49,7 +48,6 @@ impl Caller {
     }
 
     /// Returns a caller that may do everything.
-    #[must_use]
     pub fn operator(name: &str) -> Self {
         Self {
             is_operator: true,
@@ -58,7 +56,6 @@ impl Caller {
     }
 
     /// Returns the agent of these nodes.
-    #[must_use]
     pub fn agent(name: &str, nodes: BTreeSet<String>) -> Self {
         Self {
             is_agent: true,
@@ -68,9 +65,6 @@ impl Caller {
     }
 
     /// Checks that the caller may have reservations: a talker or an operator.
-    ///
-    /// # Errors
-    /// If it is an agent.
     pub fn may_reserve(&self) -> Result<(), Failure> {
         if self.is_agent && !self.is_operator {
             return Err(Failure::Role {
@@ -107,9 +101,6 @@ impl Caller {
     }
 
     /// Checks that the caller is an operator.
-    ///
-    /// # Errors
-    /// If it is not.
     pub fn may_operate(&self) -> Result<(), Failure> {
         if self.is_operator {
             return Ok(());
@@ -147,7 +138,6 @@ pub enum Command {
         id: String,
         /// Who asks.
         caller: Caller,
-        /// The stream.
         request: StreamRequest,
         /// Length of the lease, ns.
         lease_ns: u64,
@@ -203,7 +193,6 @@ pub enum Command {
     },
     /// Say what does not fit another topology.
     Fit {
-        /// The topology.
         topology: Arc<Topology>,
         /// Whether it is ended, and nothing granted from now on that does not fit.
         is_draining: bool,
@@ -218,7 +207,6 @@ pub enum Command {
         caller: Caller,
         /// Name of the listener.
         listener: String,
-        /// The measurement.
         measured: Measured,
     },
 }
@@ -229,7 +217,6 @@ pub enum Failure {
     /// The lease is too short or too long.
     #[error("`lease_ns` is {lease_ns}, expected {least_ns} to {most_ns}")]
     Lease {
-        /// The value.
         lease_ns: u64,
         /// Shortest lease.
         least_ns: u64,
@@ -259,7 +246,6 @@ pub enum Failure {
     /// The host is not among the caller's.
     #[error("this caller has nothing to say of the host \"{host}\", expected {expected}")]
     Host {
-        /// The host.
         host: String,
         /// The caller's hosts.
         expected: String,
@@ -271,7 +257,6 @@ pub enum Failure {
         what: String,
         /// What it would have.
         wanted: u64,
-        /// The limit.
         most: u64,
     },
     /// Another manager counts what the caller has.
@@ -369,7 +354,6 @@ pub struct View {
 
 impl View {
     /// Returns how a reservation looks at a time of its manager's clock.
-    #[must_use]
     pub fn new(id: &str, reservation: &Reservation, now_ns: u64) -> Self {
         let grant: &Grant = &reservation.grant;
         let not_in_force = reservation.not_in_force();

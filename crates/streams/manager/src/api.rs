@@ -21,7 +21,6 @@ pub struct ReserveBody {
     pub id: String,
     /// Length of the lease, ns.
     pub lease_ns: u64,
-    /// The stream.
     pub stream: StreamRequest,
     /// Whether it takes the place of the caller's reservation of this id.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -75,7 +74,6 @@ pub struct RouteBody {
 /// A link, as `GET /v1/links` lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkView {
-    /// Its name.
     pub link: String,
     /// Length of its period, ns.
     pub period_ns: u64,
@@ -106,7 +104,6 @@ pub struct PartView {
 
 impl PartView {
     /// Returns how a part looks at a time of its manager's clock.
-    #[must_use]
     pub fn new(name: &str, part: &Part, now_ns: u64) -> Self {
         let (coordinator, id) = name.split_once('/').unwrap_or_default();
         Self {
@@ -125,7 +122,6 @@ impl PartView {
 pub struct RefusedView {
     /// Id of the request.
     pub id: String,
-    /// False.
     pub granted: bool,
     /// Failure code of IEEE 802.1Qcc, table 46-15.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,8 +147,6 @@ pub struct ErrorView {
 }
 
 impl ErrorView {
-    /// Returns an error.
-    #[must_use]
     pub fn new(error: String) -> Self {
         Self {
             error,
@@ -167,7 +161,6 @@ impl ErrorView {
 pub struct ReleasedView {
     /// Id of the reservation.
     pub id: String,
-    /// True.
     pub released: bool,
 }
 
@@ -194,7 +187,6 @@ pub fn read_within<T: DeserializeOwned>(body: &[u8], most_bytes: usize) -> Resul
 }
 
 /// Returns the status and the JSON of an answer to the request of this id.
-#[must_use]
 pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
     let (status, value) = match answer {
         Answer::Granted(view) => (200, json::<View>(&view)),

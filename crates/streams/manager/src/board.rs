@@ -40,7 +40,6 @@ struct OfNode {
 
 impl Board {
     /// Returns what a manager has now.
-    #[must_use]
     pub fn of(manager: &Manager) -> Self {
         let topology = manager.shared_topology();
         let parts = manager.parts();
@@ -165,7 +164,6 @@ impl Board {
 
     /// Returns the granted reservations whose ids come behind one, at most `limit` of them: those of
     /// an owner, or all. O(limit log n).
-    #[must_use]
     pub fn page(
         &self,
         owner: Option<&str>,
@@ -189,14 +187,11 @@ impl Board {
         }
     }
 
-    /// Returns a reservation.
-    #[must_use]
     pub fn reservation(&self, id: &str) -> Option<Arc<Reservation>> {
         self.reservations.get(id).map(Arc::clone)
     }
 
     /// Returns the live parts whose names, `COORDINATOR/ID`, come behind one, at most `limit`.
-    #[must_use]
     pub fn parts(&self, after: &str, limit: usize, now_ns: u64) -> Vec<PartView> {
         let behind = (Bound::Excluded(after), Bound::Unbounded);
         let all = self.parts.range::<str, _>(behind);
@@ -206,7 +201,6 @@ impl Board {
     }
 
     /// Returns the manager's own links.
-    #[must_use]
     pub fn links(&self) -> Vec<LinkView> {
         let view = |(n, link): (usize, &admission::Link)| {
             let reserved_bytes = self.reserved_bytes.get(n).copied().unwrap_or(0);
@@ -224,7 +218,6 @@ impl Board {
     }
 
     /// Returns what tells of changes of what a node has to send; `None` if there is no such node.
-    #[must_use]
     pub fn changes(&self, node: &str) -> Option<watch::Receiver<u64>> {
         let of = self.nodes.get(self.topology.node_id(node)?.0)?;
         Some(of.changes.subscribe())
@@ -233,7 +226,6 @@ impl Board {
     /// Returns what a node has to send of the reservations that this manager has granted; `None` if
     /// the topology has no such node. Of segments of other managers it knows what its own
     /// reservations take there. O(reservations of the node).
-    #[must_use]
     pub fn duty(&self, node: &str, now_ns: u64) -> Option<NodeDuty> {
         let id = self.topology.node_id(node)?;
         let of_node = self.nodes.get(id.0)?;

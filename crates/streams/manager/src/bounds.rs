@@ -32,9 +32,6 @@ pub fn short(name: &str) -> String {
 }
 
 /// Checks the id of a request.
-///
-/// # Errors
-/// If it is no name.
 pub fn id(id: &str) -> Result<(), Refusal> {
     if is_name(id) {
         return Ok(());

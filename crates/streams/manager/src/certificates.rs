@@ -43,9 +43,6 @@ pub(crate) fn check(ca: Option<&[u8]>, identity: Option<(&[u8], &[u8])>) -> Resu
 }
 
 /// Reads the certificates of a PEM, one at least.
-///
-/// # Errors
-/// What is wrong with it.
 pub(crate) fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.map_err(|error| error.to_string())?;

@@ -113,7 +113,6 @@ pub struct Client {
 /// The answer to a request to reserve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reserved {
-    /// It is reserved.
     Granted(Box<View>),
     /// It does not fit.
     Refused(Box<RefusedView>),

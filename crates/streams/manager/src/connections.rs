@@ -66,9 +66,6 @@ impl Connections {
 
 impl Place {
     /// Makes the connection somebody's.
-    ///
-    /// # Errors
-    /// If there are too many.
     pub(crate) fn identify(&self, identity: &str) -> Result<(), NoPlace> {
         self.connections.places().identify(self.ticket, identity)
     }

@@ -9,13 +9,11 @@ pub struct Current<T>(RwLock<Arc<T>>);
 
 impl<T> Current<T> {
     /// Returns a place for values, with the first one in it.
-    #[must_use]
     pub fn new(value: T) -> Self {
         Self(RwLock::new(Arc::new(value)))
     }
 
     /// Returns the value of now; it stays as it is for whoever has it.
-    #[must_use]
     pub fn get(&self) -> Arc<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

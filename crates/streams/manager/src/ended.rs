@@ -29,7 +29,6 @@ impl Ended {
     }
 
     /// Returns the oldest of an owner's, if there are too many.
-    #[must_use]
     pub fn too_many(&self, owner: &str) -> Option<Name> {
         let of = self.0.get(owner).filter(|of| of.len() > MOST_ENDED)?;
         of.first().map(|(_, name)| name.clone())

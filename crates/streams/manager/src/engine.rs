@@ -35,7 +35,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 pub enum Job {
     /// Carry out a command.
     Command {
-        /// The command.
         command: Command,
         /// Where the answer goes.
         reply: oneshot::Sender<Answer>,
@@ -44,7 +43,6 @@ pub enum Job {
     Messages {
         /// When they came, ns.
         came_ns: u64,
-        /// The messages.
         envelope: Envelope,
         /// Where the reply goes.
         reply: oneshot::Sender<Reply>,
@@ -53,7 +51,6 @@ pub enum Job {
     Replied {
         /// The other manager.
         from: String,
-        /// The reply.
         reply: Reply,
     },
     /// End, after what came before.
@@ -103,7 +100,6 @@ pub enum EngineError {
 }
 
 /// Returns a queue of jobs, and its end for [`run`]. The manager stands by at first.
-#[must_use]
 pub fn queue() -> (Engine, Receiver<Job>) {
     let (jobs, receiver) = sync_channel(MOST_JOBS);
     let office = Office {
@@ -134,9 +130,6 @@ impl Engine {
     }
 
     /// Looks at what is stored; nobody is held up but for the time of the look.
-    ///
-    /// # Errors
-    /// If another manager decides.
     pub fn look<T>(&self, now_ns: u64, look: impl FnOnce(&Board) -> T) -> Result<T, Refused> {
         let office = self.office.read().unwrap_or_else(PoisonError::into_inner);
         let is_over = office.ends_ns.load(Ordering::Acquire) <= now_ns;

@@ -20,7 +20,6 @@ use crate::record::Attempt;
 pub struct Claim {
     /// Id of the request.
     pub id: String,
-    /// The try.
     pub attempt: Attempt,
     /// What is granted; `None`: the try is under way.
     pub granted: Option<Claimed>,
@@ -51,7 +50,6 @@ pub enum Message {
     Hold {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
         /// Name of the stream, unique in the network.
         stream_id: String,
@@ -70,23 +68,19 @@ pub enum Message {
     Held {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
     },
     /// Answers `Hold`: nothing is held.
     Refused {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
-        /// The reason.
         refusal: Refusal,
     },
     /// Answers `Hold`: another start of the coordinator has bytes for this id.
     Conflict {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
         /// The try that has bytes.
         has: Attempt,
@@ -95,7 +89,6 @@ pub enum Message {
     Later {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
         /// Why, in a sentence.
         why: String,
@@ -104,7 +97,6 @@ pub enum Message {
     Commit {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
         /// Length of the lease, ns, from when the message arrives.
         lease_ns: u64,
@@ -113,14 +105,12 @@ pub enum Message {
     Committed {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
     },
     /// Begins the lease anew.
     Refresh {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
         /// Length of the lease, ns, from when the message arrives.
         lease_ns: u64,
@@ -131,7 +121,6 @@ pub enum Message {
     Refreshed {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
         /// Number of the refreshment.
         round: u64,
@@ -140,21 +129,18 @@ pub enum Message {
     Gone {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
     },
     /// Frees what is held or reserved.
     Release {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
     },
     /// Answers `Release`.
     Released {
         /// Id of the request.
         id: String,
-        /// The try.
         attempt: Attempt,
     },
     /// Asks for the number that claims need: a claim of an earlier start that comes late has another.
@@ -208,11 +194,9 @@ pub enum Message {
 pub struct Envelope {
     /// Name of the manager that sends them.
     pub from: String,
-    /// Its start.
     pub epoch: u64,
     /// Time after which nobody waits for the answers, ns.
     pub within_ns: u64,
-    /// The messages.
     pub messages: Vec<Message>,
 }
 

@@ -13,7 +13,6 @@ use crate::record::Measured;
 /// What a manager said.
 #[derive(Clone, Debug)]
 pub struct ManagerAnswer {
-    /// Its URL.
     pub manager: String,
     /// Its reservations and links, or why there is no answer.
     pub answer: Result<(Vec<View>, Vec<LinkView>), String>,
@@ -33,7 +32,6 @@ pub struct Overview {
 /// A manager that was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ManagerRow {
-    /// Its URL.
     pub manager: String,
     /// Why there is no answer; `None`: there is one.
     pub problem: Option<String>,
@@ -44,17 +42,14 @@ pub struct ManagerRow {
 pub struct OverviewLink {
     /// URL of the manager that decides over it.
     pub manager: String,
-    /// The link.
     #[serde(flatten)]
     pub link: LinkView,
 }
 
-/// A reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReservationRow {
     /// URL of the manager that granted it.
     pub manager: String,
-    /// Its id.
     pub id: String,
     /// Name of the stream.
     pub stream_id: String,
@@ -70,7 +65,6 @@ pub struct ReservationRow {
     pub expires_in_ns: u64,
     /// The hosts that receive.
     pub listeners: Vec<ListenerRow>,
-    /// Its links.
     pub links: Vec<LinkRow>,
     /// Name of the link with the smallest free share of its budget, among those whose manager
     /// answered.
@@ -80,7 +74,6 @@ pub struct ReservationRow {
 /// A listener of a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListenerRow {
-    /// Its name.
     pub name: String,
     /// Granted bound of a packet's delay, ns.
     pub bound_ns: u64,
@@ -91,7 +84,6 @@ pub struct ListenerRow {
 /// A link of a reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkRow {
-    /// Its name.
     pub link: String,
     /// Wire bytes of the reservation in each period.
     pub bytes: u64,
@@ -105,7 +97,6 @@ pub struct LinkRow {
 
 impl ListenerRow {
     /// Returns whether a packet came later than was granted; `None` without a measurement.
-    #[must_use]
     pub fn is_above(&self) -> Option<bool> {
         Some(self.measured?.worst_delay_ns > self.bound_ns)
     }
@@ -114,7 +105,6 @@ impl ListenerRow {
 impl Overview {
     /// Returns what managers said, reservations in the order of the managers and their ids.
     /// O(n log links).
-    #[must_use]
     pub fn of(said: Vec<ManagerAnswer>) -> Self {
         let mut overview = Self::default();
         let mut views = Vec::new();

@@ -44,7 +44,6 @@ pub struct Parts {
 /// Bytes that a coordinator asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {
-    /// The try.
     pub attempt: Attempt,
     /// Name of the stream.
     pub stream_id: &'a str,
@@ -109,7 +108,6 @@ fn uses(topology: &Topology, links: &[LinkBytes]) -> Result<Vec<LinkUse>, Refusa
 
 impl Parts {
     /// Returns no parts.
-    #[must_use]
     pub fn new(
         manager: &str,
         topology: Arc<Topology>,
@@ -133,25 +131,20 @@ impl Parts {
     }
 
     /// Returns what is held and reserved.
-    #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
     /// Returns whether a link is of this manager.
-    #[must_use]
     pub fn is_own(&self, link: LinkId) -> bool {
         self.own.get(link.0).copied().unwrap_or(false)
     }
 
-    /// Returns all parts.
-    #[must_use]
     pub fn all(&self) -> &BTreeMap<Name, Arc<Part>> {
         &self.parts
     }
 
     /// Returns the segments of links; those that the topology lacks have none.
-    #[must_use]
     pub fn segments(&self, links: &[LinkBytes]) -> BTreeSet<SegmentId> {
         let of = |link: &LinkBytes| Some(self.topology.link(self.topology.link_id(&link.link)?));
         let known = links.iter().filter_map(of);
@@ -183,7 +176,6 @@ impl Parts {
 
     /// Returns the live parts that do not fit another topology, and what the others take of it. Of two
     /// that do not fit together the first has the bytes. O(n log n).
-    #[must_use]
     pub fn misfits(&self, topology: &Topology) -> (Vec<(Name, Refusal)>, Ledger) {
         let mut ledger = Ledger::default();
         let mut misfits = Vec::new();
@@ -206,7 +198,6 @@ impl Parts {
     }
 
     /// Returns the topology that comes next.
-    #[must_use]
     pub fn next(&self) -> Option<&Topology> {
         self.next.as_ref().map(|(topology, _)| &**topology)
     }
@@ -236,7 +227,6 @@ impl Parts {
     }
 
     /// Returns a change of a part.
-    #[must_use]
     pub fn update(&self, name: &Name, part: Option<Arc<Part>>) -> Update {
         if name.starts_with(&self.own_prefix) {
             Update::OwnPart(name.clone(), part)
@@ -360,9 +350,6 @@ impl Parts {
 
     /// Takes back what a coordinator claims and this manager does not know: its store was lost, or
     /// is of an earlier time.
-    ///
-    /// # Errors
-    /// If it does not fit.
     pub fn take_back(
         &mut self,
         name: &str,
@@ -530,7 +517,6 @@ impl Parts {
     }
 
     /// Returns when the next part ends.
-    #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         self.deadlines.first().map(|(at_ns, _)| *at_ns)
     }

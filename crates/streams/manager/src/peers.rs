@@ -23,9 +23,6 @@ pub const WITHIN: Duration = Duration::from_secs(3);
 /// Finds the way to another manager.
 pub trait Way: Send + Sync {
     /// Returns a client of the manager.
-    ///
-    /// # Errors
-    /// If nobody knows where it is.
     fn client(&self) -> Result<Arc<Client>, ClientError>;
 
     /// Tells that the manager did not answer there.
@@ -52,7 +49,6 @@ pub struct Peers {
 
 impl Peers {
     /// Starts threads for each of the others, which are named. `replied` gets their replies.
-    #[must_use]
     pub fn start(
         own: &str,
         others: Vec<(String, Arc<dyn Way>)>,

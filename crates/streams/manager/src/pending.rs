@@ -33,7 +33,6 @@ pub enum Operation {
     Reserve {
         /// Who asks.
         owner: String,
-        /// The request.
         request: StreamRequest,
         /// What is granted in the end.
         grant: Grant,
@@ -79,7 +78,6 @@ pub enum Phase {
 pub struct Pending {
     /// What is under way.
     pub operation: Operation,
-    /// The try.
     pub attempt: Attempt,
     /// Managers that have not answered.
     pub waits_for: BTreeSet<String>,
@@ -103,13 +101,11 @@ impl Pending {
     }
 
     /// Returns when it has something to do.
-    #[must_use]
     pub fn next_wakeup_ns(&self) -> u64 {
         self.deadline_ns.min(self.retry_at_ns)
     }
 
     /// Returns what it waits for.
-    #[must_use]
     pub fn phase(&self) -> Phase {
         match &self.operation {
             Operation::Reserve {
@@ -123,7 +119,6 @@ impl Pending {
     }
 
     /// Returns the stream of a request to reserve.
-    #[must_use]
     pub fn stream_id(&self) -> Option<&String> {
         match &self.operation {
             Operation::Reserve { request, .. } => Some(&request.stream_id),
@@ -132,7 +127,6 @@ impl Pending {
     }
 
     /// Returns who asks to reserve.
-    #[must_use]
     pub fn reserve_owner(&self) -> Option<&str> {
         match &self.operation {
             Operation::Reserve { owner, .. } => Some(owner),
@@ -141,7 +135,6 @@ impl Pending {
     }
 
     /// Returns whether it is this request to reserve.
-    #[must_use]
     pub fn is_reserve(&self, by: &str, wanted: &StreamRequest) -> bool {
         match &self.operation {
             Operation::Reserve { owner, request, .. } => owner == by && request == wanted,
@@ -150,13 +143,11 @@ impl Pending {
     }
 
     /// Returns whether it is a refreshment to this lease.
-    #[must_use]
     pub fn is_refresh(&self, wanted_ns: u64) -> bool {
         matches!(&self.operation, Operation::Refresh { lease_ns, .. } if *lease_ns == wanted_ns)
     }
 
     /// Returns the messages that ask all who have not answered.
-    #[must_use]
     pub fn messages(&self, id: &str, hold_ns: u64) -> Vec<(String, Message)> {
         let (id, attempt) = (id.to_owned(), self.attempt);
         let message = match &self.operation {

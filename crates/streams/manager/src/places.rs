@@ -49,7 +49,6 @@ impl Default for PlaceLimits {
 impl PlaceLimits {
     /// Returns the limits of a process that may have this many descriptors: connections leave a
     /// reserve, so that accepting never lacks a descriptor.
-    #[must_use]
     pub fn of_descriptors(descriptors: u64) -> Self {
         let most = Self::default();
         let free = descriptors.saturating_sub(RESERVED_DESCRIPTORS);
@@ -69,7 +68,6 @@ impl PlaceLimits {
 
     /// Returns the limits of connections whose handshake of TLS is not over: these have places of their
     /// own, so that they take none of who has shown that it is there.
-    #[must_use]
     pub fn of_handshakes(self) -> Self {
         Self {
             pending: self.pending.div_ceil(2),
@@ -137,7 +135,6 @@ fn counted(address: IpAddr) -> IpAddr {
 
 impl<T> Places<T> {
     /// Returns places that are all free.
-    #[must_use]
     pub fn new(limits: PlaceLimits) -> Self {
         Self {
             limits,
@@ -238,7 +235,6 @@ impl<T> Places<T> {
     }
 
     /// Returns the numbers of pending and of known connections.
-    #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.pending.len(), self.known.len())
     }

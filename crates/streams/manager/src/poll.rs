@@ -11,7 +11,6 @@ use crate::client::{Client, ClientError};
 use crate::overview::{ManagerAnswer, Overview};
 
 /// Returns what managers say now, each with its URL. Takes as long as their answers.
-#[must_use]
 pub fn ask(managers: &[(String, Client)]) -> Overview {
     let one = |client: &Client| -> Result<_, ClientError> {
         Ok((client.reservations()?, client.links()?))
@@ -29,9 +28,6 @@ pub struct Poll(Arc<Mutex<Overview>>);
 
 impl Poll {
     /// Asks once, and then in a thread until the program ends, `every` after the last answer.
-    ///
-    /// # Errors
-    /// If no thread can be started.
     pub fn start(managers: Vec<(String, Client)>, every: Duration) -> io::Result<Self> {
         let latest = Arc::new(Mutex::new(ask(&managers)));
         let kept = Arc::clone(&latest);
@@ -48,7 +44,6 @@ impl Poll {
     }
 
     /// Returns the last answers.
-    #[must_use]
     pub fn latest(&self) -> Overview {
         let latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         latest.clone()

@@ -60,7 +60,6 @@ fn within(what: &str, wanted: u64, most: Option<u64>) -> Result<(), Failure> {
 }
 
 /// Parses a length of time with its unit, ns: beside the units of all times also minutes and hours.
-#[must_use]
 pub fn lease_ns(text: &str) -> Option<u64> {
     let long = [("m", 60_u64), ("h", 3600)]
         .into_iter()

@@ -16,7 +16,6 @@ const RESERVATION: &str = "reservation/";
 /// A change of a store: a new value of a key, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The key.
     pub key: String,
     /// The new value; `None` removes the key.
     pub value: Option<Vec<u8>>,
@@ -52,7 +51,6 @@ pub struct Clock {
 impl Clock {
     /// Returns the clock of a start: the last one if it still runs, else a new one that knows the older
     /// ones which records use.
-    #[must_use]
     pub fn next(old: Option<Self>, (boot, now_ns): (&str, u64), used: &BTreeSet<u32>) -> Self {
         let boot = boot.to_owned();
         let Some(mut clock) = old else {
@@ -91,7 +89,6 @@ pub struct Meta {
     pub name: String,
     /// Number of the start, by chance.
     pub epoch: u64,
-    /// Its clock.
     pub clock: Clock,
 }
 
@@ -107,7 +104,6 @@ pub struct Attempt {
 
 impl Attempt {
     /// Returns whether it is a later try of the same start. Tries of two starts have no order.
-    #[must_use]
     pub fn is_after(self, other: Self) -> bool {
         self.epoch == other.epoch && self.count > other.count
     }
@@ -138,7 +134,6 @@ pub struct Part {
     pub attempt: Attempt,
     /// What became of it.
     pub state: PartState,
-    /// Name of the stream.
     pub stream_id: Name,
     /// Which frames are the stream's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -182,7 +177,6 @@ pub struct Reservation {
     pub state: ReservationState,
     /// Who asked for it.
     pub owner: Name,
-    /// The request.
     pub request: StreamRequest,
     /// What was granted.
     pub grant: Grant,
@@ -219,14 +213,12 @@ pub enum Record {
 }
 
 /// Returns the key of a part in the manager's own tables.
-#[must_use]
 pub fn part_name(coordinator: &str, id: &str) -> Name {
     format!("{coordinator}/{id}").into()
 }
 
 impl Update {
     /// Returns the change of the store, if it is stored.
-    #[must_use]
     pub fn change(&self) -> Option<Change> {
         // Names and numbers: JSON has a form for all of them.
         let change = match self {
@@ -252,7 +244,6 @@ impl Update {
 
 impl Reservation {
     /// Returns the time until its lease ends; of one that has ended, none.
-    #[must_use]
     pub fn left_ns(&self, now_ns: u64) -> u64 {
         match self.state {
             ReservationState::Granted => self.expires_ns.saturating_sub(now_ns),
@@ -261,7 +252,6 @@ impl Reservation {
     }
 
     /// Returns what is remembered of it after its end: whose it was, and its last try.
-    #[must_use]
     pub fn ended(&self, until_ns: u64) -> Self {
         let mut ended = self.clone();
         ended.state = ReservationState::Ended;
@@ -277,13 +267,11 @@ impl Reservation {
     }
 
     /// Returns when something happens to it unless somebody does something.
-    #[must_use]
     pub fn due_ns(&self) -> u64 {
         self.expires_ns.min(self.in_force_by_ns.unwrap_or(u64::MAX))
     }
 
     /// Returns the names of the nodes that send the stream and have not put it into force.
-    #[must_use]
     pub fn not_in_force(&self) -> Vec<String> {
         let senders = self.grant.senders().into_iter();
         senders

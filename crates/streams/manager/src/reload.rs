@@ -92,9 +92,6 @@ pub struct Reload {
 
 impl Reload {
     /// Reads the files for the first time.
-    ///
-    /// # Errors
-    /// The first fault of a file.
     pub fn start(files: Files) -> Result<Self> {
         let Loaded { access, tls } = files.read()?;
         Ok(Self {
@@ -118,7 +115,6 @@ impl Reload {
     }
 
     /// Reads the files again, and returns what is to be said of it.
-    #[must_use]
     pub fn again_in_words(&self) -> String {
         match self.again() {
             Ok(()) => "pspacer: --access and certificates are read again".to_owned(),

@@ -24,7 +24,6 @@ use crate::engine::{Engine, Refused};
 /// What every request needs.
 #[derive(Clone)]
 pub struct App {
-    /// The manager.
     pub engine: Engine,
     /// Who may ask; a request is judged by what is current then.
     pub access: Arc<Current<Access>>,

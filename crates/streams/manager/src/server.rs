@@ -52,7 +52,6 @@ const BACKLOG: i32 = 4096;
 pub struct ServerTls {
     /// The server's certificate, and those that lead to its authority.
     pub certificate: Vec<u8>,
-    /// Its key.
     pub key: Vec<u8>,
     /// Authorities of the clients' certificates; `None`: clients have none.
     pub client_ca: Option<Vec<u8>>,
@@ -63,7 +62,6 @@ pub struct ServerTls {
 pub enum TlsPart {
     /// The server's certificate, alone or beside its key.
     Certificate,
-    /// Its key.
     Key,
     /// Authorities of the clients' certificates.
     ClientCa,
@@ -135,9 +133,6 @@ impl ServerTls {
 
 /// Serves until `end` is sent or dropped. Connections that are open then are closed. A new connection
 /// has the certificate that is current then.
-///
-/// # Errors
-/// If the socket cannot be used.
 pub async fn serve(
     listener: std::net::TcpListener,
     tls: Option<Arc<Current<ServerConfig>>>,
@@ -203,9 +198,6 @@ pub async fn serve(
 }
 
 /// Serves as [`serve`] does, in this thread.
-///
-/// # Errors
-/// If the socket cannot be used.
 pub fn serve_here(
     listener: std::net::TcpListener,
     tls: Option<Arc<Current<ServerConfig>>>,

@@ -367,7 +367,6 @@ fn routes() -> Vec<(&'static str, &'static [&'static str], MethodRouter<App>)> {
     ]
 }
 
-/// Returns the service.
 pub fn router(app: App) -> Router {
     let mut router = Router::new();
     for (path, _, methods) in routes() {

@@ -16,9 +16,6 @@ const VERSION: i64 = 2;
 /// Keys and values that survive a crash.
 pub trait Store: Send {
     /// Returns all records, by key.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     fn load(&mut self) -> Result<Vec<(String, Vec<u8>)>, StoreError>;
 
     /// Applies all changes, or none. They are durable when it returns.
@@ -91,7 +88,6 @@ impl StoreError {
     }
 
     /// Returns whether it is another manager that decides, and nothing is wrong with the store.
-    #[must_use]
     pub fn is_deposed(&self) -> bool {
         self.is_deposed
     }

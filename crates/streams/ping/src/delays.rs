@@ -22,9 +22,7 @@ pub struct Delays {
 /// The packet with the longest delay; the first of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
-    /// Its number.
     pub sequence: u64,
-    /// Its delay.
     pub delay_ns: u64,
 }
 
@@ -87,7 +85,6 @@ impl Delays {
     }
 
     /// Returns the distribution in numbers; `None` if there was no packet.
-    #[must_use]
     pub fn summary(&self) -> Option<Summary> {
         let (histogram, worst) = (self.histogram.as_ref()?, self.worst?);
         // A bin may extend beyond the delays that occurred: the value is clamped to them.

@@ -46,25 +46,16 @@ pub struct Header {
 pub enum PacketError {
     /// It is shorter than a header.
     #[error("{bytes} bytes: expected at least {LEAST_BYTES}")]
-    Short {
-        /// Its length.
-        bytes: usize,
-    },
+    Short { bytes: usize },
     /// It does not begin with a probe's first bytes.
     #[error("no probe of pspacer's")]
     Magic,
     /// Its version is not known.
     #[error("version {version}: expected {VERSION}")]
-    Version {
-        /// Its version.
-        version: u8,
-    },
+    Version { version: u8 },
     /// It is neither probe nor answer.
     #[error("kind {kind}: expected 0, a probe, or 1, an answer")]
-    Kind {
-        /// Its kind.
-        kind: u8,
-    },
+    Kind { kind: u8 },
     /// Its checksum is wrong: it was changed on the path.
     #[error("check sum does not match")]
     Check,

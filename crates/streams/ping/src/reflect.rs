@@ -17,9 +17,6 @@ const IDLE_NS: u64 = units::time::NS_PER_S;
 
 /// Answers probes until a signal comes. Returns the number of answers that the kernel did not
 /// accept.
-///
-/// # Errors
-/// If the socket or a clock fails.
 pub fn reflect(
     socket: &TimestampedSocket,
     reflector: &mut Reflector,

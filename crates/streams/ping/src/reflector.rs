@@ -33,7 +33,6 @@ pub struct Reflector {
 
 impl Reflector {
     /// Returns a reflector that answers at most `rate_pps` probes a second, and as many in a burst.
-    #[must_use]
     pub fn new(rate_pps: u64) -> Self {
         Self {
             rate_pps,
@@ -68,7 +67,6 @@ impl Reflector {
     }
 
     /// Returns the counts of all datagrams.
-    #[must_use]
     pub fn counts(&self) -> Reflected {
         self.counts
     }

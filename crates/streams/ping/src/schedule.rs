@@ -17,7 +17,6 @@ pub struct Schedule {
 impl Schedule {
     /// Returns the time at which a packet is due; `None` after the last, and beyond the clock's
     /// range.
-    #[must_use]
     pub fn due_ns(&self, sequence: u64) -> Option<u64> {
         if self.count.is_some_and(|count| sequence >= count) {
             return None;
@@ -27,7 +26,6 @@ impl Schedule {
     }
 
     /// Returns the number of packets that are due within `duration_ns`, the first at its beginning.
-    #[must_use]
     pub fn count_within(duration_ns: u64, period_ns: u64) -> u64 {
         match period_ns {
             0 => u64::MAX,

@@ -117,7 +117,6 @@ pub struct Results {
 impl Statistics {
     /// Starts the statistics of the run `session`. `one_way`: both hosts have one clock, or
     /// synchronized clocks, so one-way delays are measured too.
-    #[must_use]
     pub fn new(session: u64, one_way: bool) -> Self {
         Self {
             session,
@@ -235,13 +234,11 @@ impl Statistics {
     }
 
     /// Returns the number of probes sent and not answered so far.
-    #[must_use]
     pub fn outstanding(&self) -> u64 {
         self.counts.sent - self.counts.received
     }
 
     /// Returns the results so far.
-    #[must_use]
     pub fn results(&self) -> Results {
         Results {
             counts: Counts {

@@ -11,7 +11,6 @@ use crate::run::{Answer, Done, Plan};
 use crate::statistics::Outcome;
 
 /// Returns the first line.
-#[must_use]
 pub fn head(plan: &Plan) -> String {
     format!(
         "PING {}: {} bytes every {}{}",
@@ -27,7 +26,6 @@ pub fn head(plan: &Plan) -> String {
 }
 
 /// Returns the line for an answer.
-#[must_use]
 pub fn line(plan: &Plan, answer: &Answer) -> String {
     let mut line = format!(
         "{} bytes from {}: seq={}",
@@ -52,7 +50,6 @@ pub fn line(plan: &Plan, answer: &Answer) -> String {
 }
 
 /// Returns the summary at the end.
-#[must_use]
 pub fn summary(plan: &Plan, done: &Done) -> String {
     let results = &done.results;
     let c = &results.counts;

@@ -49,7 +49,6 @@ pub struct Answer {
 /// The packets that are late by one number of periods.
 #[derive(Serialize)]
 pub struct Row {
-    /// Lateness.
     pub delay_periods: usize,
     /// Share of the packets.
     pub probability: f64,
@@ -173,7 +172,6 @@ impl Question<'_> {
 
 impl Measured {
     /// Joins the contents of a file with the file's name.
-    #[must_use]
     pub fn new(path: &Path, classes: Classes) -> Self {
         let file = path.file_name().unwrap_or_default();
         Self {
@@ -202,7 +200,6 @@ fn rows(late: &[f64], stage_ns: u64, classes: Option<&Classes>) -> Vec<Row> {
 
 impl Answer {
     /// Returns a title that describes the chain.
-    #[must_use]
     pub fn title(&self) -> String {
         let routers = match self.hops {
             1 => "1 router".to_owned(),

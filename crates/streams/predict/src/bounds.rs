@@ -26,7 +26,6 @@ pub struct TokenBucket {
 /// backlog.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateLatency {
-    /// Rate.
     pub rate_bps: f64,
     /// Latest time at which the service begins, after the start of a backlog.
     pub latency_ns: f64,
@@ -37,7 +36,6 @@ impl RateLatency {
     /// period, as paper 004's ITM thread does. Its service is a staircase, budget x floor(t /
     /// period). The highest rate-latency curve below it has the mean rate and one period of
     /// latency.
-    #[must_use]
     pub fn periodic(budget_bytes: f64, period_ns: f64) -> Self {
         Self {
             rate_bps: budget_bytes * BIT_NS / period_ns,
@@ -50,7 +48,6 @@ impl RateLatency {
 /// slot later (paper 004, 4.3, which leaves out the slot): (stages + 1) x (period + slot). At
 /// each router a packet waits for less than a period and for the slot; the additional period
 /// and slot are for all devices and media together.
-#[must_use]
 pub fn isochronous_ns(stages: usize, period_ns: u64, slot_ns: u64) -> u64 {
     let turns = u64::try_from(stages).unwrap_or(u64::MAX).saturating_add(1);
     turns.saturating_mul(period_ns.saturating_add(slot_ns))

@@ -8,7 +8,6 @@ use crate::Error;
 /// Number of packets with one delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delay {
-    /// The delay.
     pub delay_ns: u64,
     /// Number of packets that had it.
     pub count: u64,
@@ -68,7 +67,6 @@ impl Classes {
     }
 
     /// Returns the number of packets in all classes.
-    #[must_use]
     pub fn packets(&self) -> u64 {
         self.counts.iter().fold(0, |n, c| n.saturating_add(*c))
     }

@@ -50,19 +50,16 @@ impl Chain {
     }
 
     /// Returns the β of each stage.
-    #[must_use]
     pub fn betas(&self) -> &[f64] {
         &self.betas
     }
 
     /// Returns the number of stages.
-    #[must_use]
     pub fn stages(&self) -> usize {
         self.betas.len()
     }
 
     /// Returns the mean number of periods that a packet is late.
-    #[must_use]
     pub fn mean_periods(&self) -> f64 {
         self.betas.iter().sum()
     }
@@ -70,7 +67,6 @@ impl Chain {
     /// Returns the probabilities of being late by 0, 1, … periods; there is one more value
     /// than stages. Only non-negative numbers are added and multiplied, so the error of each
     /// is at most about as many units of the last place as there are stages. O(stages²).
-    #[must_use]
     pub fn late(&self) -> Vec<f64> {
         let mut late = Vec::with_capacity(self.betas.len() + 1);
         late.push(1.0);
@@ -121,7 +117,6 @@ fn per_stage(
 /// Returns the longest delay of a packet that is `late_periods` late, if a packet that is not
 /// late arrives within one period and slot, together `stage_ns`. Over N stages no delay is
 /// longer than N + 1 of them (paper 004, 4.3), whatever the phases of the routers are.
-#[must_use]
 pub fn delay_ns_max(late_periods: usize, stage_ns: u64) -> u64 {
     crate::bounds::isochronous_ns(late_periods, stage_ns, 0)
 }

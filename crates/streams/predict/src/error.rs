@@ -15,7 +15,6 @@ pub enum Error {
     Stages {
         /// The number given.
         stages: usize,
-        /// The limit.
         most: usize,
     },
     /// A chain whose values do not match its routers.

@@ -28,7 +28,6 @@ pub struct Cell {
 pub struct Fit {
     /// Name of the test.
     pub test: &'static str,
-    /// The cells.
     pub cells: Vec<Cell>,
     /// Sum of (observed - expected)² / expected.
     pub statistic: f64,
@@ -43,7 +42,6 @@ pub struct Fit {
 /// `estimated` values come from the same packets. Packets where the model expects none, or
 /// beyond all classes, make the p-value 0. Classes that expect too few packets are joined with
 /// their neighbour, from the late end. O(stages).
-#[must_use]
 pub fn chi_squared(classes: &Classes, predicted: &[f64], estimated: usize) -> Fit {
     let cells = pool(&classes.counts, predicted, classes.packets() as f64);
     let share = |c: &Cell| {

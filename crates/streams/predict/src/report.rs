@@ -21,7 +21,6 @@ const UNLIKELY: f64 = 0.01;
 const MOST_BETAS: usize = 12;
 
 /// Returns the distribution with bars, then the inputs of the prediction and the bounds.
-#[must_use]
 pub fn text(answer: &Answer, style: Style) -> String {
     let mut out = format!(
         "{}: {} {}, period {}\n\n",
@@ -198,13 +197,11 @@ fn bounds(answer: &Answer) -> String {
 }
 
 /// Returns a time given in nanoseconds, with the unit that suits it.
-#[must_use]
 pub fn time(ns: f64) -> String {
     units::display::time(ns / 1e9)
 }
 
 /// Plots the shares of packets by lateness. The bars are the measured shares, if there are any.
-#[must_use]
 pub fn plot(answer: &Answer) -> Plot {
     let rows = &answer.distribution;
     let measured = answer.measured.is_some();

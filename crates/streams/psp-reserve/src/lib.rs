@@ -29,7 +29,6 @@ pub const ID_BYTES: usize = 65;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It is done.
     Ok = 0,
     /// The stream does not fit.
     Refused = 1,
@@ -41,7 +40,6 @@ pub enum Status {
     Failed = 4,
 }
 
-/// A manager.
 #[derive(Debug)]
 pub struct Manager(Client);
 
@@ -69,11 +67,9 @@ pub struct Stream {
     pub lease_ns: u64,
 }
 
-/// A reservation.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Grant {
-    /// Its id.
     pub id: [c_char; ID_BYTES],
     /// 1 if it is in force.
     pub in_force: u8,

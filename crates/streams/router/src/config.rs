@@ -58,9 +58,7 @@ const STREAM: &[Key] = &[
 pub struct Config {
     /// Time from one run of the periodic threads to the next.
     pub period_ns: u64,
-    /// The ports.
     pub devices: Vec<Device>,
-    /// The routes.
     pub routes: Vec<Route>,
     /// The streams with reservations.
     pub streams: Vec<Stream>,
@@ -95,10 +93,8 @@ impl fmt::Display for Io {
     }
 }
 
-/// A port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its name.
     pub name: String,
     /// How frames are exchanged with it.
     pub io: Io,
@@ -122,7 +118,6 @@ pub enum ConfigError {
         reserved_bytes + best_effort_bytes
     )]
     Budget {
-        /// The device.
         device: String,
         /// Bytes that all streams reserve in a period.
         reserved_bytes: u64,
@@ -191,7 +186,6 @@ pub fn read(text: &str) -> Result<Config, ConfigError> {
 
 impl Config {
     /// Returns the wire bytes that the streams of a device reserve, in the order of its streams.
-    #[must_use]
     pub fn reserve_bytes(&self, device: &Device) -> Vec<u64> {
         let streams = device.streams.iter().filter_map(|i| self.streams.get(*i));
         streams.map(|stream| stream.reserve_bytes).collect()
@@ -221,7 +215,6 @@ fn bytes(rate_bps: u64, period_ns: u64) -> u64 {
 }
 
 /// Parses `xx:xx:xx:xx:xx:xx`.
-#[must_use]
 pub fn mac(text: &str) -> Option<Mac> {
     let mut mac = [0; 6];
     let mut parts = text.split(':');

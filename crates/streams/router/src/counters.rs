@@ -81,7 +81,6 @@ impl Counter {
 /// Results of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StreamReport {
-    /// Its name.
     pub name: String,
     /// Device through which it leaves.
     pub device: String,
@@ -93,7 +92,6 @@ pub struct StreamReport {
 /// Results of a device and its best effort.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceReport {
-    /// Its name.
     pub name: String,
     /// How frames were exchanged with it: AF_XDP or AF_PACKET, and why.
     pub io: String,

@@ -25,7 +25,6 @@ pub enum Listen {
 pub enum Notify {
     /// Lets other threads run.
     Yield,
-    /// Continues.
     Stay,
 }
 
@@ -46,7 +45,6 @@ struct State<T> {
 impl<T> EventBox<T> {
     /// Returns an empty box for at most `capacity` items. It allocates its memory now, so that
     /// nothing is allocated later.
-    #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
             state: Mutex::new(State {

@@ -51,7 +51,6 @@ pub enum Refusal {
 }
 
 /// Returns the bytes that a frame takes on the wire.
-#[must_use]
 pub fn wire_bytes(frame_bytes: usize) -> u64 {
     units::ethernet::wire_bytes(u32::try_from(frame_bytes).unwrap_or(u32::MAX)).into()
 }

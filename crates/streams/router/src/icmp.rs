@@ -34,10 +34,7 @@ pub enum Problem {
     /// The next hop did not report its MAC address.
     NoNeighbour,
     /// The packet exceeds the MTU towards the next hop.
-    TooLong {
-        /// That MTU.
-        mtu_bytes: usize,
-    },
+    TooLong { mtu_bytes: usize },
 }
 
 impl Problem {
@@ -58,7 +55,6 @@ impl Problem {
 /// Returns the error to send from `from` about `packet`, which begins with its valid IPv4 header;
 /// both without Ethernet header. Returns `None` where RFC 1812 allows no report: for ICMP errors,
 /// fragments after the first, and packets whose source is no single host. O(1).
-#[must_use]
 pub fn error(problem: Problem, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
     let header: &[u8; IPV4] = packet.first_chunk()?;
     let [.., a, b, c, d, _, _, _, _] = *header;

@@ -143,7 +143,6 @@ impl<F: WireLength> Queue<F> {
 impl<F: WireLength> Itm<F> {
     /// Returns a port that may send `budget_bytes` in a period, of which `reserve_bytes` has the
     /// reservation of each stream, with queues of `most_packets` each.
-    #[must_use]
     pub fn new(budget_bytes: u64, reserve_bytes: &[u64], most_packets: usize) -> Self {
         let queues = reserve_bytes.iter();
         Self {
@@ -222,7 +221,6 @@ impl<F: WireLength> Itm<F> {
     }
 
     /// Returns the number of waiting packets.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         let of_streams: usize = self.streams.iter().map(|q| q.waiting.len()).sum();
         of_streams + self.best_effort.len()
@@ -234,7 +232,6 @@ impl<F: WireLength> Itm<F> {
     }
 
     /// Returns the counts of the best effort.
-    #[must_use]
     pub fn best_effort_counts(&self) -> BestEffortCounts {
         self.best_effort_counts
     }

@@ -16,7 +16,6 @@ pub struct Prefix {
 
 impl Prefix {
     /// Parses `ADDRESS/BITS` with no bit set beyond BITS, or one address.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
         let prefix = Self {
@@ -27,7 +26,6 @@ impl Prefix {
     }
 
     /// Returns whether the network contains an address.
-    #[must_use]
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         let shift = 32 - u32::from(self.bits);
         let mask = u32::MAX.checked_shl(shift).unwrap_or(0);
@@ -38,7 +36,6 @@ impl Prefix {
 /// A route to a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The network.
     pub to: Prefix,
     /// Index of the device.
     pub device: usize,
@@ -52,9 +49,7 @@ pub struct Route {
 /// Describes the packets of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Its name.
     pub name: String,
-    /// Their destination.
     pub to: Prefix,
     /// Their source; `None`: any.
     pub from: Option<Prefix>,
@@ -68,7 +63,6 @@ pub struct Stream {
 
 impl Stream {
     /// Returns whether a packet belongs to the stream.
-    #[must_use]
     pub fn holds(&self, packet: &Header) -> bool {
         self.to.contains(packet.destination)
             && self.from.is_none_or(|from| from.contains(packet.source))
@@ -78,7 +72,6 @@ impl Stream {
 }
 
 /// Returns the route to an address, that with the longest prefix. O(routes).
-#[must_use]
 pub fn route(routes: &[Route], to: Ipv4Addr) -> Option<&Route> {
     let fitting = routes.iter().filter(|r| r.to.contains(to));
     fitting.max_by_key(|r| r.to.bits)

@@ -9,7 +9,6 @@ use crate::Report;
 use crate::config::Config;
 
 /// Returns the budget of each device.
-#[must_use]
 pub fn budgets(config: &Config) -> String {
     let mut out = format!("period {}\n", time(config.period_ns as f64 / 1e9));
     for device in &config.devices {
@@ -30,7 +29,6 @@ pub fn budgets(config: &Config) -> String {
 }
 
 /// Returns the counts of all packets.
-#[must_use]
 pub fn summary(report: &Report) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.

@@ -37,9 +37,6 @@ fn maps_of(filter: &Filter) -> Result<Maps, Error> {
 }
 
 /// Checks that programs that classify can be loaded and found again.
-///
-/// # Errors
-/// Why not.
 pub fn check_usable() -> Result<(), Error> {
     let loaded = Loaded::new(&Wanted::default())?;
     Maps::of_running(loaded.descriptor()?.1)?;
@@ -47,7 +44,6 @@ pub fn check_usable() -> Result<(), Error> {
 }
 
 /// Returns how many of these programs the kernel has, on all devices.
-#[must_use]
 pub fn programs() -> usize {
     maps::programs()
 }
@@ -80,9 +76,6 @@ pub(crate) fn read(psp: &mut Psp, filters: &[Filter]) -> Result<(), Error> {
 
 /// Puts the matches of a psp in force, with one store or by one request; filters of the kernel's
 /// kinds that stood for them go then. O(filters).
-///
-/// # Errors
-/// The kernel's.
 pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
     let device = facts.index;
     let filters = tc.filters(device, psp.handle)?;

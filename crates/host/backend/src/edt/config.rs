@@ -12,7 +12,6 @@ use super::waiting;
 /// A class with a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacedClass {
-    /// Its rate.
     pub rate_bps: u64,
     /// Packets that would wait for longer are dropped when they come.
     pub horizon_ns: u64,
@@ -112,7 +111,6 @@ fn paced_class(options: &ClassOptions) -> Option<PacedClass> {
 
 /// Returns whether a change of a class may throw away what waits on its device: packets of a full
 /// queue would leave far too late by the rate that the class had.
-#[must_use]
 pub fn drops_what_waits(had: &ClassOptions, wanted: &ClassOptions) -> bool {
     let (Some(had), Some(wanted)) = (paced_class(had), paced_class(wanted)) else {
         return false;

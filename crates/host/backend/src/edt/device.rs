@@ -52,9 +52,6 @@ fn plain(parent: Handle, handle: Handle, kind: &'static str) -> PlainQdisc {
 }
 
 /// Puts a psp at a device's root. What stands there goes with its packets, but for fqs of ours.
-///
-/// # Errors
-/// The kernel's.
 pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
     let mut running = Running::read(tc, facts.index)?;
     let next = Next::new(facts, &running, psp)?;
@@ -110,9 +107,6 @@ pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
 }
 
 /// Changes the psp that there is.
-///
-/// # Errors
-/// The kernel's.
 pub(crate) fn change(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
     let mut running = Running::read(tc, facts.index)?;
     if !running.is_attached {
@@ -212,9 +206,6 @@ fn throw_away(tc: &mut Tc, device: u32) -> Result<(), Error> {
 }
 
 /// Takes everything of ours away. Filters of others stay, and clsact with them.
-///
-/// # Errors
-/// The kernel's.
 pub fn remove(tc: &mut Tc, facts: &Facts) -> Result<(), Error> {
     let running = Running::read(tc, facts.index)?;
     let device = facts.index;

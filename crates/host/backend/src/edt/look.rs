@@ -13,18 +13,12 @@ use crate::error::Error;
 use crate::seen::{ClassSeen, Seen};
 
 /// Returns whether our program is attached to a device.
-///
-/// # Errors
-/// The kernel's.
 pub fn is_there(tc: &mut Tc, facts: &Facts) -> Result<bool, Error> {
     Ok(Running::read(tc, facts.index)?.is_attached)
 }
 
 /// Returns what is asked of each packet that leaves a device before our program, or in its place,
 /// and may end the search: a filter of others, or a program at tcx.
-///
-/// # Errors
-/// The kernel's.
 pub fn asked_before(tc: &mut Tc, facts: &Facts) -> Result<Vec<String>, Error> {
     let mut before = Running::read(tc, facts.index)?.before;
     // Kernels before 6.6 have no tcx.

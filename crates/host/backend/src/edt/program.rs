@@ -99,9 +99,6 @@ pub(crate) fn maps_of(id: u32) -> Result<Option<Maps>, Error> {
 }
 
 /// Returns how many of these programs the kernel has, on all devices.
-///
-/// # Errors
-/// The kernel's.
 pub fn programs() -> Result<usize, Error> {
     let mut count = 0;
     for info in loaded_programs() {

@@ -34,7 +34,6 @@ pub(crate) const FILTER: FilterId = FilterId {
 
 /// What there is on a device.
 pub(crate) struct Running {
-    /// The device.
     pub index: u32,
     /// The qdisc at the root: its kind and id.
     pub root: Option<(String, Handle)>,
@@ -104,9 +103,6 @@ impl ClassCounters {
 
 impl Running {
     /// Reads what there is on a device. Reading the maps of a program takes root.
-    ///
-    /// # Errors
-    /// The kernel's. O(classes + rules).
     pub fn read(tc: &mut Tc, index: u32) -> Result<Self, Error> {
         let qdiscs = tc.qdiscs()?;
         let of_device: Vec<_> = qdiscs.iter().filter(|q| q.device == index).collect();
@@ -158,9 +154,6 @@ impl Running {
     }
 
     /// Returns what each class has done, by minor number, and what has none.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn counters(&self) -> Result<(Vec<ClassCounters>, ClassCounters), Error> {
         let Some(maps) = &self.maps else {
             return Ok(Default::default());

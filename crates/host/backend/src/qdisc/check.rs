@@ -40,9 +40,6 @@ fn budget(psp: &Psp, line_rate_bps: u64) -> Result<(), Error> {
 
 /// Checks a psp of the module by the core of this program, as the module asks its own. What the core
 /// does not know (launch times, flows, what a device can do) the module alone decides.
-///
-/// # Errors
-/// What the module would refuse.
 pub(crate) fn check_module(psp: &Psp, facts: &Facts) -> Result<(), Error> {
     let line_rate_bps = psp.line_bps.unwrap_or(LINE_UNKNOWN_BPS);
     let mut config = settings(psp, facts, &[], 0).config;

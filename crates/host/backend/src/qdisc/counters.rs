@@ -18,7 +18,6 @@ pub const LATE_BUCKETS: usize = 24;
 pub struct SlotCounters {
     /// Packets that wait.
     pub packets: u32,
-    /// Their bytes.
     pub bytes: u64,
     /// Packets that left.
     pub sent_packets: u64,

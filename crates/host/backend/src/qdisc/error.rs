@@ -17,7 +17,6 @@ pub enum Error {
     /// There are programs of another version.
     #[error("the running programs have version {found}, expected {expected}: take them away first")]
     Version {
-        /// Theirs.
         found: u32,
         /// This program's.
         expected: u32,
@@ -25,7 +24,6 @@ pub enum Error {
     /// A port has no room for what is wanted. Programs with more room have to be loaded.
     #[error("{wanted} {what}, and there is room for {room}")]
     Full {
-        /// Of what.
         what: &'static str,
         /// How many are wanted.
         wanted: usize,
@@ -46,17 +44,11 @@ pub enum Error {
     Class {
         /// Minor number of its id.
         minor: u16,
-        /// Why.
         why: String,
     },
     /// Something was refused.
     #[error("{part}: {detail}")]
-    Refused {
-        /// What.
-        part: String,
-        /// Why.
-        detail: String,
-    },
+    Refused { part: String, detail: String },
 }
 
 pub(crate) fn refused(part: &str, error: &dyn Display) -> Error {

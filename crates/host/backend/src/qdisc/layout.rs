@@ -7,7 +7,6 @@ use pace::placed;
 pub(crate) const START: u64 = 0x4000_0000;
 /// The layout's version.
 pub(crate) const VERSION: u32 = 5;
-/// No slot.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// In place of the number of an image that is wanted: the one in use stays.
 pub(crate) const STAYS: u32 = 2;
@@ -120,7 +119,6 @@ pub struct Room {
 /// An arena for some ports. Addresses are those of both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Ports.
     pub ports: u32,
     /// What each has room for.
     pub room: Room,

@@ -14,9 +14,6 @@ use crate::error::Error;
 use crate::seen::{ClassSeen, Seen};
 
 /// Looks at a psp that stands at a device.
-///
-/// # Errors
-/// The kernel's.
 pub(crate) fn look(index: u32, row: &Row) -> Result<Seen, Error> {
     let place = place(index, row.parent)?;
     let gone = || Error::Text("there are no programs".to_owned());

@@ -147,7 +147,6 @@ impl Memory {
         }
     }
 
-    /// Returns bytes.
     pub fn bytes(&self, address: u64, length: usize) -> Vec<u8> {
         let words = (address..).step_by(8).take(length.div_ceil(8));
         let mut bytes: Vec<u8> = words.flat_map(|at| self.u64(at).to_ne_bytes()).collect();
@@ -163,9 +162,6 @@ impl Memory {
     }
 
     /// Lays out a scheduler in an image that no program uses, which is zeroed.
-    ///
-    /// # Errors
-    /// What the core refuses.
     pub fn place(
         &self,
         parts: ImageParts,
@@ -200,9 +196,6 @@ pub(crate) struct Core<'a> {
 
 impl Core<'_> {
     /// Adds the class whose memory is at `address`, and that of its reservation; both are zeroed.
-    ///
-    /// # Errors
-    /// What the core refuses.
     pub fn add_class(
         &mut self,
         address: u64,

@@ -40,7 +40,6 @@ use crate::match_words::{MatchTables, RuleWords};
 /// What is wanted of a port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortConfig<'a> {
-    /// The port.
     pub config: Config,
     /// Its classes, each with a minor number of its own above 0.
     pub classes: Vec<PortClass>,
@@ -110,20 +109,17 @@ impl Qdisc {
     }
 
     /// Returns what each port has room for.
-    #[must_use]
     pub fn room(&self) -> Room {
         self.ports.layout.room
     }
 
     /// Returns the number of the port at a place.
-    #[must_use]
     pub fn port_of(&self, place: Place) -> Option<u32> {
         let mut ports = 0..self.ports.layout.ports;
         ports.find(|port| self.ports.place(*port) == Some(place))
     }
 
     /// Returns where a port is.
-    #[must_use]
     pub fn place_of(&self, port: u32) -> Option<Place> {
         self.ports.place(port)
     }
@@ -183,19 +179,16 @@ impl Qdisc {
     }
 
     /// Returns the text of the configuration that was asked for last.
-    #[must_use]
     pub fn text(&self, port: u32) -> Vec<u8> {
         self.ports.text(port)
     }
 
     /// Returns what a port has done beside its classes.
-    #[must_use]
     pub fn port_counters(&self, port: u32) -> PortCounters {
         self.ports.port_counters(port)
     }
 
     /// Returns what each class in force has done, by minor number. O(slots).
-    #[must_use]
     pub fn counters(&self, port: u32) -> Vec<(u16, SlotCounters)> {
         self.ports.counters(port)
     }

@@ -22,7 +22,6 @@ const GRACE: Duration = Duration::from_millis(50);
 pub struct Place {
     /// Number of the device's network namespace.
     pub netns: u64,
-    /// The device.
     pub ifindex: u32,
     /// The class id that the qdisc is at.
     pub parent: u32,
@@ -204,9 +203,6 @@ impl Ports {
 
     /// Returns the slots of classes: those of the image in use, and for new ones some that neither
     /// a class nor a packet has. O(slots).
-    ///
-    /// # Errors
-    /// There are not enough.
     pub fn slots(&self, port: u32, free: Free, classes: &[PortClass]) -> Result<Vec<u32>, Error> {
         let current = free.number ^ 1;
         let all = 0..self.layout.room.slots;
@@ -302,9 +298,6 @@ impl Ports {
 }
 
 /// Checks what the core says of a configuration, without a port.
-///
-/// # Errors
-/// What it refuses.
 pub(crate) fn check(config: &Config, classes: &[PortClass]) -> Result<(), Error> {
     let fault = |error: pace::Error| refused("configuration", &error);
     let mut core = Scheduler::new(config, 0).map_err(fault)?;

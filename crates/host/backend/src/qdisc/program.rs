@@ -222,14 +222,12 @@ fn open(memory: Memory) -> Result<(Ports, Matches), Error> {
 }
 
 /// Returns whether this program has the qdisc: clang was there when it was built.
-#[must_use]
 pub fn is_built() -> bool {
     !OBJECT.is_empty()
 }
 
 /// Returns how many sets of these programs the kernel has, of all devices. It frees a set some
 /// time after the last qdisc has gone.
-#[must_use]
 pub fn programs() -> usize {
     let programs = ProgInfoIter::default();
     programs

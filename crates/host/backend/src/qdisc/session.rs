@@ -174,9 +174,6 @@ impl Session {
     }
 
     /// Returns how many packets wait in a class.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn waiting(&mut self, facts: &Facts, psp: &Psp, minor: u16) -> Result<u32, Error> {
         let place = place(facts.index, psp.parent)?;
         let Some(open) = self.find(place)? else {

@@ -36,9 +36,6 @@ pub fn check(scenario: &Scenario) -> Result<()> {
 
 /// Returns what each capture in the cell's folder shows of each known stall. `zero_ns` is t = 0 on
 /// the captures' clock.
-///
-/// # Errors
-/// If a capture cannot be read.
 pub fn judge(cell: &Cell, dir: &Path, zero_ns: u64) -> Result<Vec<StopResult>> {
     let mut stops: Vec<_> = cell.stops.iter().map(|stop| known(cell, stop)).collect();
     if stops.is_empty() {

@@ -132,9 +132,6 @@ impl<'a, T: Send> Repeated<'a, T> {
     }
 
     /// Writes the results of the cells, the plots of the scenario, and `stats`.
-    ///
-    /// # Errors
-    /// When a file cannot be written.
     pub fn finish(
         self,
         results: (Vec<(CellResult, Curves)>, Vec<TransferRow>),

@@ -4,7 +4,6 @@
 use scenario::Direction;
 
 /// Returns the number of the device that sends in a direction.
-#[must_use]
 pub fn device(direction: Direction) -> usize {
     2 * direction.cable + direction.end.index()
 }

@@ -23,7 +23,6 @@ const MILLION: u64 = 1_000_000;
 /// and flows. All its random numbers follow from `seed`: back-offs, phases that are
 /// not given, and the delay of each NRT stream's start, which is less than the time
 /// between two of its bursts.
-#[must_use]
 pub fn network(cell: &Cell, of: &Isochronous, seed: u64) -> NetworkConfig {
     let segments = of.segments.iter().enumerate();
     let streams = of.streams.iter().enumerate();

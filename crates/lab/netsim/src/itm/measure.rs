@@ -38,27 +38,23 @@ impl Delays {
     }
 
     /// Returns the number of delays.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
     /// Returns the longest delay, exactly, and the number of the first packet that
     /// had it.
-    #[must_use]
     pub fn worst(&self) -> Option<(Span, u64)> {
         self.worst
     }
 
     /// Returns the shortest delay, in ns, to a thousandth.
-    #[must_use]
     pub fn least_ns(&self) -> Option<u64> {
         self.histogram.as_ref().map(Histogram::min)
     }
 
     /// Returns the delay that `percent` of the packets do not exceed, in ns, to a
     /// thousandth.
-    #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let (longest, _) = self.worst?;
         let value = self.histogram.as_ref()?.value_at_percentile(percent);
@@ -67,7 +63,6 @@ impl Delays {
 
     /// Returns the number of packets by delay in steps of `step_ns`: those up to
     /// the first step, from there to the second, and so on to the longest delay.
-    #[must_use]
     pub fn steps(&self, step_ns: u64) -> Vec<u64> {
         let mut steps = vec![];
         for (delay_ns, count) in self.recorded() {

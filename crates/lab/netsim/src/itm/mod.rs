@@ -38,7 +38,6 @@ pub enum Class {
 pub struct Hop {
     /// The sending node.
     pub node: usize,
-    /// The segment.
     pub segment: usize,
     /// The receiving node.
     pub to: usize,
@@ -77,7 +76,6 @@ pub struct StreamConfig {
     /// Whether returned packets are taken by the sender's periodic thread, and not
     /// as they arrive.
     pub taken_by_period: bool,
-    /// The traffic.
     pub traffic: Traffic,
 }
 
@@ -117,10 +115,8 @@ pub struct NodeConfig {
 /// Segments, nodes and streams; the number of each is its index.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkConfig {
-    /// Segments.
     pub segments: Vec<SegmentConfig>,
     /// Hosts and routers.
     pub nodes: Vec<NodeConfig>,
-    /// Streams.
     pub streams: Vec<StreamConfig>,
 }

@@ -131,19 +131,16 @@ impl Network {
     }
 
     /// Returns the measurements of a stream.
-    #[must_use]
     pub fn stream(&self, stream: usize) -> Option<&StreamMeasure> {
         self.streams.get(stream).map(|s| &s.measure)
     }
 
     /// Returns the counters of a node.
-    #[must_use]
     pub fn node(&self, node: usize) -> Option<NodeCounts> {
         self.nodes.get(node).map(|n| n.counts)
     }
 
     /// Returns the counters of a segment.
-    #[must_use]
     pub fn segment(&self, segment: usize) -> Option<Counts> {
         self.segments.get(segment).map(Medium::counts)
     }

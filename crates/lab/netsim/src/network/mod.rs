@@ -42,7 +42,6 @@ pub struct FlowConfig {
 /// What a flow sends.
 #[derive(Debug)]
 pub enum TrafficConfig {
-    /// Datagrams.
     Datagrams(SourceConfig),
     /// One TCP connection.
     Stream(Box<StreamConfig>),
@@ -180,19 +179,16 @@ impl Network {
     }
 
     /// Returns the current simulated time.
-    #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
     /// Returns the counters so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
     /// Returns the number of packets in queues and on lines.
-    #[must_use]
     pub fn under_way(&self) -> u64 {
         let of = |d: &Device| {
             let entering = d.entering.iter().filter(|e| e.packet.is_some()).count();
@@ -204,21 +200,18 @@ impl Network {
     /// Returns the number of packets and segments for which the lines have memory.
     /// It grows to the highest number in flight at one time, and not with simulated
     /// time.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         let of = |d: &Device| d.entering.capacity() + d.arriving.capacity();
         self.devices.iter().map(of).sum::<usize>() + self.segments.capacity()
     }
 
     /// Returns the number of TCP segments in queues and on lines.
-    #[must_use]
     pub fn segments_under_way(&self) -> usize {
         self.segments.len()
     }
 
     /// Returns the state of a flow's TCP sender, and when all of its bytes were
     /// acknowledged; `None` if the flow is not TCP.
-    #[must_use]
     pub fn stream(&self, flow: usize) -> Option<(crate::observe::StreamSample, Option<Time>)> {
         match &self.flows.get(flow)?.traffic {
             Traffic::Stream(stream) => Some((stream.sample(), stream.finished)),
@@ -228,7 +221,6 @@ impl Network {
 
     /// Returns the payload, bytes, that a flow's TCP receiver has received in
     /// order; `None` if the flow is not TCP.
-    #[must_use]
     pub fn received_bytes(&self, flow: usize) -> Option<u64> {
         match &self.flows.get(flow)?.traffic {
             Traffic::Stream(stream) => Some(stream.receiver.delivered_bytes()),

@@ -16,7 +16,6 @@ const EVENTS_MAX: u64 = 20_000_000;
      of them at device {device} ({qdisc})"
 )]
 pub struct Standstill {
-    /// The instant.
     pub at: Time,
     /// The number of the device that had the last of these events.
     pub device: usize,

@@ -60,7 +60,6 @@ pub struct Cqf {
 
 impl Cqf {
     /// Makes an empty qdisc, in the cycle that begins with the simulation.
-    #[must_use]
     pub fn new(config: CqfConfig) -> Self {
         Self {
             cycle: 0,

@@ -28,7 +28,6 @@ pub struct Fifo {
 
 impl Fifo {
     /// Makes an empty queue.
-    #[must_use]
     pub fn new(limit: Limit) -> Self {
         Self {
             packets: VecDeque::new(),
@@ -38,7 +37,6 @@ impl Fifo {
     }
 
     /// Returns the name that tc has for it.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self.limit {
             Limit::Packets(_) => "pfifo",
@@ -79,25 +77,21 @@ impl Fifo {
     }
 
     /// Returns the first packet without removing it.
-    #[must_use]
     pub fn head(&self) -> Option<&Packet> {
         self.packets.front()
     }
 
     /// Returns the number of packets in the queue.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
     /// Returns whether the queue is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
     /// Returns the bytes of frames in the queue.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

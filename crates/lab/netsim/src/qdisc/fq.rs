@@ -39,7 +39,6 @@ struct Flow {
     listed: bool,
 }
 
-/// The scheduler.
 #[derive(Debug)]
 pub struct Fq {
     config: FqConfig,
@@ -56,7 +55,6 @@ const WAIT_MAX: Span = Span::from_ns(1_000_000_000);
 
 impl Fq {
     /// Makes an empty qdisc.
-    #[must_use]
     pub fn new(config: FqConfig) -> Self {
         Self {
             config,

@@ -75,7 +75,6 @@ struct Class {
     deficit: [i64; LEVELS],
 }
 
-/// The scheduler.
 #[derive(Debug)]
 pub struct Htb {
     major: u32,
@@ -100,7 +99,6 @@ struct Offer {
 impl Htb {
     /// Makes an empty qdisc with full buckets. If a class's parent does not come
     /// before it in the list, the class has no parent.
-    #[must_use]
     pub fn new(config: HtbConfig) -> Self {
         let mut classes: Vec<Class> = Vec::with_capacity(config.classes.len());
         for class in &config.classes {

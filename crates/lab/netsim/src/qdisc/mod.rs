@@ -37,11 +37,8 @@ pub enum Qdisc {
     Fifo(Fifo),
     /// tbf, or a shaper that runs only at timer ticks.
     Tbf(Box<Tbf>),
-    /// htb.
     Htb(Box<Htb>),
-    /// fq.
     Fq(Box<Fq>),
-    /// netem.
     Netem(Box<Netem>),
     /// Cyclic queuing and forwarding.
     Cqf(Box<Cqf>),
@@ -78,7 +75,6 @@ impl Qdisc {
     }
 
     /// Returns the name that tc has for it.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fifo(q) => q.name(),
@@ -92,7 +88,6 @@ impl Qdisc {
     }
 
     /// Returns the type of its gap frames, if it sends any.
-    #[must_use]
     pub fn gap_kind(&self) -> Kind {
         match self {
             Self::Psp(q) => q.gap_kind(),
@@ -101,7 +96,6 @@ impl Qdisc {
     }
 
     /// Returns the number of packets in it.
-    #[must_use]
     pub fn len(&self) -> usize {
         match self {
             Self::Fifo(q) => q.len(),
@@ -115,7 +109,6 @@ impl Qdisc {
     }
 
     /// Returns whether it holds no packet.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -27,7 +27,6 @@ pub struct NetemConfig {
     pub limit: u32,
 }
 
-/// The qdisc.
 #[derive(Debug)]
 pub struct Netem {
     config: NetemConfig,
@@ -39,7 +38,6 @@ pub struct Netem {
 
 impl Netem {
     /// Makes an empty qdisc.
-    #[must_use]
     pub fn new(config: NetemConfig, rng: Rng) -> Self {
         Self {
             config,

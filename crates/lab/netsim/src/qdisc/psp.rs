@@ -24,7 +24,6 @@ pub struct PspConfig {
     pub major: u32,
     /// Minor number of the class of packets that no filter matches; 0: none.
     pub default: u32,
-    /// Classes.
     pub classes: Vec<PspClass>,
     /// Filters, in order of preference.
     pub filters: Vec<Filter>,
@@ -40,7 +39,6 @@ struct Class {
     queue: usize,
 }
 
-/// The qdisc.
 #[derive(Debug)]
 pub struct Psp {
     core: Core,
@@ -119,7 +117,6 @@ impl Psp {
     }
 
     /// Returns the core's counters.
-    #[must_use]
     pub fn stats(&self) -> pace::Stats {
         self.core.scheduler.stats()
     }

@@ -31,7 +31,6 @@ pub enum PspType {
 pub struct PspClass {
     /// Minor number.
     pub minor: u32,
-    /// Type.
     pub kind: PspType,
     /// Limit of its queue; in a dynamic class, of the queue of each flow.
     pub limit: Limit,

@@ -27,7 +27,6 @@ pub struct TbfConfig {
     pub tick: Span,
 }
 
-/// The qdisc.
 #[derive(Debug)]
 pub struct Tbf {
     config: TbfConfig,
@@ -37,7 +36,6 @@ pub struct Tbf {
 
 impl Tbf {
     /// Makes an empty qdisc with a full bucket.
-    #[must_use]
     pub fn new(config: TbfConfig) -> Self {
         Self {
             config,

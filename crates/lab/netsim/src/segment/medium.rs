@@ -14,7 +14,6 @@ pub(super) const GAP_BITS: u64 = 8 * INTER_FRAME_GAP_BYTES as u64;
 
 /// Returns the bits of a frame on the medium: padded, with FCS and preamble,
 /// without the gap after it.
-#[must_use]
 pub fn frame_bits(frame_bytes: u32) -> u64 {
     PREAMBLE_BITS + 8 * u64::from(frame_bytes.max(FRAME_MIN_BYTES) + FCS_BYTES)
 }
@@ -42,7 +41,6 @@ pub struct SegmentConfig {
 
 impl SegmentConfig {
     /// Returns the duration of one bit.
-    #[must_use]
     pub fn bit(&self) -> Span {
         Span::from_ps(1_000_000_000_000 / self.rate_bps.max(1))
     }
@@ -80,7 +78,6 @@ pub enum Event<P> {
     },
     /// The last bit of a frame has reached its destination station.
     Arrived {
-        /// The frame.
         frame: Frame<P>,
         /// The station that sent it.
         from: usize,
@@ -89,11 +86,9 @@ pub enum Event<P> {
     },
     /// A frame was discarded.
     Lost {
-        /// The frame.
         frame: Frame<P>,
         /// The station that sent it.
         from: usize,
-        /// The reason.
         loss: Loss,
     },
 }

@@ -23,13 +23,11 @@ use units::clock::Time;
 pub enum Medium<P> {
     /// A half-duplex medium.
     Shared(Shared<P>),
-    /// A switch.
     Switched(Switched<P>),
 }
 
 impl<P: Copy> Medium<P> {
     /// Makes a medium on which nothing is sent.
-    #[must_use]
     pub fn new(config: &SegmentConfig) -> Self {
         match config.backoff {
             Some(backoff) => Self::Shared(Shared::new(config, backoff)),
@@ -46,7 +44,6 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Returns the time of the next event.
-    #[must_use]
     pub fn next(&self) -> Option<Time> {
         match self {
             Self::Shared(shared) => shared.next(),
@@ -64,7 +61,6 @@ impl<P: Copy> Medium<P> {
     }
 
     /// Returns the counters so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         match self {
             Self::Shared(shared) => shared.counts(),
@@ -74,7 +70,6 @@ impl<P: Copy> Medium<P> {
 
     /// Returns the number of frames in a station's queue. On a half-duplex medium
     /// this includes the frame that the station is sending.
-    #[must_use]
     pub fn waiting(&self, station: usize) -> usize {
         match self {
             Self::Shared(shared) => shared.waiting(station),

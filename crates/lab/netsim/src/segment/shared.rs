@@ -32,7 +32,6 @@ const JAM_BITS: u64 = 32;
 
 /// Returns the largest propagation delay at which what is left of a collision is
 /// always shorter than a slot, so that no collision is late.
-#[must_use]
 pub fn propagation_max(bit: Span) -> Span {
     Span::from_ps(bit.as_ps() * (SLOT_BITS - JAM_BITS) / 2)
 }
@@ -142,19 +141,16 @@ impl<P: Copy> Shared<P> {
     }
 
     /// See [`super::Medium::waiting`].
-    #[must_use]
     pub fn waiting(&self, station: usize) -> usize {
         self.stations.get(station).map_or(0, |s| s.queue.len())
     }
 
     /// See [`super::Medium::counts`].
-    #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
     /// See [`super::Medium::next`].
-    #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.first().map(|(at, ..)| at)
     }

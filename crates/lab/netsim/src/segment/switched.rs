@@ -98,7 +98,6 @@ impl<P: Copy> Switched<P> {
     }
 
     /// See [`super::Medium::next`].
-    #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.event_queue.peek().map(|Reverse((at, ..))| *at)
     }
@@ -136,13 +135,11 @@ impl<P: Copy> Switched<P> {
     }
 
     /// See [`super::Medium::waiting`].
-    #[must_use]
     pub fn waiting(&self, station: usize) -> usize {
         self.lines.get(station).map_or(0, |l| l.waiting.len())
     }
 
     /// See [`super::Medium::counts`].
-    #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -50,7 +50,6 @@ pub struct SenderConfig {
 impl SenderConfig {
     /// Returns the configuration of a sender with the defaults of the variant's
     /// kernel.
-    #[must_use]
     pub fn new(variant: Variant) -> SenderConfig {
         SenderConfig {
             congestion: variant.default_congestion,

@@ -48,7 +48,6 @@ pub struct Receiver {
 
 impl Receiver {
     /// Makes a receiver whose connection has just been established.
-    #[must_use]
     pub fn new(config: &ReceiverConfig) -> Receiver {
         let mut receiver = Receiver {
             next: 0,
@@ -73,7 +72,6 @@ impl Receiver {
 
     /// Returns the window in bytes, from the next byte expected. Its first value is
     /// the window with which the sender begins.
-    #[must_use]
     pub fn window_bytes(&self) -> u64 {
         self.edge.saturating_sub(self.next)
     }
@@ -116,7 +114,6 @@ impl Receiver {
     }
 
     /// Returns when a delayed acknowledgement must be sent.
-    #[must_use]
     pub fn next_timer(&self) -> Option<Time> {
         self.timer
     }
@@ -166,31 +163,26 @@ impl Receiver {
     }
 
     /// Returns the bytes received in order that the application has not read.
-    #[must_use]
     pub fn readable_bytes(&self) -> u64 {
         self.delivered_bytes() - self.read
     }
 
     /// Returns the bytes received in order.
-    #[must_use]
     pub fn delivered_bytes(&self) -> u64 {
         self.next - u64::from(self.is_finished())
     }
 
     /// Returns whether the stream has ended and nothing of it is missing.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.end.is_some_and(|end| self.next >= end)
     }
 
     /// Returns the bytes that were received more than once.
-    #[must_use]
     pub fn duplicate_bytes(&self) -> u64 {
         self.duplicate_bytes
     }
 
     /// Returns the number of acknowledgements sent.
-    #[must_use]
     pub fn acks(&self) -> u64 {
         self.acks
     }

@@ -38,7 +38,6 @@ pub struct Segment {
 
 impl Segment {
     /// Returns the valid SACK blocks, newest first.
-    #[must_use]
     pub fn sack_blocks(&self) -> &[SackBlock] {
         let count = usize::from(self.sack_count).min(self.sack.len());
         self.sack.get(..count).unwrap_or_default()
@@ -46,7 +45,6 @@ impl Segment {
 
     /// Returns the sequence number after the segment; the end of the stream counts
     /// as one.
-    #[must_use]
     pub fn end(&self) -> u64 {
         self.seq
             .saturating_add(u64::from(self.len_bytes))

@@ -47,7 +47,6 @@ fn thin(points: &[Point]) -> Vec<Point> {
 
 /// Draws the bandwidth of every flow over time, or of groups of flows as bands. `None` if there is
 /// nothing to draw.
-#[must_use]
 pub fn bandwidth(curves: &Curves) -> Option<Figure> {
     let merge = series::merge(curves);
     let groups = series::groups(curves);

@@ -15,7 +15,6 @@ const POINTS: usize = 200;
 const LINEAR_MTU: f64 = 12.0;
 
 /// Draws the queue of the virtual bottleneck over time. `None` if nothing was sent.
-#[must_use]
 pub fn burstiness(curves: &Curves) -> Option<Figure> {
     let intervals = curves.flows.iter().map(|f| f.bytes.len()).max()?;
     let merge = intervals.div_ceil(POINTS).max(1);

@@ -26,7 +26,6 @@ const PRECISE_MTU: f64 = 2.0;
 
 /// Draws when each flow had the wire, from a closeup that every cell has and that is fine enough,
 /// and then each flow's burstiness. Returns no figure if the run compares anything else.
-#[must_use]
 pub fn by_flow(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let Some(compared) = side_by_side(run) else {
         return Vec::new();

@@ -18,7 +18,6 @@ const MOST_POINTS: usize = 200;
 
 /// Draws one figure for each closeup, with a panel for every cell that has it. If
 /// `are_frames_drawn`, the closeup whose frames are drawn one by one is left out.
-#[must_use]
 pub fn closeups(run: &RunResult, curves: &[Option<Curves>], are_frames_drawn: bool) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
     for curves in curves.iter().flatten() {

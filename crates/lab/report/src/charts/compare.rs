@@ -35,7 +35,6 @@ struct Compare {
 
 /// Compares the cells in the main window: burstiness and the spread of gaps. `None` with fewer than
 /// two cells, or if there is nothing to compare.
-#[must_use]
 pub fn compare(run: &RunResult) -> Option<Figure> {
     let varying = sweep::varying(run);
     let window = sweep::main_window(run)?;

@@ -18,7 +18,6 @@ pub struct Distribution {
 impl Distribution {
     /// Makes a distribution from the counts of packets by class and the predicted share of each
     /// class.
-    #[must_use]
     pub fn new(label: &str, counts: &[u64], predicted: Option<&[f64]>) -> Self {
         let all = counts.iter().sum::<u64>().max(1) as f64;
         Self {
@@ -34,7 +33,6 @@ const DECADES: i32 = 5;
 
 /// Draws the share of packets by delay on a logarithmic scale, like figures 2, 3 and 13 of paper
 /// 004. `step_ms` is the width of a class.
-#[must_use]
 pub fn delays(of: &[Distribution], step_ms: f64, is_round_trip: bool) -> Figure {
     let least = least(of);
     let longest = of.iter().map(|d| d.shares.len()).max().unwrap_or(1);
@@ -82,7 +80,6 @@ fn least(of: &[Distribution]) -> f64 {
 }
 
 /// Draws the share of frames by collisions before they went through, like figure 1 of paper 004.
-#[must_use]
 pub fn retries(of: &[Distribution]) -> Figure {
     let caption = "Of all frames on all segments; the last place is of those given up. Places \
                    without frames lie on the axis.";
@@ -91,7 +88,6 @@ pub fn retries(of: &[Distribution]) -> Figure {
 }
 
 /// Draws the share of packets by the periods they lost on their path.
-#[must_use]
 pub fn lateness(of: &[Distribution]) -> Figure {
     let caption = "Dots are measured; the shade reaches to what the nodes' own shares of late \
                    packets predict. \

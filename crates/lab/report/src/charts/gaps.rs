@@ -15,7 +15,6 @@ const BAR_HEIGHT: f64 = 44.0;
 
 /// Draws a histogram of gaps for every flow, or for groups of flows; both axes are logarithmic.
 /// `None` if there are no gaps.
-#[must_use]
 pub fn gaps(curves: &Curves) -> Option<Figure> {
     let groups = series::groups(curves);
     let rows: Vec<Row<'_>> = groups

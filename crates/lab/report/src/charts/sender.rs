@@ -52,7 +52,6 @@ pub struct SenderRecord {
 type Curve<'a> = (&'a str, &'a dyn Fn(&Variables) -> Option<f64>);
 
 /// Draws figure 4: the congestion window and the timeouts.
-#[must_use]
 pub fn sender_window(records: &[SenderRecord]) -> Option<Figure> {
     // A threshold far above every window would flatten the windows.
     let highest = |r: &SenderRecord| r.readings.iter().map(|v| v.cwnd).max().unwrap_or(0);
@@ -79,7 +78,6 @@ pub fn sender_window(records: &[SenderRecord]) -> Option<Figure> {
 }
 
 /// Draws figure 5: what is sent, acknowledged and reported, in bytes of the stream.
-#[must_use]
 pub fn sender_sequence(name: &str, records: &[SenderRecord]) -> Option<Figure> {
     const MB: f64 = 1e6;
     let first = |r: &SenderRecord| r.readings.first().map_or(0, |v| v.una_bytes);
@@ -125,7 +123,6 @@ fn from(v: Variables, first: u64) -> Variables {
 }
 
 /// Draws figure 6: the scoreboard's counts.
-#[must_use]
 pub fn sender_scoreboard(name: &str, records: &[SenderRecord]) -> Option<Figure> {
     let curves: [Curve<'_>; 5] = [
         ("congestion window", &|v| Some(v.cwnd.into())),

@@ -57,7 +57,6 @@ const METRICS: [Metric; 2] = [
 /// Draws one plot for each metric, if a parameter with at least four numeric values was swept. Each
 /// combination of the other parameters has a line, with a shade from the least to the largest of a
 /// cell's flows.
-#[must_use]
 pub fn sweep(run: &RunResult) -> Vec<Figure> {
     let varying = sweep::varying(run);
     let numeric = |v: &&Varying| v.values.len() >= FEWEST_VALUES && sweep::quantities(v).is_some();

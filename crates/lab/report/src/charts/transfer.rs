@@ -24,7 +24,6 @@ struct Shown<'a> {
 }
 
 /// Draws the flows of one cell whose TCP state was sampled; `None` if there are none.
-#[must_use]
 pub fn transfer(curves: &Curves) -> Option<Figure> {
     let shown = sampled(curves).map(|flow| Shown {
         label: flow.name.clone(),
@@ -36,7 +35,6 @@ pub fn transfer(curves: &Curves) -> Option<Figure> {
 
 /// Draws the cells that differ in the parameter varied first over each other: one figure for each
 /// combination of the other parameters.
-#[must_use]
 pub fn transfers(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let varying = sweep::varying(run);
     let Some((first, others)) = varying.split_first() else {

@@ -16,7 +16,6 @@ const MOST_FIGURES: usize = 8;
 
 /// Draws the waits of the flow whose waits have a bound, if there is one: a line for each value of
 /// the parameter varied last, a figure for each combination of the others.
-#[must_use]
 pub fn waits(run: &RunResult, curves: &[Option<Curves>]) -> Vec<Figure> {
     let Some(flow) = sweep::waiting(run) else {
         return Vec::new();

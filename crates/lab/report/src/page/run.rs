@@ -16,7 +16,6 @@ use crate::transfers;
 
 /// Returns the page of a run: the verdict, then figures, then tables. `curves` has one entry for
 /// each cell, `None` where there are no curves; the same input gives the same bytes.
-#[must_use]
 pub fn html(run: &RunResult, curves: &[Option<Curves>]) -> String {
     let source = match run.source.as_str() {
         "" => String::new(),

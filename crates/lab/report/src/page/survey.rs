@@ -10,7 +10,6 @@ use crate::page::parts::{foot, window};
 
 /// Returns the page of a capture or timeline that belongs to no scenario, with what is known about
 /// it.
-#[must_use]
 pub fn survey_html(title: &str, facts: &[(&str, String)], survey: &Survey) -> String {
     let body = html! {
         section {

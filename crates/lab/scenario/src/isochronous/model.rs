@@ -128,19 +128,16 @@ pub struct Stream {
 
 impl Stream {
     /// Returns the frame length of each packet: Ethernet header included, FCS not.
-    #[must_use]
     pub fn frame_bytes(&self) -> u32 {
         self.payload_bytes + HEADERS_BYTES
     }
 
     /// Returns the wire length of each packet: with padding, FCS, preamble and gap.
-    #[must_use]
     pub fn wire_bytes(&self) -> u32 {
         ethernet::wire_bytes(self.frame_bytes())
     }
 
     /// Returns the path back of a stream whose receiver sends it back; empty for others.
-    #[must_use]
     pub fn back(&self) -> Vec<Hop> {
         match self.kind {
             StreamKind::Rt { ping: Some(_), .. } => {
@@ -156,7 +153,6 @@ impl Stream {
     }
 
     /// Returns the wire bytes reserved each period on each hop.
-    #[must_use]
     pub fn reserved_bytes(&self) -> u64 {
         match self.kind {
             StreamKind::Rt { reserve, .. } => u64::from(reserve) * u64::from(self.wire_bytes()),
@@ -168,7 +164,6 @@ impl Stream {
 impl Isochronous {
     /// Returns the wire bytes that reservations and NRT budgets may take in a period: on a
     /// shared segment those of all hosts, on a switched one those of each line.
-    #[must_use]
     pub fn budget_bytes(&self, segment: usize) -> u64 {
         let rate_bps = self.segments.get(segment).map_or(0, |s| s.rate_bps);
         let bits = u128::from(rate_bps) * u128::from(self.period_ns) * u128::from(self.budget_pct);
@@ -177,7 +172,6 @@ impl Isochronous {
 
     /// Returns the wire bytes reserved each period where `host` sends and receives on a
     /// segment: on a shared one all, on a switched one those of the fuller of its two lines.
-    #[must_use]
     pub fn reserved_bytes(&self, segment: usize, host: usize) -> u64 {
         let sum = |counts: &dyn Fn(&Hop) -> bool| {
             let hops = |stream: &Stream| {
@@ -202,7 +196,6 @@ impl Isochronous {
     /// Returns the NRT budget of a host's device on a segment, wire bytes per period: the
     /// configured one, or an even share of the bytes that reservations and configured budgets
     /// leave.
-    #[must_use]
     pub fn nrt_bytes(&self, segment: usize, host: usize) -> u64 {
         let own = |host: usize| self.nodes.get(host).and_then(|node| node.nrt_bytes);
         if let Some(bytes) = own(host) {

@@ -19,7 +19,6 @@ mod windows;
 use crate::case::Case;
 
 /// Returns all cases, in the order of their names.
-#[must_use]
 pub fn all() -> Vec<Case> {
     let themes = [
         acks::cases(),

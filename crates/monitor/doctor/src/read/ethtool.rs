@@ -20,7 +20,6 @@ const FAMILY_NAME: u16 = 2;
 const CONTROLLER_VERSION: u8 = 2;
 const VERSION: u8 = 1;
 
-/// Requests.
 const FEATURES_GET: u8 = 11;
 const COALESCE_GET: u8 = 19;
 const PAUSE_GET: u8 = 21;

@@ -31,7 +31,6 @@ pub struct Wanted {
     pub others: Vec<String>,
     /// Whether to measure for a second.
     pub is_tried: bool,
-    /// Version of this program.
     pub program_version: String,
 }
 

@@ -33,9 +33,6 @@ const UNLIMITED: u64 = u64::MAX;
 type Diagnosis = Message<56, 72>;
 
 /// Returns the programs whose sockets leave pacing to a qdisc.
-///
-/// # Errors
-/// Without /proc.
 pub fn programs() -> io::Result<Vec<Program>> {
     let of = |(name, sockets): (String, linux_io::sockets::OfProgram)| Program {
         name,

@@ -55,7 +55,6 @@ pub fn no_link(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// It is up.
 pub fn down(_: &Facts, device: &Device) -> Option<Found> {
     if device.has_carrier.is_some() {
         return None;

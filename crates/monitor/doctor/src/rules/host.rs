@@ -30,7 +30,6 @@ fn is_only_installed(facts: &Facts) -> bool {
     facts.is_module_installed && !facts.is_module_loaded
 }
 
-/// The module is loaded.
 pub fn module_not_loaded(facts: &Facts) -> Option<Found> {
     if !is_only_installed(facts) || facts.are_signatures_enforced {
         return None;

@@ -13,7 +13,6 @@ use crate::facts::{Device, Facts};
 use crate::finding::Finding;
 use found::Found;
 
-/// A rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Its name, which does not change; that of its findings, too.
@@ -24,7 +23,6 @@ pub struct Rule {
 /// What a rule looks at.
 #[derive(Clone, Copy, Debug)]
 enum Check {
-    /// The host.
     Host(fn(&Facts) -> Option<Found>),
     /// Each device.
     Device(fn(&Facts, &Device) -> Option<Found>),
@@ -118,7 +116,6 @@ impl Rule {
 }
 
 /// Judges a host: the worst findings first, those of the host before those of devices.
-#[must_use]
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     let mut all: Vec<_> = RULES.iter().flat_map(|rule| rule.findings(facts)).collect();
     // Of one severity, device by device.

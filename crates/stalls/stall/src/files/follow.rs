@@ -38,7 +38,6 @@ pub enum Input {
 
 impl Input {
     /// Returns the input that a path names: "-", a file, a folder, or the files of a ring.
-    #[must_use]
     pub fn new(path: &Path) -> Self {
         if path.as_os_str() == "-" {
             Self::Stdin(Some(Chunks::of_stdin()))

@@ -10,7 +10,6 @@ use capture::choice::Choice;
 use capture::segments::{Segments, Source};
 
 /// Returns whether a path is that of standard input.
-#[must_use]
 pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

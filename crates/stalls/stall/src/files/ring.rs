@@ -116,7 +116,6 @@ pub struct Ring {
 
 impl Ring {
     /// Describes the ring that `path` names; no file is opened.
-    #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
             pattern: Pattern::new(path),
@@ -128,7 +127,6 @@ impl Ring {
     }
 
     /// Returns the name of the file that is read.
-    #[must_use]
     pub fn name(&self) -> String {
         let path = self.current.as_ref().map(|current| &current.path);
         path.map_or(String::new(), |path| path.display().to_string())
@@ -141,9 +139,6 @@ impl Ring {
 
     /// Looks for a later file. If there is one, the current file is complete, and its reader
     /// ends when all of it was read.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
     pub fn look(&mut self) -> io::Result<()> {
         if self.current.is_some() && self.next_generation()?.is_some() {
             self.is_over.set(true);
@@ -152,9 +147,6 @@ impl Ring {
     }
 
     /// Opens the earliest file that is later than the current one; `None` if there is none yet.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
     pub fn advance(&mut self) -> io::Result<Option<Tail>> {
         let Some(next) = self.next_generation()? else {
             return Ok(None);

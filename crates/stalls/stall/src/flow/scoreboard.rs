@@ -168,7 +168,6 @@ impl Scoreboard {
     /// Marks `start..end` as reported by SACK. O(log n + segments that are newly reported).
     /// Returns `false` if that would be one range too many, or one segment; it is then not
     /// remembered.
-    #[must_use]
     pub(crate) fn sack(&mut self, start: u64, end: u64, delivered: &mut Delivered) -> bool {
         let (low, high) = match (self.sent.front(), self.sent.back()) {
             (Some(first), Some(last)) => (first.start, last.end),
@@ -247,7 +246,6 @@ impl Scoreboard {
     /// Calls `change` with each segment of `start..end`. If `again` is set they were
     /// retransmitted and are in flight once more. Returns `false` if there are too many; the
     /// rest is then left as it is.
-    #[must_use]
     pub(crate) fn change(
         &mut self,
         (start, end): (u64, u64),

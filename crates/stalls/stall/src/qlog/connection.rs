@@ -10,9 +10,7 @@ use crate::units::{seconds, some_seconds};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vantage {
-    /// The client.
     Client,
-    /// The server.
     Server,
     /// Something between the two.
     Network,
@@ -35,7 +33,6 @@ pub struct QuicConnection {
     pub events: u64,
     /// Packets that the logging end sent.
     pub packets_sent: u64,
-    /// Packets that it received.
     pub packets_received: u64,
     /// Packets that it took for lost.
     pub packets_lost: u64,

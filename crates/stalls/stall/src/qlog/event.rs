@@ -31,7 +31,6 @@ pub enum What {
         smoothed_rtt_ns: Option<u64>,
         /// Congestion window.
         cwnd_bytes: Option<u64>,
-        /// Bytes in flight.
         in_flight_bytes: Option<u64>,
         /// Probe timeouts in a row.
         pto_count: Option<u64>,
@@ -49,7 +48,6 @@ pub struct Packet {
     pub space: u8,
     /// Packet number.
     pub number: Option<u64>,
-    /// Length.
     pub bytes: Option<u64>,
     /// Its frames; `None` if they were not logged.
     pub frames: Option<Vec<Frame>>,

@@ -98,7 +98,6 @@ impl QlogResults {
     }
 
     /// Returns the stalls by cause and side, the most time lost first.
-    #[must_use]
     pub fn by_cause(&self) -> Vec<CauseTotal> {
         of_stalls(self.connections.iter().map(|c| c.stalls.as_slice()))
     }

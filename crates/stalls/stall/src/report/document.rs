@@ -39,7 +39,6 @@ pub struct StallRow {
     pub duration_s: f64,
     /// What the stall cost, for example `1.2 MB`; empty if that is not known.
     pub cost: String,
-    /// Its cause.
     pub cause: String,
     /// Whose side caused it, and how certain that is.
     pub side: String,
@@ -53,7 +52,6 @@ pub struct StallRow {
 
 /// Returns the page of one or more captures, with what is known about them. `sums` are pictures of
 /// all connections together. The connections come in the order given; only the first [`MOST_SECTIONS`] have a section.
-#[must_use]
 pub fn stalls_html(
     title: &str,
     facts: &[(&str, String)],
@@ -92,7 +90,6 @@ pub fn stalls_html(
 }
 
 /// Returns the plots of a connection: the whole connection, then its longest stalls.
-#[must_use]
 pub fn stall_figures(connection: &StallConnection) -> Vec<Figure> {
     let Some((events, (begin_s, end_s))) = &connection.drawn else {
         return Vec::new();

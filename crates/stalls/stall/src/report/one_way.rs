@@ -11,7 +11,6 @@ const ROOM: f64 = 0.06;
 
 /// Draws a line for each direction: its name, and points of time in s and the least, the median
 /// and the largest delay in ms.
-#[must_use]
 pub fn one_way(curves: Vec<(String, Vec<Place>)>) -> Figure {
     let points = || curves.iter().flat_map(|(_, points)| points);
     let range = |values: &mut dyn Iterator<Item = f64>| {

@@ -39,7 +39,6 @@ fn in_seconds(ns: u64) -> f64 {
 }
 
 /// Returns the page, with the worst connection first.
-#[must_use]
 pub fn html(found: &CaptureResults, interval_ns: Option<u64>) -> String {
     let connections: Vec<_> = found
         .listed()

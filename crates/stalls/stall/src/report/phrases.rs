@@ -12,7 +12,6 @@ const MOST_EVIDENCE: usize = 8;
 
 /// Returns the name of a cause, side, confidence or place: as in JSON, with spaces instead of
 /// dashes and abbreviations in capitals.
-#[must_use]
 pub fn words<T: serde::Serialize>(value: &T) -> String {
     let name = serde_json::to_value(value).unwrap_or_default();
     let spaced = name.as_str().unwrap_or_default().replace('-', " ");
@@ -24,7 +23,6 @@ pub fn words<T: serde::Serialize>(value: &T) -> String {
 }
 
 /// Says when the connection took place, how much data it carried, and where it was captured.
-#[must_use]
 pub fn facts(c: &Connection) -> String {
     let directions = c.flows.iter().zip(["to the server", "to the client"]);
     let data: Vec<_> = directions
@@ -55,7 +53,6 @@ pub fn facts(c: &Connection) -> String {
 }
 
 /// Names a process, with its container and pod.
-#[must_use]
 pub fn process(process: &Process) -> String {
     let command = match process.command.as_str() {
         "" => "an unknown program",
@@ -81,7 +78,6 @@ pub fn process(process: &Process) -> String {
 }
 
 /// Returns the cause, and the root cause behind it if there is one.
-#[must_use]
 pub fn cause(s: &Stall) -> String {
     match &s.root {
         Some(root) => format!("{}, behind it {}", words(&s.cause), words(root)),
@@ -90,7 +86,6 @@ pub fn cause(s: &Stall) -> String {
 }
 
 /// Says in words whose side caused the stall.
-#[must_use]
 pub fn side(side: crate::Side) -> &'static str {
     match side {
         crate::Side::Sender => "the sender's side",
@@ -101,7 +96,6 @@ pub fn side(side: crate::Side) -> &'static str {
 }
 
 /// Lists the first [`MOST_EVIDENCE`] packet numbers, and counts the rest.
-#[must_use]
 pub fn evidence(packets: &[u64]) -> String {
     let named: Vec<_> = packets
         .iter()

@@ -37,7 +37,6 @@ pub struct Stream {
     pub window: Vec<Sample>,
     /// Acknowledged bits per second, each in the middle of its interval.
     pub rate: Vec<Sample>,
-    /// The stalls.
     pub stalls: Vec<Shade>,
 }
 
@@ -99,7 +98,6 @@ fn byte_unit(largest: f64) -> Unit {
 }
 
 /// Draws the figure of what happened in `range_s`. `slug` names its file.
-#[must_use]
 pub fn stream(
     slug: &'static str,
     title: &str,

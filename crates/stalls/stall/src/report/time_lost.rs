@@ -24,7 +24,6 @@ const BAR_HEIGHT: f64 = 15.0;
 const LEGEND_HEIGHT: f64 = 17.0;
 
 /// Draws the rows, in their order. `sides` names the sides.
-#[must_use]
 pub fn time_lost(
     slug: &'static str,
     title: &str,

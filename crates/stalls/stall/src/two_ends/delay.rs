@@ -9,13 +9,11 @@ const INTERVALS: usize = 200;
 /// The delays of one direction's packets, s.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Delays {
-    /// The least.
     pub min_s: Option<f64>,
     /// Half of the packets took at most so long.
     pub median_s: Option<f64>,
     /// 99 of 100 packets took at most so long.
     pub p99_s: Option<f64>,
-    /// The largest.
     pub max_s: Option<f64>,
     /// How they go over time, where there are packets.
     pub over_time: Vec<Interval>,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use capture::segment::{Endpoint, Flags, Segment};
 
-/// One packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) time_ns: u64,
@@ -84,9 +83,6 @@ impl Trace {
     pub const MOST: usize = 10_000_000;
 
     /// Adds a segment.
-    ///
-    /// # Errors
-    /// If there are too many.
     pub fn push(&mut self, segment: &Segment) -> Result<(), TooMany> {
         if self.count == Self::MOST {
             return Err(TooMany);

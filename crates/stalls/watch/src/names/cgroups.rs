@@ -80,9 +80,6 @@ impl Cgroups {
     }
 
     /// Returns the id of the cgroup with this path, which may begin with the mount's.
-    ///
-    /// # Errors
-    /// Says why there is none.
     pub(crate) fn id(&self, path: &str) -> Result<u64, String> {
         let mount = self.mount.as_ref().ok_or_else(no_mount)?;
         let relative = Path::new(path)

@@ -43,7 +43,6 @@ pub struct Owner {
 
 impl Owner {
     /// Says in a few words whose socket it is: `nginx[4711], nginx.service`.
-    #[must_use]
     pub fn words(&self) -> String {
         let process = match &self.process {
             Some(Process {
@@ -89,7 +88,6 @@ pub struct Names {
 
 impl Names {
     /// Finds them on this host.
-    #[must_use]
     pub fn of_this_host() -> Self {
         Self {
             cgroups: Cgroups::find(),
@@ -137,9 +135,6 @@ impl Names {
 }
 
 /// Returns the id of the cgroup with this path.
-///
-/// # Errors
-/// Says why there is none.
 pub fn cgroup_id(path: &str) -> Result<u64, String> {
     Cgroups::find().id(path)
 }

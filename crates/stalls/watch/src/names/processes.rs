@@ -9,13 +9,11 @@ use units::printable::printable;
 
 use serde::Serialize;
 
-/// A process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Process {
     /// Its number; `None` if it has none in this PID namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Its name.
     pub comm: String,
 }
 

@@ -19,7 +19,6 @@ const BYTES_MOST: u64 = 1 << 30;
 pub struct PacketCounts {
     /// Files that were written.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Stalls without a file: no packet was kept, the limits were reached, or the disk was full.
     pub left_out: u64,
@@ -30,9 +29,7 @@ pub struct PacketCounts {
 /// Where the packets of a stall are.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Saved {
-    /// In this file.
     File(PathBuf),
-    /// Nowhere.
     Nothing,
     /// Nowhere, for the first time for this reason: a sentence for the user.
     Failed(String),

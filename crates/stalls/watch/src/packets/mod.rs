@@ -92,7 +92,6 @@ impl Packets {
     }
 
     /// Returns what was saved so far.
-    #[must_use]
     pub fn counts(&self) -> PacketCounts {
         PacketCounts {
             dropped_packets: self.dropped.load(Ordering::Relaxed),

@@ -56,7 +56,6 @@ pub fn payload(id: &str, from: &str, to: &[&str], bytes: u32, interval_ns: u64) 
     request(id, from, to, specification)
 }
 
-/// A stream.
 pub fn request(
     id: &str,
     from: &str,

@@ -19,7 +19,6 @@ pub use talk::{
 };
 pub use topology::TopologyArgs;
 
-/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Decides over reservations for streams: the bandwidth manager of segments

@@ -23,7 +23,6 @@ pub const OUTPUT: &str = "Output";
 /// What a subcommand prints to standard output, and its exit status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The text.
     pub text: String,
     /// The exit status.
     pub status: u8,
@@ -35,7 +34,6 @@ pub struct Outcome {
 pub struct Usage(pub String);
 
 /// Returns the exit status of an error.
-#[must_use]
 pub fn status_of(error: &anyhow::Error) -> u8 {
     if error.is::<Usage>() { USAGE } else { 1 }
 }

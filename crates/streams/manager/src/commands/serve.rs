@@ -250,7 +250,6 @@ fn wait_for_signals(engine: &Engine, signals: &Signals, reload: &Reload, is_over
 
 /// Who keeps the records.
 enum Keeper {
-    /// This host.
     Own(Box<dyn Store>),
     /// An etcd, which also elects who decides.
     Etcd(Arc<Gateway>),

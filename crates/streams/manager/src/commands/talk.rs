@@ -99,9 +99,6 @@ impl Managers {
 
 impl Connection {
     /// Returns a client of the manager.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     pub fn client(&self) -> Result<Client> {
         self.credentials.client(&self.manager)
     }
@@ -226,9 +223,6 @@ fn lease(text: &str) -> Result<u64, String> {
 
 impl Credentials {
     /// Returns a client of the manager at a URL.
-    ///
-    /// # Errors
-    /// When a file cannot be read.
     pub fn client(&self, url: &str) -> Result<Client> {
         let token = match &self.token_file {
             Some(path) => Some(read_word(path)?),

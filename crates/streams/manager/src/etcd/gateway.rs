@@ -64,9 +64,7 @@ pub enum Condition {
 pub enum Write {
     /// A value, which goes with a lease; 0: with none.
     Put {
-        /// The key.
         key: String,
-        /// Its value.
         value: Vec<u8>,
         /// Number of the lease.
         lease: i64,
@@ -216,9 +214,6 @@ fn pair(of: &KeyValue) -> Result<(String, Vec<u8>), EtcdError> {
 
 impl Gateway {
     /// Returns the members at these URLs. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// If a certificate cannot be read.
     pub fn new(urls: Vec<String>, tls: &Tls) -> Result<Self, ClientError> {
         Ok(Self {
             agent: http_agent(tls, TIMEOUT)?,
@@ -377,9 +372,6 @@ impl Gateway {
 
     /// Makes room in a database that is full: etcd forgets what was before, each member gives back
     /// what that took, and the alarm ends. It comes back if there is no room still.
-    ///
-    /// # Errors
-    /// If no member answers.
     pub fn make_room(&self) -> Result<(), EtcdError> {
         let now = self.read("pspacer/", None, (1, 0))?;
         // Each member, and to the end: what is still being forgotten takes room.

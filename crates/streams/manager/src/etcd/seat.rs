@@ -45,9 +45,6 @@ pub fn room_key(name: &str) -> String {
 }
 
 /// Returns the URL of who has the seat of a manager.
-///
-/// # Errors
-/// If etcd does not answer.
 pub fn holder(etcd: &Gateway, name: &str) -> Result<Option<String>, EtcdError> {
     let page = etcd.read(&seat_key(name), None, (1, 0))?;
     let url = page.pairs.into_iter().next().map(|(_, value)| value);
@@ -144,19 +141,16 @@ impl Seat {
     }
 
     /// Returns until when nobody else has the seat, by the clock of this boot; it may move on.
-    #[must_use]
     pub fn ends_ns(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.ends_ns)
     }
 
     /// Returns whether the seat is this manager's still.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         now_ns().is_ok_and(|now_ns| now_ns < self.ends_ns.load(Ordering::Acquire))
     }
 
     /// Returns the condition that it is.
-    #[must_use]
     pub fn condition(&self) -> Condition {
         Condition::MadeAt(self.key.clone(), self.revision, self.lease)
     }
@@ -190,7 +184,6 @@ pub struct Elected {
 
 impl Elected {
     /// Returns the manager of a name. Nothing is sent yet.
-    #[must_use]
     pub fn new((etcd, name): (Arc<Gateway>, String), (token, tls): (Option<String>, Tls)) -> Self {
         Self {
             etcd,

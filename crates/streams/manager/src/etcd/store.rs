@@ -49,7 +49,6 @@ pub struct EtcdStore {
 
 impl EtcdStore {
     /// Returns the records of a manager.
-    #[must_use]
     pub fn new(etcd: Arc<Gateway>, name: &str, seat: Seat) -> Self {
         Self {
             etcd,

@@ -115,12 +115,7 @@ pub enum RestoreError {
     Record(String),
     /// The store is another manager's.
     #[error("the store belongs to manager {found}, expected {expected}")]
-    Name {
-        /// Its manager.
-        found: String,
-        /// This manager.
-        expected: String,
-    },
+    Name { found: String, expected: String },
     /// What is reserved does not fit the topology.
     #[error(
         "reservation {name} does not fit the topology: {refusal}; before the topology is changed, \
@@ -129,7 +124,6 @@ pub enum RestoreError {
     Misfit {
         /// The reservation, with its coordinator.
         name: String,
-        /// Why.
         refusal: Refusal,
     },
 }
@@ -348,40 +342,31 @@ impl Manager {
         self.full = why.map(str::to_owned);
     }
 
-    /// Returns its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the network.
-    #[must_use]
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
     /// Returns the network, shared.
-    #[must_use]
     pub fn shared_topology(&self) -> Arc<Topology> {
         Arc::clone(&self.topology)
     }
 
     /// Returns whether records are those that this start has written, and no later one.
-    #[must_use]
     pub fn is_last_of(&self, records: &[(String, Vec<u8>)]) -> bool {
         let meta = records.iter().find(|(key, _)| key == META);
         let meta = meta.map(|(key, value)| Record::read(key, value));
         matches!(meta, Some(Ok(Record::Meta(meta))) if meta.epoch == self.epoch)
     }
 
-    /// Returns its start.
-    #[must_use]
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
     /// Returns all that it has, as changes of an empty store. O(n).
-    #[must_use]
     pub fn records(&self) -> Vec<Update> {
         let meta = Update::Meta(Meta {
             name: self.name.clone(),
@@ -396,25 +381,21 @@ impl Manager {
     }
 
     /// Returns the bytes of its own links.
-    #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 
     /// Returns the reservations that it has granted, and those that ended a while ago.
-    #[must_use]
     pub fn reservations(&self) -> &BTreeMap<Name, Arc<Reservation>> {
         &self.reservations
     }
 
     /// Returns the time of the last step.
-    #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
     /// Returns when it needs to be woken next. O(pending requests and peers).
-    #[must_use]
     pub fn next_wakeup_ns(&self) -> Option<u64> {
         let first = self.deadlines.first().map(|(at_ns, _)| *at_ns);
         let pending = self.pending.values().chain(self.releases.values());

@@ -4,7 +4,6 @@
 /// What a manager is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start<'a> {
-    /// Its name.
     pub name: &'a str,
     /// Names of the other managers.
     pub peers: &'a [String],
@@ -22,7 +21,6 @@ pub struct Start<'a> {
 
 impl<'a> Start<'a> {
     /// Returns the start of a manager without others.
-    #[must_use]
     pub const fn alone(name: &'a str, boot: &'a str, now_ns: u64) -> Self {
         Self {
             name,

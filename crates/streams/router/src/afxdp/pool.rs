@@ -21,9 +21,6 @@ pub struct Pool(Arc<Mutex<Umem>>);
 
 impl Pool {
     /// Allocates the memory of `chunks` chunks.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
     pub fn new(chunks: u32) -> io::Result<Self> {
         let layout = UmemCfgBuilder {
             frame_size: FrameSize::TwoK,
@@ -39,7 +36,6 @@ impl Pool {
     }
 
     /// Removes a free chunk from the pool and returns it, empty; `None` if no chunk is free. O(1).
-    #[must_use]
     pub fn take(&self) -> Option<Chunk> {
         // SAFETY: a `Chunk` holds the pool, so the memory lives as long as the chunk.
         let packet = unsafe { self.lock().alloc() }?;
@@ -85,7 +81,6 @@ impl Chunk {
     }
 
     /// Returns its bytes: [`BEFORE_BYTES`], then the frame.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.packet.as_deref().unwrap_or_default()
     }

@@ -122,7 +122,6 @@ impl XdpSocket {
     }
 
     /// Returns whether the device reads and writes the chunks itself; if not, the kernel copies.
-    #[must_use]
     pub fn is_zero_copy(&self) -> bool {
         self.is_zero_copy
     }
@@ -196,9 +195,6 @@ impl XdpSocket {
 
     /// Returns the number of frames that the kernel dropped because there was no chunk or no free
     /// entry in the ring, or because they were longer than a chunk.
-    ///
-    /// # Errors
-    /// If the kernel does not report it.
     pub fn dropped(&self) -> Result<u64, Error> {
         let statistics = self.socket.statistics();
         let statistics = statistics.map_err(|error| refused("statistics", &error))?;
@@ -206,9 +202,6 @@ impl XdpSocket {
     }
 
     /// Replaces the addresses of this host; the frames to them go to the kernel.
-    ///
-    /// # Errors
-    /// If the kernel does not accept them.
     pub fn set_own(&self, own: &[Ipv4Addr]) -> Result<(), Error> {
         locked(&self.program).set_own(own)
     }

@@ -9,7 +9,6 @@ pub enum RunError {
     /// A device cannot be used.
     #[error("device {name}: {error}")]
     Device {
-        /// Its name.
         name: String,
         /// The system's error.
         error: io::Error,
@@ -20,7 +19,6 @@ pub enum RunError {
          owner); run it as root, or: setcap cap_net_raw,cap_sys_nice+ep on pspacer"
     )]
     Rights {
-        /// Its name.
         name: String,
         /// The system's error.
         error: io::Error,
@@ -31,7 +29,6 @@ pub enum RunError {
          send each: expected 0 in {path}, as by: sysctl -w net.ipv4.ip_forward=0"
     )]
     Forwards {
-        /// Its name.
         name: String,
         /// File with the kernel's setting.
         path: String,
@@ -39,9 +36,7 @@ pub enum RunError {
     /// A device that is to be used with AF_XDP alone does not have it.
     #[error("device {name}: no AF_XDP (`io` is \"xdp\"): {error}")]
     NoXdp {
-        /// Its name.
         name: String,
-        /// The reason.
         error: crate::afxdp::Error,
     },
     /// Any other error of the system.

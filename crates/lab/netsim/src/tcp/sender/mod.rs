@@ -137,7 +137,6 @@ pub struct Sender {
 
 impl Sender {
     /// Makes a sender whose connection has just been established.
-    #[must_use]
     pub fn new(config: &SenderConfig) -> Sender {
         let old = config.variant.recovery != Recovery::RackPrr;
         let unit = if old { config.tick } else { Span::from_ns(1) };
@@ -230,7 +229,6 @@ impl Sender {
     }
 
     /// Returns when to call [`on_timer`](Sender::on_timer), if ever.
-    #[must_use]
     pub fn next_timer(&self) -> Option<Time> {
         match (self.timer, self.rack.timer()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -267,25 +265,21 @@ impl Sender {
 
     /// Returns whether all written data and the end of the stream have been
     /// acknowledged.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.closed && self.una > self.offered
     }
 
     /// Returns the bytes of the application acknowledged so far.
-    #[must_use]
     pub fn acked_bytes(&self) -> u64 {
         self.una.min(self.offered)
     }
 
     /// Returns the counters so far.
-    #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
     /// Returns the variables that only a comparison with a kernel needs.
-    #[must_use]
     pub fn internals(&self) -> Internals {
         Internals {
             undo_marker: self.undo_marker,
@@ -295,7 +289,6 @@ impl Sender {
     }
 
     /// Returns the current variables.
-    #[must_use]
     pub fn vars(&self) -> Vars {
         Vars {
             una: self.una,

@@ -8,7 +8,6 @@ use units::clock::Time;
 
 /// Tags of a packet. The queue counts the packets with each tag except `EVER`.
 pub(crate) mod tag {
-    /// SACKed.
     pub const SACKED: u8 = 1;
     /// Retransmitted; the fate of the retransmission is unknown.
     pub const RETRANS: u8 = 2;

@@ -35,7 +35,6 @@ pub const ALL: [Variant; 8] = [
 ];
 
 /// Returns the variant of that name.
-#[must_use]
 pub fn by_name(name: &str) -> Option<Variant> {
     ALL.into_iter().find(|variant| variant.name == name)
 }

@@ -112,7 +112,6 @@ pub struct Variant {
 
 impl Variant {
     /// Returns the slow start threshold at the start with this congestion control, in segments.
-    #[must_use]
     pub fn initial_ssthresh(&self, congestion: Congestion) -> u32 {
         let by_bic = self.bic.initial_ssthresh;
         by_bic
