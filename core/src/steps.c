@@ -15,8 +15,8 @@
  *
  * A queue that has nothing more to send rests: it leaves what is left of its step where
  * others find it.  Whoever would have to wait for the common clock takes that first,
- * and sets the common clock back by as much.  To others only time to come is worth
- * anything.  The queue itself still has what it left for as long as a step may last;
+ * and sets the common clock back by as much.  Others get nothing of it: they send in time
+ * that is still to come.  The queue itself still has what it left for as long as a step may last;
  * then what has passed unused is gone: silence earns nothing.
  *
  * A step is what waits in the queue or, where the queue has not to wait for the clock,

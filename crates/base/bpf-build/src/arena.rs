@@ -5,7 +5,7 @@
 //! The verifier takes a number for a pointer into an arena where an instruction says so, and a loop
 //! if it counts. So before each access to memory stands `addr_space_cast` of its base, unless that
 //! was said just before, and at the head of each loop `may_goto`, which leaves the function. An
-//! instruction may not see a pointer on one way and a number on another: so a pointer is a number
+//! instruction that two ways lead to must find the same on both, a pointer or a number: so a pointer is a number
 //! again (`wN = wN`; addresses have 32 bits) before anything but an access sees it.
 //!
 //! The verifier looks at a global function once, and at others wherever they are called, which for

@@ -5,7 +5,7 @@ use crate::facts::{Device, Facts};
 use crate::finding::Severity;
 use crate::rules::found::{Found, found};
 
-/// What leaves the device has passed psp.
+/// Complains unless what leaves the device has passed psp.
 pub fn bypassed(_: &Facts, device: &Device) -> Option<Found> {
     let account = device.account?;
     let past = account.bypassed();

@@ -42,7 +42,7 @@ pub fn is_virtual(device: &Device) -> bool {
     }
 }
 
-/// It has a link, or is down.
+/// Complains unless it has a link, or is down.
 pub fn no_link(_: &Facts, device: &Device) -> Option<Found> {
     if device.has_carrier != Some(false) {
         return None;
@@ -67,7 +67,7 @@ pub fn down(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// It has psp.
+/// Complains unless it has psp.
 pub fn not_paced(_: &Facts, device: &Device) -> Option<Found> {
     if !device.psp.is_empty() || device.qdiscs.iter().any(paces_without_module) {
         return None;
@@ -90,7 +90,7 @@ pub fn not_paced(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Below mq all transmit queues have psp.
+/// Complains unless below mq all transmit queues have psp.
 pub fn queues_not_paced(_: &Facts, device: &Device) -> Option<Found> {
     if device.psp.is_empty() {
         return None;
@@ -116,7 +116,7 @@ pub fn queues_not_paced(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Gap frames take time on it.
+/// Complains unless gap frames take time on it.
 pub fn no_wire(_: &Facts, device: &Device) -> Option<Found> {
     // Of a software device psp says by itself whether it is a wire: the laboratory's is one.
     let has_none = |psp: &&crate::facts::Psp| {
@@ -142,7 +142,7 @@ pub fn no_wire(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Its line rate is known.
+/// Complains unless its line rate is known.
 pub fn line_rate(_: &Facts, device: &Device) -> Option<Found> {
     let psp = device.psp.iter().find(|psp| psp.stats.line_known == 0)?;
     if device.has_carrier != Some(true) {
@@ -163,7 +163,7 @@ pub fn line_rate(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// It sends and receives at once.
+/// Complains unless it sends and receives at once.
 pub fn duplex(_: &Facts, device: &Device) -> Option<Found> {
     if device.is_full_duplex != Some(false) {
         return None;
@@ -176,7 +176,7 @@ pub fn duplex(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Nobody holds it by PAUSE frames.
+/// Complains if somebody holds it by PAUSE frames.
 pub fn held_by_pause(_: &Facts, device: &Device) -> Option<Found> {
     if device.is_held_by_pause != Some(true) || device.psp.is_empty() {
         return None;
@@ -189,7 +189,7 @@ pub fn held_by_pause(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Its byte queue limit lasts until the next interrupt.
+/// Complains unless its byte queue limit lasts until the next interrupt.
 pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Found> {
     let by_wire =
         |psp: &&crate::facts::Psp| matches!(psp.stats.mode(), Some(Mode::Gap | Mode::Hybrid));
@@ -216,7 +216,7 @@ pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// psp cuts bursts.
+/// Complains unless psp cuts bursts.
 pub fn bursts(_: &Facts, device: &Device) -> Option<Found> {
     let whole =
         |psp: &&crate::facts::Psp| psp.options.split_gso == SplitGso::Off && psp.rates_bps > 0;
@@ -233,7 +233,7 @@ pub fn bursts(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// TCP makes no longer bursts because the other host is near. Only departure times cut none.
+/// Complains if TCP makes longer bursts because the other host is near. Only departure times cut none.
 pub fn near_bursts(facts: &Facts, device: &Device) -> Option<Found> {
     let near = facts.near_sockets.filter(|near| *near > 0)?;
     let is_longer = device.has_departure_times && facts.tso_rtt_log? > 0;
@@ -250,7 +250,7 @@ pub fn near_bursts(facts: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Its packets are no longer than those of tests.
+/// Complains unless its packets are no longer than those of tests.
 pub fn mtu(_: &Facts, device: &Device) -> Option<Found> {
     let mtu_bytes = device.mtu_bytes.filter(|mtu| *mtu > TESTED_MTU_BYTES)?;
     if device.psp.is_empty() {
@@ -265,7 +265,7 @@ pub fn mtu(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// No class's queue paces a second time.
+/// Complains if a class's queue paces a second time.
 pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Found> {
     let of_psp = |handle: Handle| device.psp.iter().any(|psp| psp.handle == handle);
     let inner = device.qdiscs.iter().find(|qdisc| {
@@ -285,7 +285,7 @@ pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// fq keeps what sockets ask for.
+/// Complains unless fq keeps what sockets ask for.
 pub fn beyond_horizon(_: &Facts, device: &Device) -> Option<Found> {
     let dropped = |qdisc: &&Qdisc| qdisc.horizon_drops.is_some_and(|packets| packets > 0);
     let fq = device.qdiscs.iter().find(dropped)?;

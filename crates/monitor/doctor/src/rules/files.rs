@@ -5,7 +5,7 @@ use crate::facts::{Device, Facts};
 use crate::finding::Severity;
 use crate::rules::found::{Found, found};
 
-/// It is as the host's file says.
+/// Complains unless it is as the host's file says.
 pub fn differs(_: &Facts, device: &Device) -> Option<Found> {
     let changes = device.file_changes.as_ref()?;
     let first = changes.first()?;
@@ -21,7 +21,7 @@ pub fn differs(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// No other program gives it a qdisc.
+/// Complains if another program gives it a qdisc.
 pub fn other_manager(_: &Facts, device: &Device) -> Option<Found> {
     let file = device.manager_file.as_ref()?;
     if device.psp.is_empty() && device.file_changes.is_none() {
@@ -39,7 +39,7 @@ pub fn other_manager(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// No other program takes packets before they get their departure time.
+/// Complains if another program takes packets before they get their departure time.
 pub fn taken_before(_: &Facts, device: &Device) -> Option<Found> {
     let all = &device.reasons.taken_by;
     if all.is_empty() {
@@ -59,7 +59,7 @@ pub fn taken_before(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Rules in force name interfaces as they are.
+/// Complains unless rules in force name interfaces as they are.
 pub fn interface_renewed(_: &Facts, device: &Device) -> Option<Found> {
     let renewed = device.reasons.renewed.first()?;
     let now = match renewed.index {

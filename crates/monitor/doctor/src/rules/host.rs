@@ -42,7 +42,7 @@ pub fn module_not_loaded(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// The module is installed.
+/// Complains unless the module is installed.
 pub fn module_missing(facts: &Facts) -> Option<Found> {
     let mut devices = facts.devices.iter();
     let is_paced = devices.any(|device| device.qdiscs.iter().any(paces_without_module));
@@ -60,7 +60,7 @@ pub fn module_missing(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// The module is signed, if this kernel loads only signed ones.
+/// Complains unless the module is signed, if this kernel loads only signed ones.
 pub fn module_not_signed(facts: &Facts) -> Option<Found> {
     let is_refused = facts.are_signatures_enforced && facts.is_module_signed == Some(false);
     if !is_only_installed(facts) || !is_refused {
@@ -92,7 +92,7 @@ pub fn module_signature(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// Module and program are of one version.
+/// Complains unless module and program are of one version.
 pub fn module_version(facts: &Facts) -> Option<Found> {
     let module = facts.module_version.as_ref()?;
     if *module == facts.program_version {
@@ -115,7 +115,7 @@ pub fn kernel_version(facts: &Facts) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// The host's files can be applied.
+/// Complains unless the host's files can be applied.
 pub fn file_refused(facts: &Facts) -> Option<Found> {
     let why = facts.file_refusal.as_ref()?;
     found(
@@ -126,7 +126,7 @@ pub fn file_refused(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// The devices of the host's files are there.
+/// Complains unless the devices of the host's files are there.
 pub fn absent_devices(facts: &Facts) -> Option<Found> {
     let (first, others) = facts.absent_devices.split_first()?;
     let (all, are) = match others {
@@ -142,7 +142,7 @@ pub fn absent_devices(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// The kernel is one that psp is tested on.
+/// Complains unless the kernel is one that psp is tested on.
 pub fn kernel(facts: &Facts) -> Option<Found> {
     if kernel_version(facts)? >= OLDEST {
         return None;
@@ -158,7 +158,7 @@ pub fn kernel(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// Timers are of high resolution.
+/// Complains unless timers are of high resolution.
 pub fn timer_resolution(facts: &Facts) -> Option<Found> {
     if facts.timer_resolution_ns <= 1 {
         return None;
@@ -174,7 +174,7 @@ pub fn timer_resolution(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// The kernel's clock is read fast.
+/// Complains unless the kernel's clock is read fast.
 pub fn clocksource(facts: &Facts) -> Option<Found> {
     let clock = facts.clocksource.as_deref()?;
     if FAST_CLOCKS.contains(&clock) {
@@ -188,7 +188,7 @@ pub fn clocksource(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// Processors wake fast enough.
+/// Complains unless processors wake fast enough.
 pub fn idle_states(facts: &Facts) -> Option<Found> {
     let deepest = facts.idle_states.iter().max_by_key(|s| s.latency_us)?;
     if deepest.latency_us <= SLOW_WAKE_US {
@@ -205,7 +205,7 @@ pub fn idle_states(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// Timers were on time when they were measured.
+/// Complains unless timers were on time when they were measured.
 pub fn late_timers(facts: &Facts) -> Option<Found> {
     let timers = facts.timers?;
     if timers.p99_ns <= LATE_TIMER_NS {
@@ -224,7 +224,7 @@ pub fn late_timers(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// No sockets pace themselves beside psp.
+/// Complains if sockets pace themselves beside psp.
 pub fn paced_sockets(facts: &Facts) -> Option<Found> {
     let count = facts.paced_sockets.filter(|count| *count > 0)?;
     let psps = facts.devices.iter().flat_map(|device| &device.psp);
@@ -252,7 +252,7 @@ fn name_programs(facts: &Facts, sockets: fn(&Program) -> u64) -> Option<String> 
     (!named.is_empty()).then(|| named.join(", "))
 }
 
-/// Something keeps the launch times of sockets.
+/// Complains unless something keeps the launch times of sockets.
 pub fn lost_launch_times(facts: &Facts) -> Option<Found> {
     let programs = name_programs(facts, |program| program.with_launch_times)?;
     if facts.keeps_launch_times {
@@ -266,7 +266,7 @@ pub fn lost_launch_times(facts: &Facts) -> Option<Found> {
     )
 }
 
-/// Something keeps the rates of sockets of datagrams.
+/// Complains unless something keeps the rates of sockets of datagrams.
 pub fn lost_rates(facts: &Facts) -> Option<Found> {
     let programs = name_programs(facts, |program| program.with_rate)?;
     if facts.keeps_socket_rates {

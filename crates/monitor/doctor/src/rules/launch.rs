@@ -82,7 +82,7 @@ fn at(qdisc: &Qdisc) -> String {
     }
 }
 
-/// The NIC launches by time, and nothing asks it to.
+/// Complains if the NIC launches by time, and nothing asks it to.
 pub fn unused(facts: &Facts, device: &Device) -> Option<Found> {
     let driver = launches(facts, device)?;
     if etf(device).is_some() {
@@ -104,7 +104,7 @@ pub fn unused(facts: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// etf leaves launching to the NIC.
+/// Complains if etf could leave launching to the NIC.
 pub fn by_timer(facts: &Facts, device: &Device) -> Option<Found> {
     let driver = launches(facts, device)?;
     let etf = etf(device).filter(|etf| etf.is_offloaded == Some(false))?;
@@ -125,7 +125,7 @@ pub fn by_timer(facts: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// The clock that the NIC launches by can be set.
+/// Complains unless the clock that the NIC launches by can be set.
 pub fn no_clock(facts: &Facts, device: &Device) -> Option<Found> {
     let driver = launches(facts, device)?;
     etf(device)?;
@@ -141,7 +141,7 @@ pub fn no_clock(facts: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// The kernel can use what the NIC has.
+/// Complains unless the kernel can use what the NIC has.
 pub fn not_in_kernel(facts: &Facts, device: &Device) -> Option<Found> {
     let id = device.pci_id?;
     let missing = match device.driver.as_deref()? {
@@ -161,7 +161,7 @@ pub fn not_in_kernel(facts: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// etf is on a NIC that launches by time.
+/// Complains unless etf is on a NIC that launches by time.
 pub fn software(facts: &Facts, device: &Device) -> Option<Found> {
     let etf = etf(device)?;
     if launches(facts, device).is_some() || device.driver.as_deref() == Some(MLX5) {

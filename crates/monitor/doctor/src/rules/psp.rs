@@ -25,7 +25,7 @@ fn change(device: &Device, handle: Handle, options: &str) -> String {
     )
 }
 
-/// The NIC lets the gap frames pass that psp makes.
+/// Complains unless the NIC lets the gap frames pass that psp makes.
 pub fn dropped_gap_frames(_: &Facts, device: &Device) -> Option<Found> {
     let driver = device.driver.as_deref()?;
     let psp = device
@@ -43,7 +43,7 @@ pub fn dropped_gap_frames(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// psp does not send PAUSE frames beside the device's own.
+/// Complains if psp sends PAUSE frames beside the device's own.
 pub fn pause_replaced(_: &Facts, device: &Device) -> Option<Found> {
     let is_pause = device.psp.iter().any(|psp| psp.options.gap == Gap::Pause);
     if !is_pause || device.sends_pause != Some(true) {
@@ -57,7 +57,7 @@ pub fn pause_replaced(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// psp sends gap frames where it was to.
+/// Complains unless psp sends gap frames where it was to.
 pub fn verdict(_: &Facts, device: &Device) -> Option<Found> {
     let wants = |psp: &&crate::facts::Psp| psp.options.mode != Mode::Timer;
     let psp = device
@@ -106,7 +106,7 @@ pub fn verdict(_: &Facts, device: &Device) -> Option<Found> {
     found(severity, what, matters, command)
 }
 
-/// The device sends the gap frames that it is given.
+/// Complains unless the device sends the gap frames that it is given.
 pub fn lost_gap_frames(_: &Facts, device: &Device) -> Option<Found> {
     let trial = device.trial?;
     let psp = device.psp.first()?;
@@ -126,7 +126,7 @@ pub fn lost_gap_frames(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// The wire is as fast as its line.
+/// Complains unless the wire is as fast as its line.
 pub fn slow_wire(_: &Facts, device: &Device) -> Option<Found> {
     let slow = |psp: &&crate::facts::Psp| {
         let measured = psp.stats.line_measured_bps;
@@ -146,7 +146,7 @@ pub fn slow_wire(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// psp's line is no faster than the device's.
+/// Complains unless psp's line is no faster than the device's.
 pub fn fast_line(_: &Facts, device: &Device) -> Option<Found> {
     let rate_bps = device.line_rate_bps?;
     let fast = |psp: &&crate::facts::Psp| psp.options.line_rate_bps > Some(rate_bps);
@@ -163,7 +163,7 @@ pub fn fast_line(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// The wire does not run dry.
+/// Complains if the wire runs dry.
 pub fn wire_stops(_: &Facts, device: &Device) -> Option<Found> {
     let stops = |psp: &crate::facts::Psp| match device.trial {
         Some(trial) => trial.wire_stops,
@@ -194,7 +194,7 @@ fn queue_bytes(psp: &crate::facts::Psp) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// The classes' rates fit the line.
+/// Complains unless the classes' rates fit the line.
 pub fn oversubscribed(_: &Facts, device: &Device) -> Option<Found> {
     let over = |psp: &&crate::facts::Psp| psp.rates_bps > psp.stats.line_rate_bps;
     let psp = device.psp.iter().find(over)?;
@@ -214,7 +214,7 @@ pub fn oversubscribed(_: &Facts, device: &Device) -> Option<Found> {
 /// The cause of frames without a launch time, in a class that asks for one.
 const TXTIME_INVALID: &str = "drop_txtime_invalid";
 
-/// Nothing is dropped.
+/// Complains if something is dropped.
 pub fn drops(_: &Facts, device: &Device) -> Option<Found> {
     let dropped = |psp: &&crate::facts::Psp| psp.drops.iter().any(|(_, frames)| *frames > 0);
     let psp = device.psp.iter().find(dropped)?;
@@ -266,7 +266,7 @@ fn classify(device: &Device, psp: &crate::facts::Psp) -> String {
     )
 }
 
-/// Every frame has a class.
+/// Complains unless every frame has a class.
 pub fn unclassified(_: &Facts, device: &Device) -> Option<Found> {
     let psp = device
         .psp
@@ -283,7 +283,7 @@ pub fn unclassified(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// There is memory for gap frames.
+/// Complains unless there is memory for gap frames.
 pub fn gap_memory(_: &Facts, device: &Device) -> Option<Found> {
     let psp = device.psp.iter().find(|psp| psp.stats.gap_failed > 0)?;
     found(

@@ -75,7 +75,7 @@ pub(crate) struct FirstData {
     pub(crate) at: At,
     /// Time and packet of the other side's last data; 0: none.
     pub(crate) asked: (u64, u64),
-    /// When all of that was acknowledged, at the latest by this data; before `asked`: it was not.
+    /// The time by which this data, or an earlier packet, had acknowledged all of that; a time before `asked`: nothing had.
     pub(crate) settled_ns: u64,
 }
 
