@@ -251,7 +251,7 @@ guest() {
 # and nothing on the way but what the script sends.
 veth_pair() {
 	cat <<-'EOF'
-		say() { tr '\n' ' ' | tr -s ' ' | sed "s/^/$1 /; s/ \$//"; echo; }
+		say() { tr '\t\n' '  ' | tr -s ' ' | sed "s/^ *//; s/^/$1 /; s/ *\$//"; echo; }
 		stat() { cat "/sys/class/net/va/statistics/$1"; }
 		neighbours() {
 			ip neigh replace 10.0.0.2 dev va lladdr "$(ip netns exec n cat /sys/class/net/vb/address)" nud permanent
