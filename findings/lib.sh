@@ -69,13 +69,14 @@ done_() {
 	[ "$is_as_noted" = 1 ] || exit 1
 }
 
-# of_debian SUITE: the options of apt that know only this suite, and nothing of this machine's packages.
+# of_debian SUITE[,SUITE...]: the options of apt that know only these suites, and nothing of this machine's packages.
 of_debian() {
 	apt=$cache/apt-$1
 	if [ ! -d "$apt/lists" ]; then
 		mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/none/partial"
 		: >"$apt/status"
-		sh "$here/../tools/archive.sh" "$1" >"$apt/suite.sources" || cannot "there is no archive of Debian"
+		# shellcheck disable=SC2046
+		sh "$here/../tools/archive.sh" $(echo "$1" | tr , ' ') >"$apt/suite.sources" || cannot "there is no archive of Debian"
 	fi
 	options="-qq -o Dir::State=$apt -o Dir::State::lists=$apt/lists -o Dir::State::status=$apt/status \
 -o Dir::Cache=$apt -o Dir::Cache::archives=$apt/archives -o Dir::Etc::sourcelist=$apt/suite.sources \
@@ -103,7 +104,8 @@ packages() {
 	# shellcheck disable=SC2086
 	apt-get $options --yes --download-only install "$@" >/dev/null || cannot "apt cannot download"
 	echo "$files" | awk '{ print $2 }' | while read -r file; do
-		dpkg -x "$apt/archives/$file" "$root"
+		# dpkg -x would exchange the links for folders.
+		dpkg --fsys-tarfile "$apt/archives/$file" | tar -x --keep-directory-symlink -C "$root"
 	done
 	# What a package's script would have made.
 	[ ! -e "$root/bin/dash" ] || ln -sf dash "$root/bin/sh"
@@ -159,6 +161,7 @@ guest_root() {
 	suite=$2
 	shift 4
 	packages "$guest" "$suite" busybox-static dash iproute2 kmod liblzma5 libzstd1 "$@"
+	rm -rf "$work/kernel"
 	# Its dependencies make a ramdisk, which nobody needs here.
 	mkdir -p "$work/kernel"
 	# shellcheck disable=SC2086
@@ -170,6 +173,21 @@ guest_root() {
 	mkdir -p "$guest/kernel/usr/lib"
 	ln -s usr/lib "$guest/kernel/lib"
 	dpkg -x "$work"/kernel/*.deb "$guest/kernel"
+	# Since 7.x the package of an image only needs those of its file and its modules.
+	if [ ! -e "$guest/kernel/boot" ]; then
+		rest=${kernel#linux-image-}
+		# shellcheck disable=SC2086
+		(cd "$work/kernel" &&
+			apt-get $options download "linux-base-$rest" "linux-binary-$rest" "linux-modules-$rest") || {
+			echo "$(basename "$0"): the archive does not have the parts of $kernel" >&2
+			exit 3
+		}
+		for part in base binary modules; do
+			dpkg -x "$work"/kernel/linux-$part-*.deb "$guest/kernel"
+		done
+		mkdir -p "$guest/kernel/boot"
+		mv "$guest"/kernel/lib/modules/*/vmlinuz "$guest/kernel/boot/vmlinuz-$rest"
+	fi
 	release=$(basename "$guest"/kernel/lib/modules/*)
 	cp "$guest"/kernel/boot/vmlinuz-* "$work/vmlinuz"
 	inside "$guest" depmod -b /kernel "$release"
@@ -229,3 +247,28 @@ guest() {
 	}
 	sed '/^=end /d; s/\r$//' "$work/out"
 }
+# veth_pair: what a guest's script begins with, to have va (10.0.0.1) here and vb (10.0.0.2) in the namespace n,
+# and nothing on the way but what the script sends.
+veth_pair() {
+	cat <<-'EOF'
+		say() { tr '\n' ' ' | tr -s ' ' | sed "s/^/$1 /; s/ \$//"; echo; }
+		stat() { cat "/sys/class/net/va/statistics/$1"; }
+		neighbours() {
+			ip neigh replace 10.0.0.2 dev va lladdr "$(ip netns exec n cat /sys/class/net/vb/address)" nud permanent
+			ip -n n neigh replace 10.0.0.1 dev vb lladdr "$(cat /sys/class/net/va/address)" nud permanent
+		}
+		ip netns add n
+		echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+		ip netns exec n sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
+		ip link add va type veth peer name vb netns n
+		ip addr add 10.0.0.1/24 dev va
+		ip -n n addr add 10.0.0.2/24 dev vb
+		ip -n n link set vb up
+		ip link set va up
+		neighbours
+		echo "kernel $(uname -r)"
+		echo "tc $(tc -V)"
+	EOF
+}
+# said NAME: what the guest's script said after this name.
+said() { sed -n "s/^$1 //p" "$work/said"; }
