@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'bands do not look at a DSCP, or a more important DSCP is in a better band' \
 	'IP_TOS sets the priority by the TOS bits of 1992, which are the low bits of the DSCP: AF41 (video) is in the last band, behind bulk traffic, its AF42, which is to be dropped earlier, in the first; EF and CS6 are best effort. It overwrites an SO_PRIORITY that was set before. IPv6 does none of it'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_prio veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_prio veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -47,7 +47,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_prio veth' 
 		python3 /tmp/send.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 for name in AF41 AF31 AF21 AF11; do
 	seen "band of $name (0 is the first)" "$(said $name)" 2

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding '`ethtool -K DEV tso off gso off` makes TCP send packets of one segment, so that a shaper sees each' \
 	'it makes the stack cut them after the qdisc: that is still given up to 64 KB at once, with scatter-gather off too. `ip link set DEV gso_max_segs 1` is what it takes'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'veth' python3-minimal ethtool
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'veth' python3-minimal ethtool
 {
 	veth_pair
 	cat <<-'EOF'
@@ -51,7 +51,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'veth' python3-m
 		kill $server
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 seen_within 'largest packet at the qdisc, all on' "$(said on_net_dev_queue)" 30000 70000
 seen_within 'largest packet at the device, all on' "$(said on_net_dev_xmit)" 30000 70000

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a class of htb with `rate R burst B` sends B at once after it was idle' \
 	'without ceil the ceil is the rate, whose own bucket is cburst, 1600 bytes by default: two packets go, and the burst does nothing. `burst B cburst B` does'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -35,7 +35,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' p
 		passes cburst rate 8kbit cburst 100k
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 # Two: the bucket is full, and may go below zero once.
 seen_within 'packets at once with rate alone' "$(said none)" 2 3

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'below its rate, a policer with a burst of some packets drops nothing' \
 	'without mtu it drops each packet above 2 KB, so all of jumbo size, whatever rate and burst; GSO packets are measured by their segments there, but by their whole at the burst: one above the burst is never passed. Its `Sent` counts what it dropped, too'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 \
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 \
 	'sch_ingress act_police cls_matchall veth' python3-minimal
 {
 	veth_pair
@@ -41,7 +41,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 \
 		police gso_small_burst 42000 1400 rate 10gbit burst 32k
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'rate 10gbit burst 1m: of 10 packets of 8942 bytes pass' "$(said jumbo)" 0

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'pkt, dropped, backlog and limit of a qdisc count the same packets, so dropped / (pkt + dropped) is the loss' \
 	'`Sent N pkt` counts segments; dropped, backlog and limit count packets of the stack, up to 64 KB each: dropped 1 can be 30 datagrams, a limit of 5 packets holds 216 KB, and netem loses whole bursts'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_netem veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_netem veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -29,7 +29,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_net
 		tc -s qdisc show dev va | tail -n 2 | say netem
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 seen '10 x 30 datagrams at a pfifo of 5 packets that is served one' "$(said pfifo)" \
 	'Sent 43260 bytes 30 pkt (dropped 4, overlimits 0 requeues 0) backlog 216300b 5p requeues 0'

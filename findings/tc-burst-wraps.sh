@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'tc takes a burst as it is given, or refuses it' \
 	'a burst travels as its time at the rate, in 32 bits of 64 ns: beyond 274.9 s the time wraps without a word. A credit of 5 MB at 100 kbit/s (400 s) becomes 1.6 MB, and more burst can be less. tc shows the same for tbf, which yet acts by a second attribute in bytes'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_tbf veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_tbf veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -37,7 +37,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_tbf
 		done
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 # left BURST: what 32 bits leave of it.

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding '`tc qdisc change` (or replace) of netem sets all anew, or keeps all that it does not name' \
 	'it sets delay, jitter, limit, loss and duplicate anew, and keeps rate, slot and reorder: no command but delete ends them by omission. `tc class change` of htb also resets prio, ceil and bursts'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_netem sch_htb veth'
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_netem sch_htb veth'
 {
 	veth_pair
 	cat <<-'EOF'
@@ -26,7 +26,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_netem sch_h
 		tc class show dev va | say class_changed
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'a delay line' "$(said added)" 'limit 50 delay 100ms 10ms duplicate 3% reorder 25% rate 1Mbit slot 1ms 2ms gap 1'

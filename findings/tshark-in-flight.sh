@@ -6,10 +6,10 @@
 finding 'tcp.analysis.bytes_in_flight is what was sent beyond the cumulative acknowledgement, whatever SACK says' \
 	'it leaves out what SACK names: of the same packets with and without the option it shows a tenth'
 
-packages "$work/root" bookworm tshark=4.0.17-0+deb12u3 wireshark-common=4.0.17-0+deb12u3
-mkdir -p "$work/root/tmp"
+packages "$work/tree" bookworm tshark=4.0.17-0+deb12u3 wireshark-common=4.0.17-0+deb12u3
+mkdir -p "$work/tree/tmp"
 # The first of ten segments is lost, the other nine are acknowledged one by one; then the repair, and a new segment.
-python3 - "$here/captures" "$work/root/tmp" <<-'EOF'
+python3 - "$here/captures" "$work/tree/tmp" <<-'EOF'
 	import sys
 	sys.path.insert(0, sys.argv[1])
 	sys.dont_write_bytecode = True
@@ -21,7 +21,7 @@ python3 - "$here/captures" "$work/root/tmp" <<-'EOF'
 	    pcap(f"{sys.argv[2]}/{name}", handshake(10000) + sent + acks + more)
 EOF
 in_flight() {
-	inside "$work/root" tshark -r "/tmp/$1" -Y 'tcp.len > 0' -T fields -e tcp.analysis.bytes_in_flight 2>/dev/null |
+	inside "$work/tree" tshark -r "/tmp/$1" -Y 'tcp.len > 0' -T fields -e tcp.analysis.bytes_in_flight 2>/dev/null |
 		tail -n 3 | tr '\n' ' '
 }
 seen 'tenth segment, repair, new segment without SACK' "$(in_flight without)" '14400 14400 15840 '
