@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'an accepted connection has the socket options of its listener: SO_PRIORITY like SO_MARK, SO_MAX_PACING_RATE and IP_TOS' \
 	'all but SO_PRIORITY, which is 0 again. Only the SYN-ACK is in the class that the listener named. With IP_TOS the packets have the DSCP, and not the priority that belongs to it'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -58,7 +58,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' p
 		python3 /tmp/server.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'listener: SO_PRIORITY, SO_MARK, SO_MAX_PACING_RATE, IP_TOS' "$(said listener)" '0x10017 5 5000000 0'

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a bridge forwards PAUSE frames if group_fwd_mask says so, and counts those that it drops; the priority of a VLAN tag becomes the priority of the packet' \
 	'group_fwd_mask refuses that bit, and the frames are counted as received by the port and as dropped by nobody. The tag'"'"'s priority is lost where the tag is taken off: a qdisc of the port sees priority 0'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_prio bridge veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_prio bridge veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -53,7 +53,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_prio bridge
 		ip netns exec r tc -s class show dev p2 | awk '/Sent/ { print $4 }' | say bands
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 seen 'group_fwd_mask 0x4000, 0xfff8, 0x2' "$(said mask_0x4000) $(said mask_0xfff8) $(said mask_0x2)" 'taken taken refused'
 seen '10 PAUSE frames: received by a port, sent by the other' "$(said pause)" '10 0'

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a packet that has crossed a veth has no socket any more: a shaper of the host drops what a container sends too fast' \
 	'behind a bridge the packet keeps its socket: the host'\''s full shaper blocks the sender inside the container and nothing is lost, and an fq of the host takes over the pacing of the container'\''s TCP, which is unpaced when that fq goes. Where the host routes, packets have no socket and are dropped'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_tbf sch_fq sch_fq_codel veth bridge' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_tbf sch_fq sch_fq_codel veth bridge' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -89,7 +89,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_tbf sch_fq 
 		kill $server
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'behind a bridge: datagrams of 300 that the host'\''s tbf of 1 Mbit/s drops' "$(said bridged_dropped)" 0

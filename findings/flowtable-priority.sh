@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'the flowtable of nftables (in software) skips hooks of netfilter: egress qdiscs treat the packets as before' \
 	'it also skips what IP forwarding does to a packet. Its priority is no longer set by the TOS, so after the first packets a flow changes its band of prio; and the socket of a sender in a container of this host stays with the packet: a full shaper blocks the sender, where forwarded packets are dropped'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 \
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 \
 	'sch_prio sch_tbf veth nf_tables nft_flow_offload nf_flow_table nf_flow_table_inet nf_conntrack nft_ct' python3-minimal nftables
 {
 	veth_pair
@@ -88,7 +88,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 \
 		kill $echo
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said nft
 seen 'forwarded: bands of six datagrams with TOS 0x10' "$(said plain_bands)" '0 0 0 0 0 0'

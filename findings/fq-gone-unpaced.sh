@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'TCP paces by its own timers where there is no fq, so after fq is replaced a connection with SO_MAX_PACING_RATE (or bbr) keeps its rate' \
 	'a connection that once sent through fq leaves pacing to fq for ever: under fq_codel it is not paced at all, and setting the rate again does not help. New connections pace themselves'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq sch_fq_codel veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq sch_fq_codel veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -61,7 +61,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq sch_fq_c
 		kill $server
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 seen_within 'seconds for 200,000 bytes at 100,000 bytes/s: fq_codel' "$(said never)" 1.2 20
 seen_within 'another connection, at fq' "$(said at_fq)" 1.2 20

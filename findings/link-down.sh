@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'packets that wait in a qdisc when its device goes down are counted as dropped, or wait on' \
 	'they vanish, and no counter of the qdisc, the class or the device grows: sent + dropped + backlog is less than what came. Permanent neighbours go, too'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_fq_codel veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_fq_codel veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -34,7 +34,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_fq_
 		ip neigh show dev va | grep -c PERMANENT | say neighbours_again
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 seen 'htb and its fq_codel: sent + dropped + waiting, dropped, waiting' "$(said up)" '50 0 4? 50 0 4?'
 seen 'drops and errors of the device' "$(said up_device)" '0 0 0'

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'whether some socket asks for receive timestamps (ping, chrony, ptp4l do) makes no difference to what a router forwards' \
 	'while one does, each packet that the router receives has the time of its arrival where fq looks for a launch time. IP forwarding clears it, MPLS forwarding does not: fq takes the wall clock for a time half a century ahead and drops every MPLS packet (horizon_drops)'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth mpls_router mpls_iptunnel' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth mpls_router mpls_iptunnel' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -58,7 +58,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth mpl
 		forward mpls_after 10.99.0.2
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'IP, nobody wants timestamps' "$(said ip_before)" 'sent 20 dropped 0'

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a device takes what is attached to it along to another network namespace, or loses all of it' \
 	'it loses its qdiscs, its classes and the filters at clsact, and keeps the programs at tcx: one that sets departure times then runs above no fq. Back in the first namespace the qdiscs do not return'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq sch_ingress cls_matchall act_gact veth' python3
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq sch_ingress cls_matchall act_gact veth' python3
 {
 	veth_pair
 	cat <<-'EOF'
@@ -71,7 +71,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq sch_ingr
 		kill $tcx
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'qdiscs of a device' "$(said qdiscs)" 'fq clsact'

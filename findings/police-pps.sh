@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a policer of packets has a full bucket of pkts_burst at first, as one of bytes has' \
 	'it begins empty: after it was added it drops all but what its rate has earned since. A packet is one of the stack: 30 datagrams of one call count once'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 \
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 \
 	'sch_ingress act_police cls_matchall veth' python3-minimal
 {
 	veth_pair
@@ -41,7 +41,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 \
 		tc -s filter show dev va egress | grep Sent | say line
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'rate 8kbit burst 100k, new: of 20 packets of 1 KB pass' "$(said bytes)" 20

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a socket in the class that its SO_PRIORITY names stays there when it marks single datagrams: ECT(0) in a control message is about two bits of the IP header' \
 	'IP_TOS in a control message, ECT(0) too, also sets that packet'\''s priority, to 0 for ECT(0): it goes to the default class. IPV6_TCLASS leaves the priority alone, so one sender is in its class over IPv6 and not over IPv4'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -41,7 +41,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb veth' p
 		python3 /tmp/send.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 named="1 0" other="0 1"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'skbedit at ingress gives a packet a priority, which selects its class of htb where it leaves the router' \
 	'of IPv6 only. IPv4 forwarding overwrites the priority by the packet'\''s TOS, so each goes to the default class, unless the sysctl ip_forward_update_priority is 0'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_ingress cls_matchall act_skbedit veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_ingress cls_matchall act_skbedit veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -50,7 +50,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_ing
 		route v4_kept 10.0.0.2
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'IPv4: datagrams in class 1:17, which skbedit named, and in the default class' "$(said v4)" '0 10'

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a packet has one time at which it came to the qdisc (SCHED) and one at which it left (SND)' \
 	'one of SCHED for each device with which it is sent, one of SND for each driver: two SCHED over a VLAN device, and a sender in a container behind a bridge gets both times of its veth and both of the host'\''s port, all with one number. Routed by the host it gets those of its veth alone'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'veth 8021q bridge' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'veth 8021q bridge' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -57,7 +57,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'veth 8021q brid
 		ip netns exec c2 python3 /tmp/send.py routed 10.0.0.2
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 seen 'of a veth, with the number of the packet' "$(said plain)" 'SCHED0 SND0'
 seen 'of a VLAN device over a veth' "$(said vlan)" 'SCHED0 SCHED0 SND0'

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a tunnel is one flow of fq at the outer device: one pair of addresses and ports, and WireGuard encrypts what is inside; maxrate bounds the tunnel' \
 	'fq goes by the socket or by the hash of the inner packet, which stays with a packet through GRE and WireGuard: eight inner flows are eight, each gets maxrate, and the tunnel eight times that'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth ip_gre wireguard' python3-minimal wireguard-tools
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth ip_gre wireguard' python3-minimal wireguard-tools
 {
 	veth_pair
 	cat <<-'EOF'
@@ -56,7 +56,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth ip_
 		done
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'GRE: flows that wait, of 8 local ones' "$(said gre_local)" 8

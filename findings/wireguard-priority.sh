@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'below a tunnel a packet has what it had above: priority and launch time' \
 	'below VXLAN and GRE it has. WireGuard clears the priority, so SO_PRIORITY selects no class of the outer device, yet keeps the launch time, which fq obeys'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_fq veth vxlan ip_gre wireguard' python3-minimal wireguard-tools
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_fq veth vxlan ip_gre wireguard' python3-minimal wireguard-tools
 {
 	veth_pair
 	cat <<-'EOF'
@@ -58,7 +58,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_htb sch_fq 
 		python3 /tmp/send.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 for name in plain vxlan gre; do
