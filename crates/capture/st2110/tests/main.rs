@@ -11,6 +11,7 @@
 mod any_stream;
 mod audio;
 mod common;
+mod made;
 mod packets;
 mod reference;
 mod senders;
