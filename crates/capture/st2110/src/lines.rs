@@ -81,13 +81,13 @@ pub fn read(stream: &Stream, numbered: &[Numbered]) -> Result<Lined, String> {
             .filter_map(both)
     };
     let rows = Rows::of(stream)?;
-    let (mut order, mut begins, mut markers) = <(Share, Share, Share)>::default();
+    let [mut order, mut begins, mut ends, mut within] = [Share::default(); 4];
     for (a, b) in pairs() {
         let is_same_field = a.lines.last.second_field == b.lines.first.second_field;
         if a.timestamp == b.timestamp && is_same_field {
             let place = |line: crate::rfc4175::Line| (line.row, line.offset);
             order.count(place(a.lines.last) < place(b.lines.first));
-            markers.count(!a.marker);
+            within.count(!a.marker);
         } else {
             let first = if b.lines.first.second_field {
                 rows.first_of_second
@@ -96,13 +96,14 @@ pub fn read(stream: &Stream, numbered: &[Numbered]) -> Result<Lined, String> {
             };
             begins.count((b.lines.first.row, b.lines.first.offset) == (first, 0));
             // Segments of one time may have one marker, at the frame's end.
-            markers.count(a.marker || a.timestamp == b.timestamp);
+            ends.count(a.marker || a.timestamp == b.timestamp);
         }
     }
     for (share, what) in [
         (order, "its lines do not follow each other"),
         (begins, "its frames do not begin with their first line"),
-        (markers, "its markers do not end its frames"),
+        (ends, "its markers do not end its frames"),
+        (within, "its markers do not end its frames"),
     ] {
         if !share.holds() {
             return Err(format!(
@@ -250,6 +251,8 @@ fn sampling(bits: u32, by_pairs: bool) -> Option<&'static str> {
         (24, true) => "4:2:0 8 bit",
         (30, true) => "4:2:0 10 bit",
         (36, true) => "4:2:0 12 bit",
+        // 4:2:0 as FFmpeg numbers it: both chroma samples of a pair divided among its lines.
+        (12, false) => "4:2:0 8 bit or 4:1:1 8 bit",
         (16, false) => "4:2:2 8 bit",
         (20, false) => "4:2:2 10 bit",
         (24, false) => "4:2:2 12 bit or 4:4:4 8 bit",

@@ -95,25 +95,26 @@ pub fn agrees(stream: &Stream, numbered: &[Numbered]) -> bool {
         let packet: &Packet = stream.packets.get(n.at)?;
         Some((packet.jpeg_xs?, packet.marker))
     };
-    let (mut all, mut good, mut pictures) = (0u64, 0u64, 0u64);
+    // Those within pictures and those that end them are judged apart: [all, good].
+    let (mut within, mut ends) = ([0u64; 2], [0u64; 2]);
     for pair in numbered.windows(2) {
         let [before, next] = pair else { continue };
         if next.sequence != before.sequence + 1 {
             continue;
         }
-        all += 1;
-        let Some(((a, marker), (b, _))) = header(before).zip(header(next)) else {
-            continue;
-        };
-        let is_same = before.timestamp == next.timestamp && a.second_field == b.second_field;
-        pictures += u64::from(!is_same);
-        good += u64::from(if is_same {
-            !marker && a.goes_on(b)
-        } else {
-            marker && a.is_followed_by(b)
+        let headers = header(before).zip(header(next));
+        let is_same = before.timestamp == next.timestamp
+            && headers.is_none_or(|((a, _), (b, _))| a.second_field == b.second_field);
+        let is_good = headers.is_some_and(|((a, marker), (b, _))| match is_same {
+            true => !marker && a.goes_on(b),
+            false => marker && a.is_followed_by(b),
         });
+        let count = if is_same { &mut within } else { &mut ends };
+        count[0] += 1;
+        count[1] += u64::from(is_good);
     }
-    pictures > 0 && good * 10 >= all * 9
+    let holds = |[all, good]: [u64; 2]| good * 10 >= all * 9;
+    ends[0] > 0 && holds(within) && holds(ends)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use capture::datagrams::{Datagram, Summary, read_datagrams};
 use capture::flows::{FlowKey, Proto};
+use capture::frame::BEYOND_SECOND;
 use capture::selector::Selector;
 use clap::Args;
 use draw::Style;
@@ -158,6 +159,12 @@ pub fn measure(request: &Request<'_>) -> Result<Outcome> {
         report.packets += summary.packets;
         report.datagrams += summary.datagrams;
         report.resolution_ps = report.resolution_ps.max(summary.resolution_ps);
+        if summary.beyond_second > 0 {
+            let count = summary.beyond_second;
+            report
+                .damage
+                .push(format!("{}: {count} {BEYOND_SECOND}", file.display()));
+        }
         let damage = summary.damage.iter();
         report
             .damage
