@@ -22,11 +22,11 @@ if [ "${1:-}" != --within ]; then
 		command -v "$tool" > /dev/null || { echo "$tool: expected to be installed" >&2; exit 2; }
 	done
 	mkdir -p "$folder/debs/partial" "$folder/captures"
-	if [ ! -e "$folder/root/complete" ]; then
+	if [ ! -e "$folder/unpacked.done" ]; then
 		# shellcheck disable=SC2086 # a list
 		apt-get install -y -qq --no-install-recommends --download-only -o "Dir::Cache::archives=$folder/debs" $packages
-		for package in "$folder"/debs/*.deb; do dpkg -x "$package" "$folder/root"; done
-		touch "$folder/root/complete"
+		for package in "$folder"/debs/*.deb; do dpkg -x "$package" "$folder/unpacked"; done
+		touch "$folder/unpacked.done"
 	fi
 	(cd "$top" && MADE="$folder/captures" cargo test --quiet -p st2110 made::writes -- --ignored > /dev/null)
 	exec unshare --net "$0" --within "$folder" "$pspacer" "$@"
@@ -34,7 +34,7 @@ fi
 folder=$2 pspacer=$3
 shift 3
 ip link set lo up
-root=$folder/root
+root=$folder/unpacked
 lib=$root/usr/lib/x86_64-linux-gnu
 libraries=$lib:$lib/blas:$lib/lapack:$lib/pulseaudio:$root/lib/x86_64-linux-gnu
 # What the host has of them was not downloaded.

@@ -5,15 +5,16 @@
 use std::collections::BTreeMap;
 
 use crate::format::{Raster, Scan};
-use crate::known::{AudioBy, By, Encoding, VideoBy, pick};
+use crate::jpeg_xs;
+use crate::known::{By, VideoBy, pick};
 pub use crate::known::{Given, Kind};
 use crate::limits::MOST_PACKETS;
 use crate::lines::{self, Lined};
 use crate::pictures::{self, Pictures};
 use crate::rate::{KNOWN, Rate};
 use crate::rfc8331::Field;
-use crate::rfc9134;
 use crate::samples;
+pub use crate::samples::Audio;
 use crate::stream::{Numbered, Packet, Stream};
 
 /// Ticks a second of the timestamps of video (SMPTE ST 2110-20, 5.4; ST 2110-22; RFC 8331).
@@ -47,25 +48,6 @@ pub struct Video {
     pub numbered: Vec<Numbered>,
     /// By what each of it was decided.
     pub decided_by: VideoBy,
-    /// What was assumed, in sentences.
-    pub notes: Vec<String>,
-}
-
-/// An audio stream.
-#[derive(Clone, Debug)]
-pub struct Audio {
-    /// Samples a second of each channel: ticks of the timestamps.
-    pub sampling_hz: u32,
-    /// Samples of each channel in the usual packet.
-    pub samples: u32,
-    /// Channels.
-    pub channels: u32,
-    /// How samples are written.
-    pub encoding: Encoding,
-    /// The packets by number, in order of time.
-    pub numbered: Vec<Numbered>,
-    /// By what each of it was decided.
-    pub decided_by: AudioBy,
     /// What was assumed, in sentences.
     pub notes: Vec<String>,
 }
@@ -131,7 +113,7 @@ fn kind(stream: &Stream) -> Result<(Kind, By), String> {
         ));
     }
     let ordered = stream.ordered(false);
-    if rfc9134::agrees(stream, &ordered) {
+    if jpeg_xs::agrees(stream, &ordered) {
         return Ok((Kind::Compressed, By::JpegXsHeaders));
     }
     // What resembles raw video and fails a check is nothing else.
@@ -223,7 +205,7 @@ fn video(
         }
         _ => None,
     };
-    let is_jpeg_xs = kind == Kind::Compressed && rfc9134::agrees(stream, &ordered);
+    let is_jpeg_xs = kind == Kind::Compressed && jpeg_xs::agrees(stream, &ordered);
     let scan =
         pick(options.scan, sdp.scan).or_else(|| scan(stream, kind, is_jpeg_xs, lined.as_ref()));
     let (scan, scan_by) = scan.unwrap_or((Scan::Progressive, By::Assumed));

@@ -24,6 +24,7 @@ pub mod ancillary;
 pub mod audio;
 pub mod format;
 pub mod infer;
+pub mod jpeg_xs;
 pub mod known;
 pub mod limits;
 pub mod lines;

@@ -2,8 +2,6 @@
 //! The payload header of JPEG XS (RFC 9134, 4.3; SMPTE ST 2110-22). Any four bytes can be one, so it is believed
 //! where its counters go on from packet to packet.
 
-use crate::stream::{Numbered, Packet, Stream};
-
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 4;
 /// Values that both counters of packets have.
@@ -45,7 +43,7 @@ impl JpegXs {
     }
 
     /// Returns whether `next` follows within the same picture.
-    fn goes_on(self, next: Self) -> bool {
+    pub(crate) fn goes_on(self, next: Self) -> bool {
         let is_same = self.frame == next.frame
             && self.second_field == next.second_field
             && self.is_slice == next.is_slice
@@ -61,7 +59,7 @@ impl JpegXs {
     }
 
     /// Returns whether the picture of `next` follows that of `self`, which ends.
-    fn is_followed_by(self, next: Self) -> bool {
+    pub(crate) fn is_followed_by(self, next: Self) -> bool {
         let frame = match next.second_field {
             true => self.frame,
             false => (self.frame + 1) % 32,
@@ -86,35 +84,6 @@ pub fn read(payload: &[u8]) -> Option<JpegXs> {
         unit: (word >> 11) as u16 % COUNTER,
         packet: word as u16 % COUNTER,
     })
-}
-
-/// Returns whether the headers' counters go on from packet to packet, and markers end pictures.
-#[must_use]
-pub fn agrees(stream: &Stream, numbered: &[Numbered]) -> bool {
-    let header = |n: &Numbered| {
-        let packet: &Packet = stream.packets.get(n.at)?;
-        Some((packet.jpeg_xs?, packet.marker))
-    };
-    // Those within pictures and those that end them are judged apart: [all, good].
-    let (mut within, mut ends) = ([0u64; 2], [0u64; 2]);
-    for pair in numbered.windows(2) {
-        let [before, next] = pair else { continue };
-        if next.sequence != before.sequence + 1 {
-            continue;
-        }
-        let headers = header(before).zip(header(next));
-        let is_same = before.timestamp == next.timestamp
-            && headers.is_none_or(|((a, _), (b, _))| a.second_field == b.second_field);
-        let is_good = headers.is_some_and(|((a, marker), (b, _))| match is_same {
-            true => !marker && a.goes_on(b),
-            false => marker && a.is_followed_by(b),
-        });
-        let count = if is_same { &mut within } else { &mut ends };
-        count[0] += 1;
-        count[1] += u64::from(is_good);
-    }
-    let holds = |[all, good]: [u64; 2]| good * 10 >= all * 9;
-    ends[0] > 0 && holds(within) && holds(ends)
 }
 
 #[cfg(test)]

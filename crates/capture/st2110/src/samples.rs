@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use units::time::PS_PER_S;
 
-use crate::infer::Audio;
 use crate::known::{AudioBy, By, Encoding, Given, Kind, pick};
 use crate::stream::{Numbered, Stream};
 
@@ -19,6 +18,25 @@ const USUAL_CHANNELS: [u32; 8] = [1, 2, 4, 6, 8, 16, 32, 64];
 /// How far a clock may be off, as a part of the time, and the variation of the delay that short captures are spared.
 const MOST_DRIFT: f64 = 0.02;
 const SPARED_S: f64 = 0.01;
+
+/// An audio stream.
+#[derive(Clone, Debug)]
+pub struct Audio {
+    /// Samples a second of each channel: ticks of the timestamps.
+    pub sampling_hz: u32,
+    /// Samples of each channel in the usual packet.
+    pub samples: u32,
+    /// Channels.
+    pub channels: u32,
+    /// How samples are written.
+    pub encoding: Encoding,
+    /// The packets by number, in order of time.
+    pub numbered: Vec<Numbered>,
+    /// By what each of it was decided.
+    pub decided_by: AudioBy,
+    /// What was assumed, in sentences.
+    pub notes: Vec<String>,
+}
 
 /// What the packets' lengths and timestamps say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
