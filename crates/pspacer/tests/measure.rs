@@ -282,3 +282,51 @@ fn mistakes_are_reported() {
         assert!(out.stdout.is_empty());
     }
 }
+
+/// A recorder that states the cut length as the frame's: rates are those of the IP headers, and it is said. A mirror
+/// that cuts before it encapsulates is no other.
+#[test]
+fn frames_whose_length_was_lost_count_by_their_ip_headers() {
+    let folder = Folder::new("measure-lost-length");
+    let bits_per_s = |name: &str, bytes: &[u8]| {
+        let file = folder.0.join(name);
+        fs::write(&file, bytes).unwrap();
+        let out = measure(&file, &["--json"]);
+        let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let flow = &json["window"]["flows"][0];
+        (flow["rate_bps"].clone(), text(&out.stderr).to_owned())
+    };
+    let (right, note) = bits_per_s("whole.pcap", &capture());
+    assert!(right.as_f64().is_some_and(|bps| bps > 4e8), "{right}");
+    assert_eq!(note, "");
+    let mut cut = capture();
+    cut[24..]
+        .chunks_mut(16 + 64)
+        .for_each(|record| record[12..16].copy_from_slice(&[64, 0, 0, 0]));
+    let (found, note) = bits_per_s("cut.pcap", &cut);
+    assert_eq!(found, right);
+    assert!(
+        note.contains("1000 packets have IP headers that state more"),
+        "{note}"
+    );
+    let (right, _) = bits_per_s("tunnelled.pcap", &tunnelled());
+    // The outer headers state what the mirror sent: 36 bytes and 64 of the frame.
+    let mut mirrored = tunnelled();
+    for record in mirrored[24..].chunks_mut(16 + 114) {
+        record[12..16].copy_from_slice(&[114, 0, 0, 0]);
+        record[16 + 16..16 + 18].copy_from_slice(&[0, 100]);
+        record[16 + 38..16 + 40].copy_from_slice(&[0, 80]);
+    }
+    let (found, note) = bits_per_s("mirrored.pcap", &mirrored);
+    assert_eq!(found, right);
+    assert!(note.contains("mirror"), "{note}");
+    // The link word says that frames have a check sequence, and fractions are beyond a second.
+    let mut odd = capture();
+    odd[..4].copy_from_slice(&[0xd4, 0xc3, 0xb2, 0xa1]);
+    odd[20..24].copy_from_slice(&[1, 0, 0, 0x24]);
+    let (_, note) = bits_per_s("odd.pcap", &odd);
+    assert!(
+        note.contains("fractions of a second or more") && !note.contains("left out"),
+        "{note}"
+    );
+}

@@ -88,6 +88,120 @@ fn a_verdict_and_its_exit_status() {
     );
 }
 
+/// The records of a pcap, without its header.
+fn records(pcap: &[u8]) -> &[u8] {
+    &pcap[24..]
+}
+
+/// Nine frames' time of ancillary data that only keep the stream alive, to port 5006.
+fn ancillary() -> Vec<u8> {
+    let mut out = Vec::new();
+    for i in 0..9u32 {
+        let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+        bytes.extend([
+            0x45, 0, 0, 48, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 1, 1, 10, 1, 2, 1,
+        ]);
+        bytes.extend([0x9c, 0x40, 0x13, 0x8e, 0, 28, 0, 0]);
+        bytes.extend([0x80, 100 | 0x80, 0, i as u8]);
+        bytes.extend((i * 1500).to_be_bytes());
+        bytes.extend([0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let length = bytes.len() as u32;
+        for word in [1_700_000_000, (i + 1) * 50_000_000 / 3, length, length] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(bytes);
+    }
+    out
+}
+
+#[test]
+fn ancillary_data_beside_a_narrow_video_have_no_type() {
+    let folder = Folder::new("media-ancillary");
+    let file = folder.0.join("a.pcap");
+    fs::write(&file, [capture(false), ancillary()].concat()).unwrap();
+    let name = file.to_str().unwrap();
+    let out = pspacer(&["measure", "--st2110", name, "--expect", "N", "--json"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let [video, data] = &json["streams"].as_array().unwrap()[..] else {
+        panic!("{json}");
+    };
+    assert_eq!(video["video"]["decided_by"]["height"], "lines");
+    assert_eq!(data["carries"], "ancillary, p60, 1 a picture");
+    assert_eq!(data["ancillary"]["decided_by"]["kind"], "ancillary_headers");
+    assert_eq!(data["ancillary"]["empty_packets"], 9);
+}
+
+#[test]
+fn an_sdp_decides_and_its_contradictions_are_named() {
+    let folder = Folder::new("media-sdp");
+    let (file, sdp) = (folder.0.join("a.pcap"), folder.0.join("a.sdp"));
+    fs::write(&file, capture(false)).unwrap();
+    let (name, described) = (file.to_str().unwrap(), sdp.to_str().unwrap());
+    let measure = |text: &str| {
+        fs::write(&sdp, text).unwrap();
+        pspacer(&["measure", "--st2110", name, "--sdp", described])
+    };
+    let medium =
+        "v=0\nm=video 5004 RTP/AVP 96\nc=IN IP4 10.1.2.1\na=rtpmap:96 raw/90000\na=fmtp:96 ";
+    let out = measure(&format!(
+        "{medium}height=8; exactframerate=60; TP=2110TPN; MAXUDP=1460"
+    ));
+    assert!(
+        !text(&out.stdout).contains("The SDP says"),
+        "{}",
+        text(&out.stdout)
+    );
+    let out = measure(&format!(
+        "{medium}height=10; exactframerate=50; interlace; TP=2110TPW; MAXUDP=40"
+    ));
+    for expected in [
+        "lines: 10; the packets show 8",
+        "frames a second: 50; the packets show 60",
+        "interlaced; the packets show progressive",
+        "at most 40 bytes (MAXUDP)",
+    ] {
+        let words = text(&out.stdout)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(words.contains(expected), "{expected}: {words}");
+    }
+    let out = measure("v=0\nm=video 9 RTP/AVP 96\na=rtpmap:96 raw/90000\n");
+    assert!(
+        text(&out.stdout).contains("no stream of payload type 96"),
+        "{}",
+        text(&out.stdout)
+    );
+    let out = measure("v=0\nm=video x RTP/AVP 96\n");
+    assert!(
+        text(&out.stderr).contains("line 2") && !out.status.success(),
+        "{}",
+        text(&out.stderr)
+    );
+}
+
+#[test]
+fn two_legs_are_shown_as_one_stream() {
+    let folder = Folder::new("media-legs");
+    let file = folder.0.join("a.pcap");
+    let one = capture(false);
+    // The other leg goes to 10.1.2.2, and has lost the 20th packet.
+    let mut other = records(&one).to_vec();
+    other.chunks_mut(98).for_each(|record| record[16 + 33] = 2);
+    other.drain(98 * 20..98 * 21);
+    fs::write(&file, [one, other].concat()).unwrap();
+    let out = pspacer(&["measure", "--st2110", file.to_str().unwrap(), "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let pair = &json["pairs"][0];
+    assert_eq!((&pair["packets"], &pair["lost"]), (&40.into(), &0.into()));
+    assert_eq!(
+        (&pair["legs"][0]["lost"], &pair["legs"][1]["lost"]),
+        (&0.into(), &1.into())
+    );
+    assert_eq!(pair["legs"][1]["skew_ns"]["max"], 0.0);
+}
+
 #[test]
 fn what_cannot_be_meant_is_refused() {
     for (arguments, expected) in [
@@ -109,6 +223,7 @@ fn what_cannot_be_meant_is_refused() {
             &["measure", "--st2110", "a.pcap", "--troffset", "2s"],
             "below a second",
         ),
+        (&["measure", "a.pcap", "--sdp", "a.sdp"], "--st2110"),
         (&["send-stream", "127.0.0.1"], "ADDRESS:PORT"),
         (
             &["send-stream", "127.0.0.1:9", "--video", "1081p60"],

@@ -25,19 +25,19 @@ pub(crate) struct FlowPlace {
 /// Returns the kind of a frame, and its flow if it is data. The flow is that of the innermost
 /// TCP or UDP header, so that a tunnel shows the flows that it carries. Any other frame is
 /// identified by its EtherType, or by 0 if it has none. A packet that was cut short is
-/// classified by the captured bytes.
+/// classified by the captured bytes. Last come the bytes that its IP headers state beyond its length.
 pub(crate) fn classify(
     frame: &Frame<'_>,
     encapsulations: &mut Encapsulations,
-) -> (Kind, Option<FlowPlace>) {
+) -> (Kind, Option<FlowPlace>, u32) {
     let mut outline = Outline::default();
     let found = decapsulate(frame, encapsulations, &mut outline);
     match outline.ether_type {
         Some(MAC_CONTROL) if outline.payload.starts_with(&PAUSE_OPCODE) => {
-            return (Kind::Pause, None);
+            return (Kind::Pause, None, 0);
         }
-        Some(MAC_CONTROL | EXPERIMENTAL) => return (Kind::Gap, None),
-        _ if sent_to_itself(frame) => return (Kind::Gap, None),
+        Some(MAC_CONTROL | EXPERIMENTAL) => return (Kind::Gap, None, 0),
+        _ if sent_to_itself(frame) => return (Kind::Gap, None, 0),
         _ => {}
     }
     let tcp = found.ok().and_then(|found| {
@@ -55,7 +55,7 @@ pub(crate) fn classify(
     let ether_type = FlowKey::EtherType(outline.ether_type.unwrap_or(0));
     let (key, encapsulation) = tcp.or_else(udp).unwrap_or((ether_type, 0));
     let place = FlowPlace { key, encapsulation };
-    (Kind::Data, Some(place))
+    (Kind::Data, Some(place), outline.missing_bytes)
 }
 
 /// Returns whether source and destination MAC address are equal. Two zero addresses are no
@@ -98,7 +98,7 @@ mod tests {
             bytes,
             options: crate::frame::Options::default(),
         };
-        let (kind, place) = super::classify(&frame, &mut Encapsulations::default());
+        let (kind, place, _) = super::classify(&frame, &mut Encapsulations::default());
         (kind, place.map(|place| place.key))
     }
 

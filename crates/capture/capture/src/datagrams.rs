@@ -37,6 +37,8 @@ pub struct Summary {
     pub datagrams: u64,
     /// The coarsest resolution of timestamps, ps.
     pub resolution_ps: u64,
+    /// Packets whose times have fractions of a second or more.
+    pub beyond_second: u64,
     /// The damage, if the rest of the file could not be used.
     pub damage: Option<Damage>,
 }
@@ -57,6 +59,7 @@ pub fn read_datagrams<R: Read>(
     loop {
         let next = packets.next(|frame| {
             summary.packets += 1;
+            summary.beyond_second += u64::from(frame.time.is_beyond_second());
             if let Some(found) = datagram(&frame, &mut encapsulations) {
                 summary.datagrams += 1;
                 each(found);

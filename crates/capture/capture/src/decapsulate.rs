@@ -30,6 +30,7 @@ pub(crate) fn decapsulate<'a>(
     let mut place = Place {
         bytes: frame.bytes,
         wire_bytes: frame.packet_bytes,
+        missing_bytes: 0,
     };
     let mut host_direction = frame.host_direction;
     let mut ahead = begin(frame.link, &mut place, &mut host_direction)?;
@@ -57,6 +58,11 @@ pub(crate) fn decapsulate<'a>(
                         .get_or_insert(tunnels::ip_ether_type(version));
                 }
                 let (header, protocol) = found?;
+                // What a fragment lacks comes in the next ones.
+                let is_fragment = |ip: &Ip| ip.first_fragment;
+                if !ip.as_ref().is_some_and(is_fragment) {
+                    outline.missing_bytes = place.missing_bytes;
+                }
                 ip = Some(header);
                 (Ahead::Protocol(protocol), None)
             }

@@ -10,6 +10,10 @@ use crate::segment::HostDirection;
 /// Wireshark's limit is 256 KB per packet.
 pub(crate) const LARGEST_BLOCK_BYTES: u32 = 16 << 20;
 
+/// What is said of packets whose time has a fraction of a second or more, after their number.
+pub const BEYOND_SECOND: &str = "packets have fractions of a second or more in their times: the file's header \
+    probably says microseconds, and its writer wrote nanoseconds; their times are not to be relied on";
+
 /// Time at which a packet was captured, since 1970. It is exact for every resolution down to a
 /// picosecond, without 128-bit arithmetic for each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,11 @@ pub(crate) struct CaptureTime {
 }
 
 impl CaptureTime {
+    /// Returns whether the fraction of a second is one or more.
+    pub(crate) fn is_beyond_second(self) -> bool {
+        self.ps >= PS_PER_S
+    }
+
     pub(crate) fn ps(self) -> i128 {
         self.seconds * i128::from(PS_PER_S) + i128::from(self.ps)
     }

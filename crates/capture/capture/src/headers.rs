@@ -85,6 +85,9 @@ pub(crate) struct Place<'a> {
     pub(crate) bytes: &'a [u8],
     /// Bytes on the wire from here on, according to the headers so far.
     pub(crate) wire_bytes: u32,
+    /// Bytes that headers state beyond what was there: the recorder or the mirror that cut the packet states no other
+    /// length.
+    pub(crate) missing_bytes: u32,
 }
 
 impl<'a> Place<'a> {
@@ -100,6 +103,8 @@ impl<'a> Place<'a> {
     /// frame. A length above the one that the file states counts too.
     #[inline]
     pub(crate) fn limit(&mut self, wire_bytes: u32) {
+        let missing = wire_bytes.saturating_sub(self.wire_bytes);
+        self.missing_bytes = self.missing_bytes.saturating_add(missing);
         self.wire_bytes = wire_bytes;
         if self.bytes.len() > wire_bytes as usize {
             self.bytes = &self.bytes[..wire_bytes as usize];
@@ -122,6 +127,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) payload: &'a [u8],
     /// Innermost UDP header.
     pub(crate) datagram: Option<Endpoints<'a>>,
+    /// Bytes that IP headers state beyond what the packet is said to have had.
+    pub(crate) missing_bytes: u32,
 }
 
 /// A UDP header and the facts from the headers before it.

@@ -56,6 +56,7 @@ pub(crate) fn outermost<'a>(frame: &Frame<'a>) -> Result<(u16, Place<'a>), Other
     let mut place = Place {
         bytes: frame.bytes,
         wire_bytes: frame.packet_bytes,
+        missing_bytes: 0,
     };
     let mut ahead = begin(frame.link, &mut place, &mut HostDirection::Unknown)?;
     loop {

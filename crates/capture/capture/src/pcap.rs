@@ -87,8 +87,8 @@ impl Pcap {
                 u16::from_le_bytes(*minor)
             }
         });
-        // The upper bits may hold the length of the FCS.
-        let link_number = (network & 0x0fff_ffff) as i32;
+        // Bits 26 to 31 hold the length of the FCS, and whether it is stated.
+        let link_number = (network & 0x03ff_ffff) as i32;
         let opened = Self {
             big_endian,
             link: Link::from_number(link_number),
@@ -114,7 +114,15 @@ impl Pcap {
         input: &mut Lookahead<R>,
         use_it: impl FnOnce(Frame<'_>) -> T,
     ) -> Result<Option<T>, ReadError> {
+        let fcs_bytes = u32::from(self.fcs_bytes.unwrap_or(0));
         self.next_raw(input, |packet| {
+            // Frames are counted without it; of a packet that was cut it is not there.
+            let on_wire = packet.packet_bytes.max(packet.bytes.len() as u32);
+            let packet_bytes = on_wire.saturating_sub(fcs_bytes);
+            let bytes = packet
+                .bytes
+                .get(..packet_bytes as usize)
+                .unwrap_or(packet.bytes);
             use_it(Frame {
                 time: CaptureTime {
                     seconds: packet.seconds.into(),
@@ -123,8 +131,8 @@ impl Pcap {
                 interface: 0,
                 link: self.link,
                 host_direction: HostDirection::Unknown,
-                packet_bytes: packet.packet_bytes.max(packet.bytes.len() as u32),
-                bytes: packet.bytes,
+                packet_bytes,
+                bytes,
                 options: Options::default(),
             })
         })

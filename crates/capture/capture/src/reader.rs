@@ -29,6 +29,10 @@ pub struct Capture {
     /// Packets whose timestamp is before that of an earlier packet in the file. The reader
     /// sorts them.
     pub out_of_order: u64,
+    /// Packets whose IP headers state more bytes than the file says that they had. They count with those.
+    pub cut: u64,
+    /// Packets whose times have fractions of a second or more.
+    pub beyond_second: u64,
     /// Packets left out because their link type is not supported, or because they name an
     /// interface that the file does not describe.
     pub skipped: u64,
@@ -75,9 +79,11 @@ impl Gathered {
             self.capture.skipped += 1;
             return;
         }
-        let (kind, place) = classify(&frame, &mut self.encapsulations);
+        let (kind, place, missing_bytes) = classify(&frame, &mut self.encapsulations);
+        self.capture.cut += u64::from(missing_bytes > 0);
+        self.capture.beyond_second += u64::from(frame.time.is_beyond_second());
         let flow = place.map_or(NO_FLOW, |place| self.flow(place));
-        let frame_bytes = length_as_ethernet(&frame);
+        let frame_bytes = length_as_ethernet(&frame).saturating_add(missing_bytes);
         self.capture.records.push(Record {
             start_ps: 0,
             arrive_ps: 0,

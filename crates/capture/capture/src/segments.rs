@@ -22,7 +22,7 @@ use crate::choice::Choice;
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
-use crate::frame::{Interface, Options};
+use crate::frame::{BEYOND_SECOND, Interface, Options};
 use crate::headers::Other;
 use crate::link::{self, Link};
 use crate::packets::Packets;
@@ -96,6 +96,8 @@ pub struct Counts {
     pub later_fragments: u64,
     /// Packets whose timestamp is before that of an earlier packet in the same file.
     pub backwards: u64,
+    /// Packets whose times have fractions of a second or more.
+    pub beyond_second: u64,
     /// Packets that were not wanted.
     pub left_out: u64,
 }
@@ -114,6 +116,7 @@ struct Reading<'a> {
 #[derive(Clone, Copy)]
 struct Head {
     time_ns: u64,
+    is_beyond_second: bool,
     /// Packets that were skipped before this one. They take numbers too.
     passed: Skipped,
     outcome: Result<(Segment, bool), Other>,
@@ -156,6 +159,7 @@ impl Shared {
             let is_wanted = choice.is_all() || choice.takes(&frame, time_ns, start_ns);
             Head {
                 time_ns,
+                is_beyond_second: frame.time.is_beyond_second(),
                 passed: Skipped::default(),
                 outcome: if is_wanted {
                     let found = dissect(&frame, all);
@@ -178,6 +182,7 @@ impl Shared {
         let passed = skipped.since(std::mem::replace(&mut reading.skipped, skipped));
         match next {
             Ok(Some(head)) => {
+                self.counts.beyond_second += u64::from(head.is_beyond_second);
                 self.counts.backwards += u64::from(head.time_ns < reading.head.time_ns);
                 reading.head = Head { passed, ..head };
                 return true;
@@ -301,6 +306,7 @@ impl<'a> Segments<'a> {
             skipped: Skipped::default(),
             head: Head {
                 time_ns: 0,
+                is_beyond_second: false,
                 passed: Skipped::default(),
                 outcome: Err(Other::NotTcp),
             },
@@ -457,6 +463,7 @@ impl Counts {
                 self.first_fragments + self.later_fragments,
                 "packets are IP fragments: of each packet only the first counts",
             ),
+            of(self.beyond_second, BEYOND_SECOND),
             of(
                 self.backwards,
                 "packets have a time before that of the packet before them",

@@ -11,6 +11,7 @@ use serde::Serialize;
 use units::time::{NS_PER_MS, PS_PER_NS, PS_PER_S};
 
 use crate::infer::Audio;
+use crate::known::{AudioBy, Encoding};
 use crate::list::{self, Check};
 use crate::range::{Range, range};
 use crate::stream::Stream;
@@ -55,10 +56,14 @@ pub struct AudioResult {
     pub packet_samples: u32,
     /// Time of a packet's samples.
     pub packet_time_ns: f64,
-    /// Channels; 0: not known.
+    /// Channels.
     pub channels: u32,
-    /// Bytes of a sample; 0: not known.
+    /// How samples are written.
+    pub encoding: Encoding,
+    /// Bytes of a sample; of L20, whose samples have no whole number, 0.
     pub sample_bytes: u32,
+    /// By what each of it was decided.
+    pub decided_by: AudioBy,
     /// Packets of the stream.
     pub packets: u64,
     /// Packets that did not arrive.
@@ -112,7 +117,7 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
     };
     let ns = |transit: i128| transit as f64 / hz as f64 / 1e3;
     let windows = windows(audio.numbered.iter().map(transit), ns);
-    let first_delay = first.map_or(0, |n| first_delay(first_ps, n.timestamp, hz));
+    let first_delay = first.map_or(0, |n| delay_ps_hz(first_ps, n.timestamp, hz));
     let delays = audio
         .numbered
         .iter()
@@ -141,7 +146,12 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
         packet_samples: audio.samples,
         packet_time_ns,
         channels: audio.channels,
-        sample_bytes: audio.sample_bytes,
+        encoding: audio.encoding,
+        sample_bytes: match audio.encoding.bits() {
+            bits if bits % 8 == 0 => bits / 8,
+            _ => 0,
+        },
+        decided_by: audio.decided_by,
         packets: stream.packets.len() as u64,
         lost: lost(&numbers),
         reordered: reordered(&numbers),
@@ -184,7 +194,7 @@ fn windows(packets: impl Iterator<Item = (i128, i128)>, ns: impl Fn(i128) -> f64
 }
 
 /// Returns how many sequence numbers between the least and the greatest are missing.
-fn lost(numbers: &[i64]) -> u64 {
+pub(crate) fn lost(numbers: &[i64]) -> u64 {
     let mut known = numbers.to_vec();
     known.sort_unstable();
     known.dedup();
@@ -207,7 +217,7 @@ fn reordered(numbers: &[i64]) -> u64 {
 /// Returns the delay of a packet after its timestamp, in ps × hz, taken for the one that is nearest
 /// to 0: timestamps are ticks since the epoch, of which 32 bits are sent (AES67, 7.5; SMPTE ST
 /// 2110-10, 7.3).
-fn first_delay(time_ps: i128, timestamp: i64, hz: i128) -> i128 {
+pub(crate) fn delay_ps_hz(time_ps: i128, timestamp: i64, hz: i128) -> i128 {
     let ps_per_s = i128::from(PS_PER_S);
     let wrap = (1i128 << 32) * ps_per_s;
     let delay = time_ps * hz - i128::from(timestamp) * ps_per_s;

@@ -101,6 +101,8 @@ pub struct Format {
     pub rate: Rate,
 }
 
+/// Most frames a second of an interlaced format; a higher rate is that of its fields.
+const MOST_INTERLACED: u32 = 30;
 /// Largest width and height: what the 15 bits of RFC 4175's numbers hold.
 const MOST_PIXELS: u32 = 32_768;
 
@@ -128,9 +130,14 @@ impl Format {
         let is_even = self.width % 2 == 0;
         let in_range = |pixels: u32| (2..=MOST_PIXELS).contains(&pixels);
         let has_fields =
-            self.scan == Scan::Progressive || (self.height % 2 == 0 && self.rate.twice().is_some());
+            self.scan == Scan::Progressive || (self.height % 2 == 0 && !is_of_fields(self.rate));
         (is_even && in_range(self.width) && in_range(self.height) && has_fields).then_some(self)
     }
+}
+
+/// Returns whether the rate of an interlaced format is that of its fields.
+fn is_of_fields(rate: Rate) -> bool {
+    rate.num() > MOST_INTERLACED * rate.den()
 }
 
 impl fmt::Display for Format {
@@ -147,11 +154,12 @@ impl FromStr for Format {
     type Err = String;
 
     /// Parses `1080p60`, `1080i29.97`, `720p50`, `2160p59.94`, or `WxH@RATE` and `WxHiRATE`. The
-    /// rate is that of frames, two of whose fields an interlaced format sends.
+    /// rate of an interlaced format is that of frames up to 30, as EBU writes it, and above that of
+    /// fields, as the trade does: 1080i25 and 1080i50 are the same.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            "expected a format such as 1080p60, 2160p59.94, 1080i25 or 1280x720@50, with an even \
-             width, and of an interlaced one the rate of frames"
+            "expected a format such as 1080p60, 2160p59.94, 1080i50 or 1280x720@50, with an even \
+             width"
                 .to_owned()
         };
         let at = text.find(['p', 'i', '@']).ok_or_else(wrong)?;
@@ -176,11 +184,17 @@ impl FromStr for Format {
                 (width, number(size)?)
             }
         };
+        let rate: Rate = rest[1..].parse().map_err(|_| wrong())?;
+        let is_of_fields = scan == Scan::Interlaced && is_of_fields(rate);
         let format = Self {
             width,
             height,
             scan,
-            rate: rest[1..].parse().map_err(|_| wrong())?,
+            rate: if is_of_fields {
+                rate.half().ok_or_else(wrong)?
+            } else {
+                rate
+            },
         };
         format.checked().ok_or_else(wrong)
     }
@@ -199,6 +213,11 @@ mod tests {
             ("1280x720@50", "1280x720p50"),
             ("640x360p25", "640x360p25"),
             ("576i25", "720x576i25"),
+            ("1080i50", "1920x1080i25"),
+            ("1080i25", "1920x1080i25"),
+            ("1080i59.94", "1920x1080i29.97"),
+            ("1080i30", "1920x1080i30"),
+            ("1080i60", "1920x1080i30"),
         ] {
             assert_eq!(text.parse::<Format>().unwrap().to_string(), shown);
             assert_eq!(shown.parse::<Format>().unwrap().to_string(), shown);
@@ -210,6 +229,7 @@ mod tests {
             "1921x1080@60",
             "0x2@60",
             "640x361i25",
+            "1080i100",
             "1080p0",
             "p60",
             "40000x2@1",

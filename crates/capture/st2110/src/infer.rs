@@ -1,82 +1,53 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds out what a stream carries, as far as RTP tells it; the rest is given or assumed, and said.
+//! Finds out what a stream carries, as far as RTP tells it; the rest is given or assumed, and said. A format is named only
+//! where several things agree on it: headers, numbers, markers, timestamps, lengths.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use crate::format::{Raster, Scan};
+use crate::jpeg_xs;
+use crate::known::{By, VideoBy, pick};
+pub use crate::known::{Given, Kind};
 use crate::limits::MOST_PACKETS;
+use crate::lines::{self, Lined};
 use crate::pictures::{self, Pictures};
 use crate::rate::{KNOWN, Rate};
-use crate::stream::{Numbered, Stream};
+use crate::rfc8331::Field;
+use crate::samples;
+pub use crate::samples::Audio;
+use crate::stream::{Numbered, Packet, Stream};
 
-/// Ticks a second of the timestamps of video (SMPTE ST 2110-20, 5.4; ST 2110-22).
+/// Ticks a second of the timestamps of video (SMPTE ST 2110-20, 5.4; ST 2110-22; RFC 8331).
 pub const VIDEO_HZ: i64 = 90_000;
-/// Sampling rates of AES67 (7.1) and ST 2110-30 (6.2), the usual one first.
-const AUDIO_HZ: [u32; 3] = [48_000, 96_000, 44_100];
 /// Height that is assumed where nothing tells it.
 const ASSUMED_HEIGHT: u32 = 1080;
+/// Payload types below are those of RFC 3551, none of which is video or audio of ST 2110 but L16.
+const FIRST_DYNAMIC: u8 = 35;
+const STATIC_L16: [u8; 2] = [10, 11];
+/// Captured bytes of a payload that hold the header of each format.
+const HEAD_BYTES: u8 = 8;
 
-/// What a stream carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Uncompressed video, RFC 4175 and ST 2110-20.
-    Raw,
-    /// Compressed video of a constant number of packets, ST 2110-22.
-    Compressed,
-    /// Audio, AES67 and ST 2110-30.
-    Audio,
-}
-
-/// What is known besides the packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Given {
-    /// What the stream carries.
-    pub kind: Option<Kind>,
-    /// Frames a second.
-    pub rate: Option<Rate>,
-    /// Lines of a frame.
-    pub height: Option<u32>,
-    /// Whether frames have two fields.
-    pub is_interlaced: bool,
-    /// Packets of a frame.
-    pub packets_per_frame: Option<u32>,
-    /// Samples a second of each channel.
-    pub sampling_hz: Option<u32>,
-}
-
-/// A video stream.
+/// A video stream, or the ancillary data beside one.
 #[derive(Clone, Debug)]
 pub struct Video {
-    /// Uncompressed or compressed.
+    /// What it carries.
     pub kind: Kind,
+    /// Whether its packets have the headers of JPEG XS.
+    pub is_jpeg_xs: bool,
     /// Pictures a second: fields of an interlaced format.
     pub rate: Rate,
     /// The raster.
     pub raster: Raster,
+    /// Pixels of a line, if lines tell them.
+    pub width: Option<u32>,
+    /// Sampling and depth, if lines tell them.
+    pub sampling: Option<&'static str>,
     /// The pictures.
     pub pictures: Pictures,
     /// The packets by number, in order of time.
     pub numbered: Vec<Numbered>,
-    /// What was assumed, in sentences.
-    pub notes: Vec<String>,
-}
-
-/// An audio stream.
-#[derive(Clone, Debug)]
-pub struct Audio {
-    /// Samples a second of each channel: ticks of the timestamps.
-    pub sampling_hz: u32,
-    /// Samples of each channel in a packet.
-    pub samples: u32,
-    /// Channels, if samples have `sample_bytes`.
-    pub channels: u32,
-    /// Bytes of a sample: 2 (L16) or 3 (L24).
-    pub sample_bytes: u32,
-    /// The packets by number, in order of time.
-    pub numbered: Vec<Numbered>,
+    /// By what each of it was decided.
+    pub decided_by: VideoBy,
     /// What was assumed, in sentences.
     pub notes: Vec<String>,
 }
@@ -86,88 +57,178 @@ pub struct Audio {
 pub enum Contents {
     /// It is video.
     Video(Video),
+    /// It is ancillary data.
+    Ancillary(Video),
     /// It is audio.
     Audio(Audio),
 }
 
-/// Finds out what a stream carries.
+/// Finds out what a stream carries. What options say goes before what its SDP says, and that before what its packets
+/// show.
 ///
 /// # Errors
 /// Says what is missing, and the option that gives it.
-pub fn contents(stream: &Stream, given: &Given) -> Result<Contents, String> {
-    match given.kind.unwrap_or_else(|| kind(stream)) {
-        Kind::Audio => audio(stream, given).map(Contents::Audio),
-        kind => video(stream, given, kind).map(Contents::Video),
+pub fn contents(stream: &Stream, options: &Given, sdp: &Given) -> Result<Contents, String> {
+    let (kind, by) = match pick(options.kind, sdp.kind) {
+        Some(given) => given,
+        None => kind(stream)?,
+    };
+    match kind {
+        Kind::Audio => samples::audio(stream, by, options, sdp).map(Contents::Audio),
+        Kind::Raw | Kind::Compressed => video(stream, kind, by, options, sdp).map(Contents::Video),
+        Kind::Ancillary => video(stream, kind, by, options, sdp).map(Contents::Ancillary),
     }
 }
 
-fn kind(stream: &Stream) -> Kind {
-    let count = stream.packets.len();
-    let with_lines = stream.packets.iter().filter(|p| p.lines.is_some()).count();
-    if with_lines * 10 >= count * 9 {
-        return Kind::Raw;
+/// Returns whether nine of ten packets are so.
+fn most(stream: &Stream, is: impl Fn(&Packet) -> bool) -> bool {
+    let count = stream.packets.iter().filter(|packet| is(packet)).count();
+    count * 10 >= stream.packets.len() * 9
+}
+
+fn kind(stream: &Stream) -> Result<(Kind, By), String> {
+    let unknown =
+        |why: &str| format!("what it carries is not known: {why}; --carry or --sdp says it");
+    let payload_type = stream.key.payload_type;
+    if payload_type < FIRST_DYNAMIC && !STATIC_L16.contains(&payload_type) {
+        let why =
+            format!("payload type {payload_type} is one that RFC 3551 gives to other formats");
+        return Err(unknown(&why));
     }
-    let steps = audio_steps(&stream.numbered(false));
-    let all: u64 = steps.values().sum();
-    let usual = steps.iter().max_by_key(|(_, count)| **count);
-    match usual {
-        Some((step, count)) if *step > 0 && count * 10 >= all * 9 => Kind::Audio,
-        _ => Kind::Compressed,
+    if most(stream, |packet| packet.ancillary.is_some()) {
+        return Ok((Kind::Ancillary, By::AncillaryHeaders));
+    }
+    let by_lines = lines::read(stream, &stream.ordered(stream.is_extended()));
+    if by_lines.is_ok() {
+        return Ok((Kind::Raw, By::Lines));
+    }
+    if let Some(audio) = samples::is_audio(stream) {
+        return Ok(audio);
+    }
+    if !most(stream, |packet| {
+        u32::from(packet.captured_bytes) >= packet.payload_bytes.min(u32::from(HEAD_BYTES))
+    }) {
+        return Err(unknown(
+            "the capture holds less than 8 bytes of the packets' payload",
+        ));
+    }
+    let ordered = stream.ordered(false);
+    if jpeg_xs::agrees(stream, &ordered) {
+        return Ok((Kind::Compressed, By::JpegXsHeaders));
+    }
+    // What resembles raw video and fails a check is nothing else.
+    if most(stream, |packet| packet.lines.is_some()) {
+        return Err(unknown(&by_lines.err().unwrap_or_default()));
+    }
+    let pictures = pictures::divide(stream, &ordered, None, |_| false);
+    let misses = [
+        (
+            rate(&pictures.steps).is_none(),
+            "its timestamps are not those of frames, nor of samples",
+        ),
+        (
+            pictures.marked * 10 < pictures.ended * 9 || pictures.ended == 0,
+            "its markers do not end its frames",
+        ),
+        (pictures.nominal < 2, "no frame of several packets is whole"),
+        (
+            (pictures.whole - pictures.unusual) * 10 < pictures.whole * 9,
+            "its frames have different numbers of packets, and ST 2110-22 wants a constant one",
+        ),
+    ];
+    match misses.into_iter().find(|(is_missing, _)| *is_missing) {
+        Some((_, why)) => Err(unknown(why)),
+        None => Ok((Kind::Compressed, By::Markers)),
     }
 }
 
-/// Returns the ticks from each packet to the next in number, with their counts.
-fn audio_steps(numbered: &[Numbered]) -> BTreeMap<i64, u64> {
-    let mut steps = BTreeMap::new();
-    for pair in numbered.windows(2) {
-        if pair[1].sequence == pair[0].sequence + 1 {
-            *steps
-                .entry(pair[1].timestamp - pair[0].timestamp)
-                .or_default() += 1;
+/// Returns whether a packet belongs to the second field.
+fn second_field(kind: Kind, is_jpeg_xs: bool) -> impl Fn(&Packet) -> bool {
+    move |packet| match kind {
+        Kind::Raw => packet.lines.is_some_and(|lines| lines.first.second_field),
+        Kind::Ancillary => packet
+            .ancillary
+            .is_some_and(|data| data.field == Field::Second),
+        Kind::Compressed => is_jpeg_xs && packet.jpeg_xs.is_some_and(|header| header.second_field),
+        Kind::Audio => false,
+    }
+}
+
+/// Returns whether the packets show two fields, and by what.
+fn scan(
+    stream: &Stream,
+    kind: Kind,
+    is_jpeg_xs: bool,
+    lined: Option<&Lined>,
+) -> Option<(Scan, By)> {
+    let of = |is_interlaced: bool| match is_interlaced {
+        true => Scan::Interlaced,
+        false => Scan::Progressive,
+    };
+    match kind {
+        Kind::Raw => lined.map(|lined| (lined.scan, By::Lines)),
+        Kind::Ancillary => {
+            let in_field = |field: Field| {
+                stream
+                    .packets
+                    .iter()
+                    .any(|p| p.ancillary.is_some_and(|a| a.field == field))
+            };
+            let is_interlaced = in_field(Field::First) && in_field(Field::Second);
+            Some((of(is_interlaced), By::AncillaryHeaders))
         }
+        Kind::Compressed if is_jpeg_xs => {
+            let is_interlaced = most(stream, |p| {
+                p.jpeg_xs.is_some_and(|header| header.is_interlaced)
+            });
+            Some((of(is_interlaced), By::JpegXsHeaders))
+        }
+        Kind::Compressed | Kind::Audio => None,
     }
-    steps
 }
 
-fn video(stream: &Stream, given: &Given, kind: Kind) -> Result<Video, String> {
+fn video(
+    stream: &Stream,
+    kind: Kind,
+    kind_by: By,
+    options: &Given,
+    sdp: &Given,
+) -> Result<Video, String> {
     let mut notes = Vec::new();
-    let lines = || stream.packets.iter().filter_map(|packet| packet.lines);
-    let is_raw = kind == Kind::Raw;
-    let has_fields = is_raw && lines().any(|line| line.first.second_field);
-    let scan = if given.is_interlaced || has_fields {
-        Scan::Interlaced
-    } else {
-        Scan::Progressive
-    };
-    let last_row = lines().map(|line| line.last_row).max().filter(|_| is_raw);
-    let pictures_of_frame = if scan == Scan::Interlaced { 2 } else { 1 };
-    let height = match (given.height, last_row) {
-        (Some(height), _) => height,
-        (None, Some(row)) => (u32::from(row) + 1) * pictures_of_frame,
-        (None, None) => {
-            notes.push(format!(
-                "Nothing in RTP tells the height; {ASSUMED_HEIGHT} lines are assumed (--height)."
-            ));
-            ASSUMED_HEIGHT
+    let is_extended = kind == Kind::Raw && stream.is_extended();
+    let ordered = stream.ordered(is_extended);
+    let lined = match lines::read(stream, &ordered) {
+        Ok(lined) if kind == Kind::Raw => Some(lined),
+        Err(why) if kind == Kind::Raw => {
+            notes.push(format!("It is measured as raw video, although {why}."));
+            None
         }
+        _ => None,
     };
-    let numbered = stream.numbered(is_raw);
-    let packets = given.packets_per_frame.map(|n| n / pictures_of_frame);
-    let pictures = pictures::divide(stream, &numbered, packets);
+    let is_jpeg_xs = kind == Kind::Compressed && jpeg_xs::agrees(stream, &ordered);
+    let scan =
+        pick(options.scan, sdp.scan).or_else(|| scan(stream, kind, is_jpeg_xs, lined.as_ref()));
+    let (scan, scan_by) = scan.unwrap_or((Scan::Progressive, By::Assumed));
+    let by_lines = lined.as_ref().map(|lined| (lined.height, By::Lines));
+    let height = pick(options.height, sdp.height).or(by_lines);
+    let (height, height_by) = height.unwrap_or((ASSUMED_HEIGHT, By::Assumed));
+    if height_by == By::Assumed && kind != Kind::Ancillary {
+        notes.push(format!(
+            "Nothing in RTP tells the height; {ASSUMED_HEIGHT} lines are assumed (--height)."
+        ));
+    }
+    let pictures_of_frame = Raster { height, scan }.pictures();
+    let numbered = stream.numbered(is_extended);
+    let packets = options.packets_per_frame.map(|n| n / pictures_of_frame);
+    let pictures = pictures::divide(stream, &numbered, packets, second_field(kind, is_jpeg_xs));
     let zero_steps = pictures.steps.get(&0).copied().unwrap_or(0);
     let all_steps: u64 = pictures.steps.values().sum();
     let is_segmented = scan == Scan::Interlaced && zero_steps * 3 >= all_steps && zero_steps > 0;
-    let rate = match given.rate {
-        Some(rate) if scan == Scan::Interlaced => rate.twice(),
-        Some(rate) => Some(rate),
-        None => {
-            let rate = rate(&pictures.steps);
-            if is_segmented {
-                rate.and_then(Rate::twice)
-            } else {
-                rate
-            }
-        }
+    let (rate, rate_by) = match pick(options.rate, sdp.rate) {
+        Some((rate, by)) if scan == Scan::Interlaced => (rate.twice(), by),
+        Some((rate, by)) => (Some(rate), by),
+        None if is_segmented => (rate(&pictures.steps).and_then(Rate::twice), By::Timestamps),
+        None => (rate(&pictures.steps), By::Timestamps),
     };
     let rate = rate.ok_or_else(|| no_rate(&pictures.steps))?;
     if pictures.nominal == 0 {
@@ -183,7 +244,14 @@ fn video(stream: &Stream, given: &Given, kind: Kind) -> Result<Video, String> {
             pictures.nominal
         ));
     }
-    if pictures.unusual > 0 {
+    if kind_by == By::Lines && pictures.alike * 10 < pictures.whole * 9 {
+        return Err(
+            "what it carries is not known: its packets have headers like RFC 4175's, but its frames have \
+             different numbers of packets; --carry or --sdp says it"
+                .to_owned(),
+        );
+    }
+    if pictures.unusual > 0 && kind != Kind::Ancillary {
         notes.push(format!(
             "{} whole frames or fields have another number of packets than {}; the models want a \
              constant number.",
@@ -192,10 +260,20 @@ fn video(stream: &Stream, given: &Given, kind: Kind) -> Result<Video, String> {
     }
     Ok(Video {
         kind,
+        is_jpeg_xs,
         rate,
         raster: Raster { height, scan },
+        width: lined.as_ref().and_then(|lined| lined.width),
+        sampling: lined.as_ref().and_then(|lined| lined.sampling),
         pictures,
         numbered,
+        decided_by: VideoBy {
+            kind: kind_by,
+            picture_rate: rate_by,
+            height: height_by,
+            scan: scan_by,
+            picture_packets: packets.map_or(By::Markers, |_| By::Option),
+        },
         notes,
     })
 }
@@ -243,73 +321,6 @@ fn no_rate(steps: &BTreeMap<i64, u64>) -> String {
                  --frame-rate says it"
             .to_owned(),
     }
-}
-
-fn audio(stream: &Stream, given: &Given) -> Result<Audio, String> {
-    let mut notes = Vec::new();
-    let numbered = stream.numbered(false);
-    let steps = audio_steps(&numbered);
-    let usual = steps
-        .iter()
-        .filter(|(step, _)| **step > 0)
-        .max_by_key(|(_, n)| **n);
-    let samples = usual.and_then(|(step, _)| u32::try_from(*step).ok());
-    let samples = samples.ok_or("its timestamps do not advance from packet to packet")?;
-    let sampling_hz = match given.sampling_hz {
-        Some(hz) => hz,
-        None => sampling_hz(stream, &numbered)
-            .ok_or("its timestamps are of no known sampling rate; --sampling says it")?,
-    };
-    let bytes = stream
-        .packets
-        .first()
-        .map_or(0, |packet| packet.payload_bytes);
-    let frame_bytes = if bytes % samples == 0 {
-        bytes / samples
-    } else {
-        0
-    };
-    let (sample_bytes, channels) = match frame_bytes {
-        0 => (0, 0),
-        n if n % 3 == 0 => (3, n / 3),
-        n if n % 2 == 0 => (2, n / 2),
-        _ => (0, 0),
-    };
-    if frame_bytes % 6 == 0 && frame_bytes > 0 {
-        notes.push(format!(
-            "{frame_bytes} bytes for each instant of sampling are taken for {channels} channels of \
-             24 bit; they could be {} of 16.",
-            frame_bytes / 2
-        ));
-    }
-    Ok(Audio {
-        sampling_hz,
-        samples,
-        channels,
-        sample_bytes,
-        numbered,
-        notes,
-    })
-}
-
-/// Returns the known sampling rate that is nearest to ticks over time.
-fn sampling_hz(stream: &Stream, numbered: &[Numbered]) -> Option<u32> {
-    let (first, last) = (numbered.first()?, numbered.last()?);
-    let time = |at: usize| stream.packets.get(at).map(|packet| packet.time_ps);
-    let passed_ps = time(last.at)? - time(first.at)?;
-    if passed_ps <= 0 {
-        return None;
-    }
-    let ticks = (last.timestamp - first.timestamp) as f64;
-    let hz = ticks * 1e12 / passed_ps as f64;
-    let nearest = AUDIO_HZ.into_iter().min_by(|a, b| {
-        let distance = |known: u32| (hz / f64::from(known)).ln().abs();
-        distance(*a).total_cmp(&distance(*b))
-    })?;
-    // Few packets tell the rate poorly; what is far from all is none of them.
-    (0.7..1.4)
-        .contains(&(hz / f64::from(nearest)))
-        .then_some(nearest)
 }
 
 #[cfg(test)]

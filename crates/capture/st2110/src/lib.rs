@@ -19,18 +19,28 @@
 
 #![forbid(unsafe_code)]
 
+pub mod am824;
+pub mod ancillary;
 pub mod audio;
 pub mod format;
 pub mod infer;
+pub mod jpeg_xs;
+pub mod known;
 pub mod limits;
+pub mod lines;
 pub mod list;
 pub mod network;
+pub mod pairs;
 pub mod pictures;
 pub mod range;
 pub mod rate;
 pub mod receiver;
 pub mod rfc4175;
+pub mod rfc8331;
+pub mod rfc9134;
 pub mod rtp;
+mod samples;
+pub mod sdp;
 pub mod stream;
 pub mod synthetic;
 pub mod video;

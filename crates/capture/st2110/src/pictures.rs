@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::limits::MOST_PACKETS;
 use crate::receiver::Arrival;
-use crate::stream::{Numbered, Stream};
+use crate::stream::{Numbered, Packet, Stream, unique};
 
 /// A picture all of whose place in the stream is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,14 @@ pub struct Pictures {
     pub nominal: u32,
     /// Whole pictures of another number of packets.
     pub unusual: u64,
+    /// Whole pictures whose number of packets is within a fiftieth of the usual one.
+    pub alike: u64,
+    /// Whole pictures.
+    pub whole: u64,
+    /// Ends of pictures that a marker and another timestamp or field tell.
+    pub marked: u64,
+    /// Ends of pictures that either tells.
+    pub ended: u64,
     /// Pictures that are measured, in order.
     pub pictures: Vec<Picture>,
     /// Pictures left out: the capture begins or ends in them, or too much of them is lost.
@@ -50,9 +58,14 @@ struct Group {
 }
 
 /// Divides packets into pictures. `packets_given` is the number of packets of a picture, if that is
-/// known. Time O(n log n).
+/// known, and `second_field` tells to which field a packet belongs. Time O(n log n).
 #[must_use]
-pub fn divide(stream: &Stream, numbered: &[Numbered], packets_given: Option<u32>) -> Pictures {
+pub fn divide(
+    stream: &Stream,
+    numbered: &[Numbered],
+    packets_given: Option<u32>,
+    second_field: impl Fn(&Packet) -> bool,
+) -> Pictures {
     let mut found = Pictures {
         reordered: reordered(numbered),
         ..Pictures::default()
@@ -64,13 +77,20 @@ pub fn divide(stream: &Stream, numbered: &[Numbered], packets_given: Option<u32>
         found.lost = all - sorted.len() as u64;
     }
     let marker = |at: usize| stream.packets.get(sorted[at].at).is_some_and(|p| p.marker);
-    let groups = groups(&sorted, marker);
+    let field = |at: usize| stream.packets.get(sorted[at].at).is_some_and(&second_field);
+    let groups = groups(&sorted, marker, field);
     found.steps = steps(&sorted, &groups);
     let sizes = whole_sizes(&sorted, &groups, marker);
     let usual = sizes.iter().max_by_key(|(size, count)| (**count, **size));
     found.nominal = packets_given.or(usual.map(|(size, _)| *size)).unwrap_or(0);
     let unusual = sizes.iter().filter(|(size, _)| **size != found.nominal);
     found.unusual = unusual.map(|(_, count)| count).sum();
+    let alike = sizes
+        .iter()
+        .filter(|(size, _)| size.abs_diff(found.nominal) * 50 <= found.nominal);
+    found.alike = alike.map(|(_, count)| count).sum();
+    found.whole = sizes.values().sum();
+    (found.marked, found.ended) = ends(&sorted, &groups, marker, field);
     let nominal = (found.nominal > 0).then_some(i64::from(found.nominal));
     let mut end_before: Option<i64> = None;
     for (i, group) in groups.iter().enumerate() {
@@ -134,27 +154,46 @@ fn reordered(numbered: &[Numbered]) -> u64 {
     numbered.iter().filter(is_behind).count() as u64
 }
 
-/// Returns packets in the order of their numbers; of those that came twice the first.
-fn unique(numbered: &[Numbered]) -> Vec<Numbered> {
-    let mut sorted = numbered.to_vec();
-    sorted.sort_by_key(|packet| (packet.sequence, packet.at));
-    sorted.dedup_by_key(|packet| packet.sequence);
-    sorted
-}
-
-fn groups(sorted: &[Numbered], marker: impl Fn(usize) -> bool) -> Vec<Group> {
+fn groups(
+    sorted: &[Numbered],
+    marker: impl Fn(usize) -> bool,
+    field: impl Fn(usize) -> bool,
+) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut begin = 0;
     for at in 1..=sorted.len() {
         let ends = at == sorted.len()
             || marker(at - 1)
-            || sorted[at].timestamp != sorted[at - 1].timestamp;
+            || sorted[at].timestamp != sorted[at - 1].timestamp
+            || field(at) != field(at - 1);
         if ends {
             groups.push(Group { begin, end: at });
             begin = at;
         }
     }
     groups
+}
+
+/// Returns how many groups end with a marker and, of those after which nothing is lost, with another timestamp or
+/// field as well; and how many do with either.
+fn ends(
+    sorted: &[Numbered],
+    groups: &[Group],
+    marker: impl Fn(usize) -> bool,
+    field: impl Fn(usize) -> bool,
+) -> (u64, u64) {
+    let (mut both, mut either) = (0, 0);
+    for group in groups.iter().skip(1) {
+        let (last, first) = (group.begin - 1, group.begin);
+        if sorted[first].sequence != sorted[last].sequence + 1 {
+            continue;
+        }
+        either += 1;
+        let is_new =
+            sorted[first].timestamp != sorted[last].timestamp || field(first) != field(last);
+        both += u64::from(marker(last) && is_new);
+    }
+    (both, either)
 }
 
 fn steps(sorted: &[Numbered], groups: &[Group]) -> BTreeMap<i64, u64> {

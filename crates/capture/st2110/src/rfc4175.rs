@@ -40,8 +40,8 @@ pub struct Lines {
     pub extended: u16,
     /// The first piece.
     pub first: Line,
-    /// Number of the last line.
-    pub last_row: u16,
+    /// The last piece whose header was captured.
+    pub last: Line,
 }
 
 /// Reads the headers of a payload of `payload_bytes`, of which `payload` was captured. `None`: they
@@ -69,7 +69,7 @@ pub fn read(payload: &[u8], payload_bytes: u32) -> Option<Lines> {
         found = Some(Lines {
             extended,
             first,
-            last_row: line.row,
+            last: line,
         });
         if word(4) & 0x8000 == 0 {
             return found.filter(|_| used == u64::from(payload_bytes));
@@ -114,12 +114,12 @@ mod tests {
             Lines {
                 extended: 7,
                 first: LINE,
-                last_row: 540
+                last: second
             }
         );
         // Cut after the first header: what is known of it.
         let cut = read(&payload[..9], length).unwrap();
-        assert_eq!((cut.first, cut.last_row), (LINE, 539));
+        assert_eq!((cut.first, cut.last), (LINE, LINE));
         assert_eq!(read(&payload[..7], length), None);
         assert_eq!(read(&payload, length + 1), None);
         assert_eq!(read(&payload, 100), None);

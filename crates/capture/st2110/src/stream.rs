@@ -7,7 +7,10 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
+use crate::am824;
 use crate::rfc4175::{self, Lines};
+use crate::rfc8331::{self, Ancillary};
+use crate::rfc9134::{self, JpegXs};
 use crate::rtp;
 
 /// Latest time of a packet: 2262, as far as 63 bits of nanoseconds reach.
@@ -53,8 +56,16 @@ pub struct Packet {
     pub marker: bool,
     /// Length of its RTP payload.
     pub payload_bytes: u32,
+    /// Captured bytes of the payload, up to 255.
+    pub captured_bytes: u8,
     /// The headers of RFC 4175, if the payload can have them.
     pub lines: Option<Lines>,
+    /// The header of RFC 8331, if the payload can have it.
+    pub ancillary: Option<Ancillary>,
+    /// The header of RFC 9134, if the payload can have it.
+    pub jpeg_xs: Option<JpegXs>,
+    /// Whether the payload can be AM824.
+    pub is_am824: bool,
 }
 
 /// A stream.
@@ -80,39 +91,37 @@ pub struct Numbered {
 }
 
 impl Stream {
-    /// Returns the packets with numbers and timestamps that do not wrap, in order of time. Each is
-    /// taken for the one that is nearest to the packet before. `is_extended`: numbers have the 32
-    /// bits of RFC 4175.
+    /// Returns the packets with numbers and timestamps that do not wrap, in order of time. `is_extended`: numbers
+    /// have the 32 bits of RFC 4175.
     #[must_use]
     pub fn numbered(&self, is_extended: bool) -> Vec<Numbered> {
-        let raw = |packet: &Packet| match packet.lines.filter(|_| is_extended) {
-            Some(lines) => (u32::from(lines.extended) << 16) | u32::from(packet.sequence),
-            None => u32::from(packet.sequence),
-        };
-        let mut last: Option<(i64, i64)> = None;
-        let number = |(at, packet): (usize, &Packet)| {
-            let (number, timestamp) = (raw(packet), packet.timestamp);
-            let (sequence, timestamp) = match last {
-                None => (i64::from(number), i64::from(timestamp)),
-                Some((before, ticks)) => {
-                    // The lower bits of the difference, as a signed number.
-                    let step = if is_extended && packet.lines.is_some() {
-                        i64::from(number.wrapping_sub(before as u32) as i32)
-                    } else {
-                        i64::from((number as u16).wrapping_sub(before as u16) as i16)
-                    };
-                    let ticks_step = timestamp.wrapping_sub(ticks as u32) as i32;
-                    (before + step, ticks + i64::from(ticks_step))
-                }
+        numbered(&self.packets, is_extended)
+    }
+
+    /// Returns the same in the order of their numbers; of those that came twice the first.
+    #[must_use]
+    pub fn ordered(&self, is_extended: bool) -> Vec<Numbered> {
+        unique(&self.numbered(is_extended))
+    }
+
+    /// Returns whether the upper halves of RFC 4175's numbers go on where the lower ones wrap. Some senders leave
+    /// them at 0.
+    #[must_use]
+    pub fn is_extended(&self) -> bool {
+        let (mut wraps, mut good) = (0u64, 0u64);
+        for pair in self.packets.windows(2) {
+            let Some((a, b)) = pair[0].lines.zip(pair[1].lines) else {
+                continue;
             };
-            last = Some((sequence, timestamp));
-            Numbered {
-                sequence,
-                timestamp,
-                at,
+            let step = pair[1].sequence.wrapping_sub(pair[0].sequence);
+            if (1..=SMALL_STEP).contains(&step) {
+                let has_wrapped = pair[1].sequence < pair[0].sequence;
+                let upper = a.extended.wrapping_add(u16::from(has_wrapped));
+                wraps += u64::from(has_wrapped || a.extended != b.extended);
+                good += u64::from(has_wrapped && b.extended == upper);
             }
-        };
-        self.packets.iter().enumerate().map(number).collect()
+        }
+        good * 2 >= wraps
     }
 
     /// Returns whether the numbers of its packets are those of a stream: most follow each other.
@@ -126,6 +135,48 @@ impl Stream {
         let follow = pairs.filter(small).count();
         self.packets.len() >= FEWEST_PACKETS && follow * 2 >= self.packets.len()
     }
+}
+
+/// Returns the packets with numbers and timestamps that do not wrap, in order of time. Each is
+/// taken for the one that is nearest to the packet before. `is_extended`: numbers have the 32
+/// bits of RFC 4175.
+pub(crate) fn numbered(packets: &[Packet], is_extended: bool) -> Vec<Numbered> {
+    let raw = |packet: &Packet| match packet.lines.filter(|_| is_extended) {
+        Some(lines) => (u32::from(lines.extended) << 16) | u32::from(packet.sequence),
+        None => u32::from(packet.sequence),
+    };
+    let mut last: Option<(i64, i64)> = None;
+    let number = |(at, packet): (usize, &Packet)| {
+        let (number, timestamp) = (raw(packet), packet.timestamp);
+        let (sequence, timestamp) = match last {
+            None => (i64::from(number), i64::from(timestamp)),
+            Some((before, ticks)) => {
+                // The lower bits of the difference, as a signed number.
+                let step = if is_extended && packet.lines.is_some() {
+                    i64::from(number.wrapping_sub(before as u32) as i32)
+                } else {
+                    i64::from((number as u16).wrapping_sub(before as u16) as i16)
+                };
+                let ticks_step = timestamp.wrapping_sub(ticks as u32) as i32;
+                (before + step, ticks + i64::from(ticks_step))
+            }
+        };
+        last = Some((sequence, timestamp));
+        Numbered {
+            sequence,
+            timestamp,
+            at,
+        }
+    };
+    packets.iter().enumerate().map(number).collect()
+}
+
+/// Returns packets in the order of their numbers; of those that came twice the first.
+pub(crate) fn unique(numbered: &[Numbered]) -> Vec<Numbered> {
+    let mut sorted = numbered.to_vec();
+    sorted.sort_by_key(|packet| (packet.sequence, packet.at));
+    sorted.dedup_by_key(|packet| packet.sequence);
+    sorted
 }
 
 /// A datagram that may belong to a stream.
@@ -196,7 +247,11 @@ impl Streams {
             timestamp: packet.header.timestamp,
             marker: packet.header.marker,
             payload_bytes: packet.payload_bytes,
+            captured_bytes: u8::try_from(packet.payload.len()).unwrap_or(u8::MAX),
             lines: rfc4175::read(packet.payload, packet.payload_bytes),
+            ancillary: rfc8331::read(packet.payload, packet.payload_bytes),
+            jpeg_xs: rfc9134::read(packet.payload),
+            is_am824: am824::is_am824(packet.payload, packet.payload_bytes),
         });
     }
 
@@ -225,15 +280,16 @@ mod tests {
     use super::*;
 
     fn stream(numbers: &[(u16, u16, u32)]) -> Stream {
+        let line = rfc4175::Line {
+            length: 0,
+            second_field: false,
+            row: 0,
+            offset: 0,
+        };
         let lines = |extended| Lines {
             extended,
-            first: rfc4175::Line {
-                length: 0,
-                second_field: false,
-                row: 0,
-                offset: 0,
-            },
-            last_row: 0,
+            first: line,
+            last: line,
         };
         let packet = |&(extended, sequence, timestamp): &(u16, u16, u32)| Packet {
             time_ps: 0,
@@ -241,7 +297,11 @@ mod tests {
             timestamp,
             marker: false,
             payload_bytes: 0,
+            captured_bytes: 0,
             lines: Some(lines(extended)),
+            ancillary: None,
+            jpeg_xs: None,
+            is_am824: false,
         };
         let end = "10.0.0.1:5004".parse().unwrap();
         Stream {

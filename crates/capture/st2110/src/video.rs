@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::format::{Raster, Schedule};
-use crate::infer::{Kind, Video};
+use crate::infer::Video;
+use crate::known::{Kind, VideoBy};
 use crate::limits::{Limits, SenderType, limits};
 use crate::list::{self, Check, Stamp};
 use crate::network::Bucket;
@@ -117,9 +118,17 @@ pub struct VideoResult {
     pub kind: Kind,
     /// Pictures a second: fields of an interlaced format.
     pub picture_rate: Rate,
+    /// Whether its packets have the headers of JPEG XS.
+    pub is_jpeg_xs: bool,
     /// The raster.
     #[serde(flatten)]
     pub raster: Raster,
+    /// Pixels of a line, if lines tell them.
+    pub width: Option<u32>,
+    /// Sampling and depth, if lines tell them.
+    pub sampling: Option<&'static str>,
+    /// By what each of it was decided.
+    pub decided_by: VideoBy,
     /// Packets of a picture.
     pub picture_packets: u32,
     /// Largest IP packet that VRX_FULL counts with.
@@ -246,7 +255,11 @@ pub fn measure(stream: &Stream, video: Video, options: &Options) -> Result<Video
     Ok(VideoResult {
         kind: video.kind,
         picture_rate: video.rate,
+        is_jpeg_xs: video.is_jpeg_xs,
         raster: video.raster,
+        width: video.width,
+        sampling: video.sampling,
+        decided_by: video.decided_by,
         picture_packets: nominal,
         largest_ip_bytes,
         packets: stream.packets.len() as u64,
@@ -309,11 +322,11 @@ fn network(stream: &Stream, video: &Video, starts: &[Start]) -> Network {
 
 /// The first packet of a picture that came, in the order of numbers.
 #[derive(Clone, Copy, Debug)]
-struct Start {
+pub(crate) struct Start {
     index: u32,
     time_ps: i128,
     /// When the very first packet came, if it did.
-    first_ps: Option<i128>,
+    pub(crate) first_ps: Option<i128>,
 }
 
 impl Start {
@@ -323,7 +336,7 @@ impl Start {
     }
 }
 
-fn starts(arrivals: &[Arrival], pictures: usize) -> Vec<Start> {
+pub(crate) fn starts(arrivals: &[Arrival], pictures: usize) -> Vec<Start> {
     let mut starts: Vec<Option<Start>> = vec![None; pictures];
     for arrival in arrivals {
         let Some(start) = starts.get_mut(arrival.picture) else {

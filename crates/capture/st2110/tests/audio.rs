@@ -28,9 +28,9 @@ fn even(channels: u32, packet_time_ns: u64, packets: u32) -> Vec<Timed> {
 
 fn of(packets: &[Timed]) -> AudioResult {
     let stream = stream(packets);
-    match contents(&stream, &Given::default()).unwrap() {
+    match contents(&stream, &Given::default(), &Given::default()).unwrap() {
         Contents::Audio(audio) => measure(&stream, audio),
-        Contents::Video(_) => panic!("taken for video"),
+        _ => panic!("not taken for audio"),
     }
 }
 

@@ -8,10 +8,16 @@
     reason = "tests fail that way"
 )]
 
+mod any_sdp;
 mod any_stream;
 mod audio;
 mod common;
+mod descriptions;
+mod legs;
+mod look_alikes;
+mod made;
 mod packets;
+mod real;
 mod reference;
 mod senders;
 mod stream_corpus;

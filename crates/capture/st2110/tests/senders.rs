@@ -178,7 +178,7 @@ fn a_capture_may_begin_and_end_within_a_frame() {
     assert_eq!(numbers(&result, SenderType::Narrow).2, 5);
     // Without a whole frame nothing can be said.
     let stream = stream(&packets[1000..5000]);
-    let error = contents(&stream, &Given::default())
+    let error = contents(&stream, &Given::default(), &Given::default())
         .map(|_| ())
         .unwrap_err();
     assert!(error.contains("--packets-per-frame"), "{error}");
@@ -365,7 +365,7 @@ fn compressed_video_is_measured_by_its_packets() {
         height: Some(720),
         ..Given::default()
     };
-    let Ok(Contents::Video(video)) = contents(&stream, &given) else {
+    let Ok(Contents::Video(video)) = contents(&stream, &given, &Given::default()) else {
         panic!("no video");
     };
     assert!(video.notes.is_empty(), "{:?}", video.notes);

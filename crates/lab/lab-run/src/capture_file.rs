@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use capture::error::{Damage, ReadError};
 use capture::flows::FlowTable;
+use capture::frame::BEYOND_SECOND;
 use capture::reader::read_capture;
 use capture::record::Record;
 use capture::timeline::TimelineReader;
@@ -67,6 +68,16 @@ fn read_packets(from: impl Read) -> Result<Source> {
             "{} packets were out of order and sorted",
             capture.out_of_order
         ));
+    }
+    if capture.cut > 0 {
+        notes.push(format!(
+            "{} packets have IP headers that state more than the length that the file, or the mirror, says: they were \
+             cut, and count with what their IP headers state",
+            capture.cut
+        ));
+    }
+    if capture.beyond_second > 0 {
+        notes.push(format!("{} {BEYOND_SECOND}", capture.beyond_second));
     }
     if capture.skipped > 0 {
         notes.push(format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Answers a Prometheus: GET /metrics, and nothing else. A connection has one answer and a bounded
+//! Answers a Prometheus: GET and HEAD of /metrics, and nothing else. A connection has one answer and a bounded
 //! time, and the number of connections is bounded: of too many, the oldest that has not asked gives way,
 //! so clients that are slow or silent hinder neither the others nor the host. What a connection holds is released when its task ends, however it ends.
 
@@ -218,7 +218,8 @@ fn router(scraper: Scraper) -> Router {
         scraper: Arc::new(Mutex::new(scraper)),
     };
     Router::new()
-        .route("/metrics", get(metrics).head(refuse))
+        // HEAD has the same answer without its body.
+        .route("/metrics", get(metrics))
         .fallback(refuse)
         .method_not_allowed_fallback(refuse)
         .with_state(app)
@@ -252,10 +253,10 @@ fn is_open_metrics(headers: &HeaderMap) -> bool {
 async fn refuse(State(app): State<App>, method: Method) -> Response {
     app.refused.count();
     match method {
-        Method::GET => (StatusCode::NOT_FOUND, "metrics are at /metrics\n").into_response(),
+        Method::GET | Method::HEAD => (StatusCode::NOT_FOUND, "metrics are at /metrics\n").into_response(),
         _ => {
-            let why = "only GET is allowed\n";
-            (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET")], why).into_response()
+            let why = "only GET and HEAD are allowed\n";
+            (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], why).into_response()
         }
     }
 }

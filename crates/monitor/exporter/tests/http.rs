@@ -95,19 +95,22 @@ fn only_metrics_are_answered() {
         ("GET / HTTP/1.1\r\n\r\n", 404, "metrics are at /metrics\n"),
         ("GET /metricsx HTTP/1.1\r\n\r\n", 404, "metrics are at"),
         ("GET /metrics?name=x HTTP/1.0\r\n\r\n", 200, "# TYPE"),
-        ("POST /metrics HTTP/1.1\r\n\r\n", 405, "only GET is allowed"),
-        ("POST / HTTP/1.1\r\n\r\n", 405, "only GET is allowed\n"),
-        ("HEAD /metrics HTTP/1.1\r\n\r\n", 405, ""),
+        ("POST /metrics HTTP/1.1\r\n\r\n", 405, "only GET and HEAD are allowed"),
+        ("POST / HTTP/1.1\r\n\r\n", 405, "only GET and HEAD are allowed\n"),
+        ("HEAD /metrics HTTP/1.1\r\n\r\n", 200, "content-length: "),
+        ("HEAD / HTTP/1.1\r\n\r\n", 404, ""),
         ("GET /metrics\r\n\r\n", 400, ""),
         ("GET /metrics HTTP/2\r\n\r\n", 400, ""),
     ] {
         let answer = ask(at, request);
         assert_eq!(status(&answer), expected, "{request}: {answer}");
         assert!(answer.contains(why), "{request}: {answer}");
-        let allowed = answer.contains("\r\nallow: GET\r\n");
+        let allowed = answer.contains("\r\nallow: GET, HEAD\r\n");
         assert_eq!(allowed, expected == 405, "{request}: {answer}");
     }
-    // All but the one above that is answered.
+    let head = ask(at, "HEAD /metrics HTTP/1.1\r\n\r\n");
+    assert!(head.ends_with("\r\n\r\n"), "{head}: a body");
+    // All but those above that are answered.
     assert_eq!(refused(&ask(at, GET)), 7);
 }
 

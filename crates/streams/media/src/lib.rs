@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod declared;
 mod document;
 pub mod measure;
 mod measure_page;

@@ -9,17 +9,21 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use capture::datagrams::{Datagram, Summary, read_datagrams};
 use capture::flows::{FlowKey, Proto};
+use capture::frame::BEYOND_SECOND;
 use capture::selector::Selector;
 use clap::Args;
 use draw::Style;
 use st2110::audio::{self, Evenness};
-use st2110::format::Schedule;
+use st2110::format::{Scan, Schedule};
 use st2110::infer::{Contents, Given, Kind, contents};
 use st2110::limits::SenderType;
 use st2110::rate::Rate;
+use st2110::sdp::Media;
 use st2110::stream::{self, FoundStreams, Stream, Streams};
 use st2110::video::{self, Datum, Options};
+use st2110::{ancillary, pairs};
 
+use crate::declared::{Declared, contradictions};
 use crate::measure_report::{Measured, Report, StreamReport};
 use crate::{measure_page, measure_text, values};
 
@@ -40,7 +44,11 @@ pub struct StreamArgs {
     #[arg(long, value_name = "TYPE", requires = "st2110", help_heading = MEDIA,
         value_parser = values::sender_type)]
     pub expect: Option<SenderType>,
-    /// What the streams carry: raw, compressed or audio [default: what their packets show]
+    /// SDP that describes the streams: their formats are as it says, and what their packets show otherwise is
+    /// named; may be repeated
+    #[arg(long, value_name = "SDP", requires = "st2110", help_heading = MEDIA)]
+    pub sdp: Vec<PathBuf>,
+    /// What the streams carry: raw, compressed, audio or ancillary [default: what their packets show]
     #[arg(long, value_name = "KIND", requires = "st2110", help_heading = MEDIA,
         value_parser = values::kind)]
     pub carry: Option<Kind>,
@@ -119,6 +127,7 @@ const FORMAT: &str = "pspacer-st2110-1";
 /// measured up to the damage.
 pub fn measure(request: &Request<'_>) -> Result<Outcome> {
     let args = request.args;
+    let declared = Declared::read(&args.sdp)?;
     let mut streams = Streams::default();
     let mut report = Report {
         format: FORMAT,
@@ -129,6 +138,8 @@ pub fn measure(request: &Request<'_>) -> Result<Outcome> {
         resolution_ps: 0,
         damage: Vec::new(),
         streams: Vec::new(),
+        pairs: Vec::new(),
+        missing: Vec::new(),
     };
     let ahead_ps = i128::from(args.tai_ahead) * i128::from(units::time::PS_PER_NS);
     for file in std::iter::once(request.file).chain(args.more.iter().map(PathBuf::as_path)) {
@@ -148,6 +159,12 @@ pub fn measure(request: &Request<'_>) -> Result<Outcome> {
         report.packets += summary.packets;
         report.datagrams += summary.datagrams;
         report.resolution_ps = report.resolution_ps.max(summary.resolution_ps);
+        if summary.beyond_second > 0 {
+            let count = summary.beyond_second;
+            report
+                .damage
+                .push(format!("{}: {count} {BEYOND_SECOND}", file.display()));
+        }
         let damage = summary.damage.iter();
         report
             .damage
@@ -165,11 +182,10 @@ pub fn measure(request: &Request<'_>) -> Result<Outcome> {
     }
     report.streams = streams
         .iter()
-        .map(|stream| StreamReport {
-            key: stream.key,
-            measured: of_stream(stream, args),
-        })
+        .map(|stream| of_stream(stream, args, &declared))
         .collect();
+    report.pairs = pairs::pairs(&streams);
+    report.missing = declared.missing(&streams, &report.pairs);
     let mut json = serde_json::to_string_pretty(&report)?;
     json.push('\n');
     let mut files = measure_page::files(&report);
@@ -188,29 +204,43 @@ pub fn measure(request: &Request<'_>) -> Result<Outcome> {
     })
 }
 
-fn of_stream(stream: &Stream, args: &StreamArgs) -> Measured {
-    let given = Given {
+fn of_stream(stream: &Stream, args: &StreamArgs, declared: &Declared) -> StreamReport {
+    let options = Given {
         kind: args.carry,
         rate: args.frame_rate,
         height: args.height,
-        is_interlaced: args.interlaced,
+        scan: args.interlaced.then_some(Scan::Interlaced),
         packets_per_frame: args.packets_per_frame,
         sampling_hz: args.sampling,
+        encoding: None,
     };
-    let options = Options {
-        offset_ps: args
-            .troffset
-            .map(|ns| i128::from(ns) * i128::from(units::time::PS_PER_NS)),
+    let (sdp_name, medium) = declared.of(stream).unzip();
+    let sdp = medium.map(Media::given).unwrap_or_default();
+    let offset_ps = args
+        .troffset
+        .map(|ns| i128::from(ns) * i128::from(units::time::PS_PER_NS));
+    let how = Options {
+        offset_ps: offset_ps.or_else(|| medium.and_then(Media::offset_ps)),
         datum: args.datum,
         schedule: args.schedule,
     };
-    let measured = contents(stream, &given).and_then(|contents| match contents {
+    let measured = contents(stream, &options, &sdp).and_then(|contents| match contents {
         Contents::Video(video) => {
-            video::measure(stream, video, &options).map(|video| Measured::Video(Box::new(video)))
+            video::measure(stream, video, &how).map(|video| Measured::Video(Box::new(video)))
         }
         Contents::Audio(audio) => Ok(Measured::Audio(audio::measure(stream, audio))),
+        Contents::Ancillary(data) => Ok(Measured::Ancillary(ancillary::measure(stream, data))),
     });
-    measured.unwrap_or_else(Measured::Problem)
+    let measured = measured.unwrap_or_else(Measured::Problem);
+    StreamReport {
+        key: stream.key,
+        carries: measure_text::carries(&measured),
+        contradictions: medium
+            .map(|medium| contradictions(stream, medium, &measured))
+            .unwrap_or_default(),
+        measured,
+        sdp: sdp_name,
+    }
 }
 
 fn is_expected(measured: &Measured, wanted: SenderType) -> bool {
@@ -227,6 +257,8 @@ fn is_expected(measured: &Measured, wanted: SenderType) -> bool {
             }
             SenderType::Wide => audio.evenness != Evenness::Beyond,
         },
+        // It has no type.
+        Measured::Ancillary(_) => true,
         Measured::Problem(_) => false,
     }
 }

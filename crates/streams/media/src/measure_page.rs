@@ -54,7 +54,7 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
 fn section(stream: &crate::measure_report::StreamReport) -> StreamSection {
     let mut section = StreamSection {
         heading: stream.key.to_string(),
-        sentences: sentences(&stream.measured),
+        sentences: sentences(stream),
         ..StreamSection::default()
     };
     match &stream.measured {
@@ -64,7 +64,7 @@ fn section(stream: &crate::measure_report::StreamReport) -> StreamSection {
             section.histograms.push(cinst(video));
         }
         Measured::Audio(audio) => section.levels.push(tsdf(audio)),
-        Measured::Problem(_) => {}
+        Measured::Ancillary(_) | Measured::Problem(_) => {}
     }
     section
 }

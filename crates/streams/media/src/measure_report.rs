@@ -2,7 +2,9 @@
 //! What is found in captures: text, JSON and page are made of it.
 
 use serde::Serialize;
+use st2110::ancillary::AncillaryResult;
 use st2110::audio::AudioResult;
+use st2110::pairs::Pair;
 use st2110::stream::Key;
 use st2110::video::VideoResult;
 
@@ -14,6 +16,8 @@ pub enum Measured {
     Video(Box<VideoResult>),
     /// It is audio.
     Audio(AudioResult),
+    /// It is ancillary data.
+    Ancillary(AncillaryResult),
     /// Why nothing could be measured.
     Problem(String),
 }
@@ -24,9 +28,18 @@ pub struct StreamReport {
     /// The stream.
     #[serde(flatten)]
     pub key: Key,
+    /// What it carries, as people write it; `None`: that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carries: Option<String>,
     /// What is found of it.
     #[serde(flatten)]
     pub measured: Measured,
+    /// The medium of the SDP that it is: file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sdp: Option<String>,
+    /// What the SDP says otherwise than the packets, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
 }
 
 /// The JSON object.
@@ -49,4 +62,10 @@ pub struct Report {
     pub damage: Vec<String>,
     /// The streams.
     pub streams: Vec<StreamReport>,
+    /// Streams that are one, sent twice (SMPTE ST 2022-7).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<Pair>,
+    /// What the SDP says of the capture as a whole and is not so, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }

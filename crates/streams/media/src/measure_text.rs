@@ -4,15 +4,18 @@
 use draw::Style;
 use draw::table::{Table, Tone, Value};
 use draw::terminal::{paragraph, table};
+use st2110::ancillary::AncillaryResult;
 use st2110::audio::{AudioResult, Evenness};
 use st2110::format::Scan;
-use st2110::infer::Kind;
+use st2110::known::{By, Kind};
 use st2110::limits::SenderType;
 use st2110::list::Check;
+use st2110::range::Range;
+use st2110::rate::Rate;
 use st2110::video::{Datum, VideoResult};
 use units::display::{NONE, count, number};
 
-use crate::measure_report::{Measured, Report};
+use crate::measure_report::{Measured, Report, StreamReport};
 
 /// Returns the text.
 pub fn text(report: &Report, style: Style) -> String {
@@ -22,7 +25,7 @@ pub fn text(report: &Report, style: Style) -> String {
         out.push('\n');
     }
     for stream in &report.streams {
-        let lines = sentences(&stream.measured);
+        let lines = sentences(stream);
         if !lines.is_empty() {
             out.push_str(&format!("{}\n", stream.key));
         }
@@ -53,6 +56,7 @@ pub fn notes(report: &Report) -> Vec<String> {
             count(report.others)
         ));
     }
+    notes.extend(report.missing.iter().cloned());
     notes
 }
 
@@ -88,15 +92,29 @@ pub fn overviews(report: &Report) -> Vec<Table> {
         audio.number(title, unit);
     }
     audio.text("even to");
+    let mut ancillary = Table::default();
+    for title in ["stream", "carries"] {
+        ancillary.text(title);
+    }
+    for (title, unit) in [
+        ("packets", ""),
+        ("lost", ""),
+        ("empty", ""),
+        ("FPT", "µs"),
+        ("delay", "µs"),
+    ] {
+        ancillary.number(title, unit);
+    }
     for stream in &report.streams {
         let name = stream.key.to_string();
         match &stream.measured {
             Measured::Video(result) => video.rows.push(video_row(name, result)),
             Measured::Audio(result) => audio.rows.push(audio_row(name, result)),
+            Measured::Ancillary(result) => ancillary.rows.push(ancillary_row(name, result)),
             Measured::Problem(_) => {}
         }
     }
-    [video, audio, list(report)]
+    [video, audio, ancillary, pairs(report), list(report)]
         .into_iter()
         .filter(|table| !table.rows.is_empty())
         .collect()
@@ -115,6 +133,7 @@ fn list(report: &Report) -> Table {
         let checks = match &stream.measured {
             Measured::Video(result) => &result.list,
             Measured::Audio(result) => &result.list,
+            Measured::Ancillary(result) => &result.list,
             Measured::Problem(_) => continue,
         };
         for check in checks {
@@ -172,14 +191,7 @@ fn video_row(name: String, result: &VideoResult) -> Vec<Value> {
         ),
         None => (NONE.to_owned().into(), NONE.to_owned().into(), 0),
     };
-    let fpt = result.fpt_ns.map_or(NONE.to_owned(), |fpt| {
-        let us = |ns: f64| number(ns / 1e3, 1);
-        if us(fpt.min) == us(fpt.max) {
-            us(fpt.min)
-        } else {
-            format!("{} to {}", us(fpt.min), us(fpt.max))
-        }
-    });
+    let fpt = range_us(result.fpt_ns);
     let verdict = match result.sender_type {
         Some(met) => Value {
             text: met.words().to_owned(),
@@ -190,10 +202,6 @@ fn video_row(name: String, result: &VideoResult) -> Vec<Value> {
             tone: Tone::Bad,
         },
     };
-    let bad_if = |number: u64| Value {
-        text: count(number),
-        tone: if number > 0 { Tone::Bad } else { Tone::Plain },
-    };
     vec![
         name.into(),
         video_format(result).into(),
@@ -203,65 +211,139 @@ fn video_row(name: String, result: &VideoResult) -> Vec<Value> {
         cinst,
         vrx,
         bad_if(late),
-        fpt.into(),
+        fpt,
         verdict,
     ]
 }
 
-/// Returns a video format as people write it; the rate is that of frames.
-pub fn video_format(result: &VideoResult) -> String {
+fn bad_if(number: u64) -> Value {
+    Value {
+        text: count(number),
+        tone: if number > 0 { Tone::Bad } else { Tone::Plain },
+    }
+}
+
+/// Returns what a stream carries, as people write it.
+pub fn carries(measured: &Measured) -> Option<String> {
+    match measured {
+        Measured::Video(result) => Some(video_format(result)),
+        Measured::Audio(result) => Some(audio_format(result)),
+        Measured::Ancillary(result) => {
+            let packets = result.picture_packets;
+            let of = scan_and_rate(result.scan, result.picture_rate);
+            Some(format!("ancillary, {of}, {packets} a picture"))
+        }
+        Measured::Problem(_) => None,
+    }
+}
+
+/// Returns p or i and the rate of frames.
+fn scan_and_rate(scan: Scan, picture_rate: Rate) -> String {
+    let (scan, rate) = match scan {
+        Scan::Progressive => ("p", Some(picture_rate)),
+        Scan::Interlaced => ("i", picture_rate.half()),
+    };
+    format!("{scan}{}", rate.unwrap_or(picture_rate))
+}
+
+/// Returns a video format as people write it; the rate is that of frames. A height that is assumed is left out.
+fn video_format(result: &VideoResult) -> String {
     let kind = match result.kind {
         Kind::Raw => "raw",
-        Kind::Compressed | Kind::Audio => "compressed",
+        _ if result.is_jpeg_xs => "JPEG XS",
+        _ => "compressed",
     };
-    let (scan, rate) = match result.raster.scan {
-        Scan::Progressive => ("p", Some(result.picture_rate)),
-        Scan::Interlaced => ("i", result.picture_rate.half()),
+    let size = match (result.width, result.decided_by.height) {
+        (_, By::Assumed) => String::new(),
+        (Some(width), _) => format!("{width}x{}", result.raster.height),
+        (None, _) => result.raster.height.to_string(),
     };
-    let rate = rate.unwrap_or(result.picture_rate);
+    let rate = scan_and_rate(result.raster.scan, result.picture_rate);
+    let sampling = result
+        .sampling
+        .map(|of| format!(", {of}"))
+        .unwrap_or_default();
     format!(
-        "{kind} {}{scan}{rate}, {} packets",
-        result.raster.height, result.picture_packets
+        "{kind} {size}{rate}{sampling}, {} packets",
+        result.picture_packets
     )
 }
 
 /// Returns an audio format as people write it.
-pub fn audio_format(result: &AudioResult) -> String {
-    let khz = f64::from(result.sampling_hz) / 1e3;
-    let time_ms = result.packet_time_ns / 1e6;
-    match (result.channels, result.sample_bytes) {
-        (0, _) | (_, 0) => format!("audio, {khz} kHz, {} ms", number(time_ms, 3)),
-        (channels, bytes) => format!(
-            "{channels} x L{}, {khz} kHz, {} ms",
-            bytes * 8,
-            number(time_ms, 3)
-        ),
+fn audio_format(result: &AudioResult) -> String {
+    format!(
+        "{} x {}, {} kHz, {} ms",
+        result.channels,
+        result.encoding.name(),
+        f64::from(result.sampling_hz) / 1e3,
+        number(result.packet_time_ns / 1e6, 3)
+    )
+}
+
+/// Returns the ends of a range, µs.
+fn range_us(range: Option<Range<f64>>) -> Value {
+    let us = |ns: f64| number(ns / 1e3, 1);
+    let text = range.map_or(NONE.to_owned(), |range| {
+        match (us(range.min), us(range.max)) {
+            (least, most) if least == most => least,
+            (least, most) => format!("{least} to {most}"),
+        }
+    });
+    text.into()
+}
+
+fn ancillary_row(name: String, result: &AncillaryResult) -> Vec<Value> {
+    let carries = carries(&Measured::Ancillary(result.clone())).unwrap_or_default();
+    vec![
+        name.into(),
+        carries.into(),
+        count(result.packets).into(),
+        bad_if(result.lost),
+        count(result.empty_packets).into(),
+        range_us(result.fpt_ns),
+        range_us(result.delay_ns),
+    ]
+}
+
+/// Returns the streams that are one, a row for each leg.
+fn pairs(report: &Report) -> Table {
+    let mut table = Table::default();
+    table.text("2022-7 leg");
+    for (title, unit) in [
+        ("packets", "of both"),
+        ("lost", "here"),
+        ("lost", "of both"),
+        ("only here", ""),
+        ("first here", ""),
+        ("skew", "µs"),
+    ] {
+        table.number(title, unit);
     }
+    for pair in &report.pairs {
+        for leg in &pair.legs {
+            let name = report
+                .streams
+                .get(leg.stream)
+                .map(|stream| stream.key.to_string());
+            table.rows.push(vec![
+                name.unwrap_or_default().into(),
+                count(pair.packets).into(),
+                bad_if(leg.lost),
+                bad_if(pair.lost),
+                count(leg.alone).into(),
+                count(leg.first).into(),
+                range_us(leg.skew_ns),
+            ]);
+        }
+    }
+    table
 }
 
 fn audio_row(name: String, result: &AudioResult) -> Vec<Value> {
-    let range = |range: Option<st2110::range::Range<f64>>| {
-        range.map_or(NONE.to_owned(), |range| {
-            let us = |ns: f64| number(ns / 1e3, 1);
-            if us(range.min) == us(range.max) {
-                us(range.min)
-            } else {
-                format!("{} to {}", us(range.min), us(range.max))
-            }
-        })
-    };
     let tone = match result.evenness {
         Evenness::WithinPacketTime => Tone::Good,
         Evenness::Within17PacketTimes => Tone::Plain,
         Evenness::Beyond => Tone::Bad,
-    };
-    let lost = Value {
-        text: count(result.lost),
-        tone: if result.lost > 0 {
-            Tone::Bad
-        } else {
-            Tone::Plain
-        },
     };
     let evenness = Value {
         text: result.evenness.words().to_owned(),
@@ -271,21 +353,32 @@ fn audio_row(name: String, result: &AudioResult) -> Vec<Value> {
         name.into(),
         audio_format(result).into(),
         count(result.packets).into(),
-        lost,
+        bad_if(result.lost),
         number(result.tsdf_max_ns / 1e3, 1).into(),
-        range(result.delay_ns).into(),
-        range(result.interval_ns).into(),
+        range_us(result.delay_ns),
+        range_us(result.interval_ns),
         evenness,
     ]
 }
 
 /// Returns what there is to say of a stream beyond its row.
-pub fn sentences(measured: &Measured) -> Vec<String> {
-    match measured {
+pub fn sentences(stream: &StreamReport) -> Vec<String> {
+    let mut all = match &stream.measured {
         Measured::Video(video) => video_sentences(video),
         Measured::Audio(audio) => audio.notes.clone(),
+        Measured::Ancillary(data) => {
+            let judged =
+                "It has no type: SMPTE ST 2110-21's are those of video (--expect leaves it out).";
+            data.notes
+                .iter()
+                .cloned()
+                .chain([judged.to_owned()])
+                .collect()
+        }
         Measured::Problem(why) => vec![format!("It is not measured: {why}.")],
-    }
+    };
+    all.extend(stream.contradictions.iter().cloned());
+    all
 }
 
 fn video_sentences(result: &VideoResult) -> Vec<String> {

@@ -63,7 +63,7 @@ pub struct SendArgs {
     /// Address and port, such as 239.1.1.1:5004
     #[arg(value_name = "ADDRESS:PORT")]
     pub to: SocketAddr,
-    /// Video, 4:2:2 in 10 bit: 1080p60, 2160p59.94, 1080i25 or WxH@RATE [default: 1080p60]
+    /// Video, 4:2:2 in 10 bit: 1080p60, 2160p59.94, 1080i50 (50 fields, as 1080i25) or WxH@RATE [default: 1080p60]
     #[arg(long, value_name = "FORMAT", help_heading = STREAM, value_parser = values::format)]
     pub video: Option<Format>,
     /// When packets of a frame leave: gapped or linear

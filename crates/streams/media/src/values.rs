@@ -64,6 +64,7 @@ pub fn kind(text: &str) -> Result<Kind, String> {
         "raw" => Ok(Kind::Raw),
         "compressed" => Ok(Kind::Compressed),
         "audio" => Ok(Kind::Audio),
-        _ => Err("expected raw, compressed or audio".to_owned()),
+        "ancillary" => Ok(Kind::Ancillary),
+        _ => Err("expected raw, compressed, audio or ancillary".to_owned()),
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any bytes as the packets of a stream: what can be found out is, and both models measure it.
 
-use st2110::audio;
-use st2110::format::Schedule;
+use st2110::format::{Scan, Schedule};
 use st2110::infer::{Contents, Given, Kind, contents};
 use st2110::stream::{Datagram, Streams};
 use st2110::video::{self, Datum, Options};
+use st2110::{ancillary, audio, pairs};
 
 /// Bytes of a packet: how long after the one before it, how its number and timestamp go on, and
 /// twelve bytes that are its header and its payload's first.
@@ -56,6 +56,11 @@ pub fn replay(bytes: &[u8]) {
         .map(|stream| stream.packets.len())
         .sum();
     assert_eq!(in_streams as u64 + found.others, all);
+    for pair in pairs::pairs(&found.streams) {
+        assert!(pair.packets <= all && pair.legs.len() > 1);
+        let first: u64 = pair.legs.iter().map(|leg| leg.first).sum();
+        assert_eq!(first, pair.packets);
+    }
     let kinds = [
         None,
         Some(Kind::Raw),
@@ -65,7 +70,7 @@ pub fn replay(bytes: &[u8]) {
     let given = Given {
         kind: kinds[usize::from(head[3] % 4)],
         rate: (head[3] & 4 != 0).then(|| "59.94".parse().ok()).flatten(),
-        is_interlaced: head[3] & 8 != 0,
+        scan: (head[3] & 8 != 0).then_some(Scan::Interlaced),
         packets_per_frame: (head[3] & 16 != 0).then_some(u32::from(head[2])),
         ..Given::default()
     };
@@ -76,7 +81,7 @@ pub fn replay(bytes: &[u8]) {
     };
     for stream in &found.streams {
         let packets = stream.packets.len() as u64;
-        match contents(stream, &given) {
+        match contents(stream, &given, &Given::default()) {
             Ok(Contents::Video(video)) => {
                 if let Ok(result) = video::measure(stream, video, &options) {
                     assert_eq!(result.cinst_histogram.values().sum::<u64>(), packets);
@@ -89,6 +94,10 @@ pub fn replay(bytes: &[u8]) {
                     );
                     assert!(result.buffers.iter().all(|buffer| buffer.late <= packets));
                 }
+            }
+            Ok(Contents::Ancillary(data)) => {
+                let result = ancillary::measure(stream, data);
+                assert!(result.packets == packets && result.empty_packets <= packets);
             }
             Ok(Contents::Audio(audio)) => {
                 let result = audio::measure(stream, audio);

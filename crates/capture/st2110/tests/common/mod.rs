@@ -73,8 +73,9 @@ pub fn stream(packets: &[Timed]) -> Stream {
 /// What is measured of a video stream of which nothing is given.
 pub fn measured(packets: &[Timed], options: &Options) -> VideoResult {
     let stream = stream(packets);
-    match contents(&stream, &Given::default()).unwrap() {
+    match contents(&stream, &Given::default(), &Given::default()).unwrap() {
         Contents::Video(video) => measure(&stream, video, options).unwrap(),
         Contents::Audio(_) => panic!("taken for audio"),
+        Contents::Ancillary(_) => panic!("taken for ancillary data"),
     }
 }
