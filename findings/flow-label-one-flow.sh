@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'packets of different ports are of different flows at a router'\''s fq; the flow label adds to that' \
 	'where a packet has a flow label, ports do not count: eight flows of UDP between two hosts with one label are one flow, with one share and one maxrate. Labels that say whose traffic it is make flows of all of it'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -49,7 +49,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' py
 		done
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'no flow label: flows that wait, of 8 that are forwarded' "$(said label0)" 8

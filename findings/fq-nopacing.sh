@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'fq with nopacing delays nothing' \
 	'it ignores rates that sockets and maxrate ask for, and keeps launch times: those of SO_TXTIME and so of BPF programs too'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -35,7 +35,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' py
 		python3 /tmp/send.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'pacing, maxrate 8 kbit/s: packets of 10 that wait' "$(said pacing_rate)" '[89]p'

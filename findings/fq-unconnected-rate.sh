@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'SO_MAX_PACING_RATE bounds what a socket sends' \
 	'at fq it bounds a flow, and a UDP socket that is not connected has one for each destination: with three it sends three times the rate. A server of QUIC has one such socket for all clients'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -36,7 +36,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' py
 		python3 /tmp/send.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen_within 'seconds for 80,000 bytes at 20,000 bytes/s, connected' "$(said connected)" 3 30

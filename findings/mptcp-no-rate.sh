@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'what paces and classes a TCP works on MPTCP, which is TCP to a program' \
 	'SO_MAX_PACING_RATE is refused (EOPNOTSUPP, alias ENOTSUP), also where the peer made it fall back to TCP; SO_PRIORITY and TCP_CONGESTION are taken. On a listener of MPTCP a plain client'\''s connection takes the rate and another client'\''s does not'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -44,7 +44,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' py
 		python3 /tmp/mptcp.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 seen 'SO_MAX_PACING_RATE, SO_PRIORITY, TCP_CONGESTION of a client' "$(said client)" 'ENOTSUP taken taken'
 seen 'of what the server accepted' "$(said accepted)" 'ENOTSUP taken taken'

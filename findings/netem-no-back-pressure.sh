@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'a sender of UDP is blocked when its socket'\''s buffer is full of packets that wait in a qdisc: netem with a rate and tbf with that rate lose nothing' \
 	'netem with a rate or a delay takes packets from their socket'\''s account when they come, so the sender never waits: it fills netem in no time, and what netem'\''s limit does not hold is lost'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_netem sch_tbf sch_fq veth' python3-minimal
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_netem sch_tbf sch_fq veth' python3-minimal
 {
 	veth_pair
 	cat <<-'EOF'
@@ -27,7 +27,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_netem sch_t
 		python3 /tmp/send.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'tbf of 1 Mbit/s: datagrams of 400 that are dropped' "$(said tbf)" 0

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'SO_MAX_PACING_RATE is a rate of packets with their headers, the same for TCP and UDP' \
 	'TCP counts its payload, fq the whole frames of UDP. With 100 bytes in a packet a TCP has more than 1.6 times the rate on the wire'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal ethtool
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3-minimal ethtool
 {
 	veth_pair
 	cat <<-'EOF'
@@ -67,7 +67,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' py
 		python3 /tmp/send.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 seen_within 'UDP: frames by SO_MAX_PACING_RATE' "$(said udp_wire)" 0.8 1.1
 seen_within 'UDP: payload by it' "$(said udp_payload)" 0.5 0.8

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 finding 'in a time namespace the kernel translates times on CLOCK_MONOTONIC that a process gives it, launch times (SO_TXTIME) as those of its timers' \
 	'a timer is translated, a launch time is not: 1 s ahead by a clock that is 1000 s ahead is 1001 s to fq, which drops the packet'
-guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3
+guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3
 {
 	veth_pair
 	cat <<-'EOF'
@@ -39,7 +39,7 @@ guest_root "$work/root" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' py
 		python3 /tmp/send.py
 	EOF
 } >"$work/script"
-guest "$work/root" "$work/script" >"$work/said"
+guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen_within 'seconds until a timer of 1 s ahead' "$(said outside_timer)" 1 3
