@@ -3,8 +3,8 @@
 # What iperf3's client does after it could not send for a while.
 . "$(dirname "$0")/lib.sh"
 
-finding 'iperf3 -u -b 8M never sends faster than 8 Mbit/s: what it could not send for two seconds is missing in the end' \
-	'the rate is the mean since the beginning: it makes up for all of it at once, as fast as it can'
+finding 'iperf3 -u -b 8M never sends faster than 8 Mbit/s: what it could not send for two seconds is missing then' \
+	'the rate is the mean since the beginning: it sends faster until all of it is made up for, here in the two seconds left'
 
 for version in 3.12-1+deb12u2 3.18-2+deb13u2; do
 	case $version in *deb12*) suite=bookworm ;; *) suite=trixie ;; esac
