@@ -93,7 +93,7 @@ guest "$work/tree" "$work/script" >"$work/said"
 said kernel
 said tc
 seen 'behind a bridge: datagrams of 300 that the host'\''s tbf of 1 Mbit/s drops' "$(said bridged_dropped)" 0
-seen_within 'routed by the host: dropped' "$(said routed_dropped)" 50 300
+seen_within 'routed by the host: dropped' "$(said routed_dropped)" 20 300
 seen_within 'behind a bridge: seconds for 200,000 bytes of TCP at 100,000 bytes/s, fq at the host' "$(said bridged_at_fq)" 1.2 20
 seen_within 'behind a bridge: after fq was replaced by fq_codel' "$(said bridged_after)" 0 1
 seen_within 'routed: fq at the host' "$(said routed_at_fq)" 1.2 20

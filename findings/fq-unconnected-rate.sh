@@ -41,5 +41,5 @@ said kernel
 said tc
 seen_within 'seconds for 80,000 bytes at 20,000 bytes/s, connected' "$(said connected)" 3 30
 seen_within 'not connected, to one destination' "$(said one)" 3 30
-seen_within 'to three destinations in turn' "$(said three)" 0.8 2.4
+seen_within 'to three destinations in turn' "$(said three)" 0.8 2.8
 done_

@@ -69,8 +69,8 @@ guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' py
 } >"$work/script"
 guest "$work/tree" "$work/script" >"$work/said"
 said kernel
-seen_within 'UDP: frames by SO_MAX_PACING_RATE' "$(said udp_wire)" 0.8 1.1
-seen_within 'UDP: payload by it' "$(said udp_payload)" 0.5 0.8
+seen_within 'UDP: frames by SO_MAX_PACING_RATE' "$(said udp_wire)" 0.6 1.1
+seen_within 'UDP: payload by it' "$(said udp_payload)" 0.4 0.8
 seen_within 'TCP: frames by it' "$(said tcp_wire)" 1.4 2.1
 seen_within 'TCP: payload by it' "$(said tcp_payload)" 0.85 1.3
 done_
