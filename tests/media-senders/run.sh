@@ -5,7 +5,7 @@
 #
 #   tests/media-senders/run.sh [NAME...]    all streams, or these; prints a table, exit status 1 if one is wrong
 #
-# Needs root, a Debian 12 with apt's usual sources, tcpdump and jq. Packages are downloaded and unpacked
+# Needs root, a Debian 12 with apt's usual sources, tcpdump, python3 and jq. Packages are downloaded and unpacked
 # below SENDERS (target/media-senders), and not installed; captures stay there. Traffic is on the loopback of a
 # network namespace of its own. PSPACER names the program (target/release/pspacer).
 set -eu
@@ -109,6 +109,7 @@ while IFS='|' read -r name sender format rate verdict arguments; do
 	within_packet_time) type="within a packet time" ;;
 	within17_packet_times) type="within 17 packet times" ;;
 	esac
+	[ "$verdict" != computed ] || verdict=$("$(dirname "$0")/evenness.py" "$file" "$rate")
 	right=right
 	if [[ $carries != "$format"[,\ ]* ]] || [ "$measured" != "$rate" ] || { [ "$verdict" != any ] && [[ "$type" != "$verdict"* ]]; }; then
 		right=wrong wrong=1

@@ -161,9 +161,12 @@ fn scan(
     is_jpeg_xs: bool,
     lined: Option<&Lined>,
 ) -> Option<(Scan, By)> {
-    let of = |is_interlaced: bool| match is_interlaced {
-        true => Scan::Interlaced,
-        false => Scan::Progressive,
+    let of = |is_interlaced: bool| {
+        if is_interlaced {
+            Scan::Interlaced
+        } else {
+            Scan::Progressive
+        }
     };
     match kind {
         Kind::Raw => lined.map(|lined| (lined.scan, By::Lines)),

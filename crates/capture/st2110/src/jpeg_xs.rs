@@ -20,9 +20,12 @@ pub fn agrees(stream: &Stream, numbered: &[Numbered]) -> bool {
         let headers = header(before).zip(header(next));
         let is_same = before.timestamp == next.timestamp
             && headers.is_none_or(|((a, _), (b, _))| a.second_field == b.second_field);
-        let is_good = headers.is_some_and(|((a, marker), (b, _))| match is_same {
-            true => !marker && a.goes_on(b),
-            false => marker && a.is_followed_by(b),
+        let is_good = headers.is_some_and(|((a, marker), (b, _))| {
+            if is_same {
+                !marker && a.goes_on(b)
+            } else {
+                marker && a.is_followed_by(b)
+            }
         });
         let count = if is_same { &mut within } else { &mut ends };
         count[0] += 1;

@@ -60,9 +60,10 @@ impl JpegXs {
 
     /// Returns whether the picture of `next` follows that of `self`, which ends.
     pub(crate) fn is_followed_by(self, next: Self) -> bool {
-        let frame = match next.second_field {
-            true => self.frame,
-            false => (self.frame + 1) % 32,
+        let frame = if next.second_field {
+            self.frame
+        } else {
+            (self.frame + 1) % 32
         };
         self.is_last && (next.frame, next.unit, next.packet) == (frame, 0, 0)
     }

@@ -215,6 +215,11 @@ pub fn parse(text: &str) -> Result<Session, String> {
             _ => {}
         }
     }
+    checked(session)
+}
+
+/// Returns a session whose groups name its media, and which has some.
+fn checked(session: Session) -> Result<Session, String> {
     let media = &session.media;
     let is_known = |id: &String| media.iter().any(|media| media.id.as_ref() == Some(id));
     if let Some(id) = session.duplicates.iter().flatten().find(|id| !is_known(id)) {

@@ -11,7 +11,7 @@ use crate::known::{Kind, VideoBy};
 use crate::limits::{Limits, SenderType, limits};
 use crate::list::{self, Check, Stamp};
 use crate::network::Bucket;
-use crate::pictures::arrivals;
+use crate::pictures::{Picture, Pictures, arrivals};
 use crate::range::{Range, range};
 use crate::rate::Rate;
 use crate::receiver::{Arrival, ReadTimes, Reading, follow};
@@ -236,22 +236,14 @@ pub fn measure(stream: &Stream, video: Video, options: &Options) -> Result<Video
             first_ps: start.first_ps,
         })
         .collect();
-    let results = pictures.pictures.iter().zip(&starts).enumerate();
-    let results: Vec<_> = results
-        .map(|(at, (picture, start))| {
-            let shown = buffers.first().and_then(|buffer| buffer.by_picture.get(at));
-            let (vrx, late) = shown.copied().unwrap_or_default();
-            PictureResult {
-                at_s: (start.time_ps - origin_ps) as f64 / PS_PER_S,
-                packets: picture.packets,
-                lost: picture.lost,
-                fpt_ns: first_packet_ps(&times, start).map(|ps| ps / PS_PER_NS),
-                cinst_max: network.by_picture.get(at).copied().unwrap_or(0),
-                vrx,
-                late,
-            }
-        })
-        .collect();
+    let results = results(
+        pictures,
+        &starts,
+        &times,
+        origin_ps,
+        &network,
+        buffers.first(),
+    );
     Ok(VideoResult {
         kind: video.kind,
         picture_rate: video.rate,
@@ -278,6 +270,37 @@ pub fn measure(stream: &Stream, video: Video, options: &Options) -> Result<Video
         notes: video.notes,
         pictures: results,
     })
+}
+
+/// Returns what each picture shows, by the schedule of the verdict.
+fn results(
+    pictures: &Pictures,
+    starts: &[Start],
+    times: &ReadTimes,
+    origin_ps: i128,
+    network: &Network,
+    buffer: Option<&Buffer>,
+) -> Vec<PictureResult> {
+    let of = |(at, (picture, start)): (usize, (&Picture, &Start))| {
+        let shown = buffer.and_then(|buffer| buffer.by_picture.get(at));
+        let (vrx, late) = shown.copied().unwrap_or_default();
+        PictureResult {
+            at_s: (start.time_ps - origin_ps) as f64 / PS_PER_S,
+            packets: picture.packets,
+            lost: picture.lost,
+            fpt_ns: first_packet_ps(times, start).map(|ps| ps / PS_PER_NS),
+            cinst_max: network.by_picture.get(at).copied().unwrap_or(0),
+            vrx,
+            late,
+        }
+    };
+    pictures
+        .pictures
+        .iter()
+        .zip(starts)
+        .enumerate()
+        .map(of)
+        .collect()
 }
 
 /// Returns the time from a picture's nominal begin to its first packet, ps; `None` if that was lost.

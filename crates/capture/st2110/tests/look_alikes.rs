@@ -39,16 +39,14 @@ fn raw_video_that_does_not_agree_with_itself_is_not_named() {
     assert_eq!(found(&raw()), Ok(Kind::Raw));
     let mut short = raw();
     // Whole packets of frames that are not there, and their numbers closed.
-    let mut number = 0u16;
     let mut at = 0usize;
     short.retain(|_| {
         let (frame, line) = (at / 32, at % 32);
         at += 1;
         line >= 31 - frame * 4 || line % 2 == 0 || line < 20
     });
-    for packet in &mut short {
+    for (number, packet) in (0u16..).zip(&mut short) {
         packet.bytes[2..4].copy_from_slice(&number.to_be_bytes());
-        number += 1;
     }
     let cases: [(&str, &str, Vec<Timed>); 7] = [
         (

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use st2110::format::Scan;
-use st2110::infer::{Contents, Given, contents};
+use st2110::infer::{Audio, Contents, Given, contents};
 use st2110::known::Kind;
 use st2110::limits::SenderType;
 use st2110::pairs::Pair;
@@ -169,45 +169,55 @@ pub fn contradictions(stream: &Stream, medium: &Media, measured: &Measured) -> V
                 }
             }
         }
-        Ok(Contents::Audio(shown)) => {
-            let kind = said.kind.map(Kind::words);
-            differ_if(kind.zip(Some(Kind::Audio.words())), |a, b| {
-                differ("that it carries", a, b)
-            });
-            differ_if(said.sampling_hz.zip(Some(shown.sampling_hz)), |a, b| {
-                differ("samples a second:", a, b);
-            });
-            let bits = |encoding: st2110::known::Encoding, channels: u32| {
-                encoding.bits().saturating_mul(channels)
-            };
-            if let Some((encoding, channels)) = said.encoding {
-                if bits(encoding, channels) != bits(shown.encoding, shown.channels) {
-                    let of = |encoding: st2110::known::Encoding, channels| {
-                        format!("{channels} x {}", encoding.name())
-                    };
-                    differ(
-                        "channels",
-                        of(encoding, channels),
-                        of(shown.encoding, shown.channels),
-                    );
-                }
-            }
-            let ns = u64::from(shown.samples) * 1_000_000_000 / u64::from(shown.sampling_hz.max(1));
-            // Times are written with two or three decimals of a millisecond.
-            if let Some(said) = medium
-                .packet_time_ns
-                .filter(|said| said.abs_diff(ns) > 10_000)
-            {
-                differ(
-                    "a packet time of",
-                    format!("{} µs", said / 1000),
-                    format!("{} µs", ns / 1000),
-                );
-            }
-        }
+        Ok(Contents::Audio(shown)) => of_audio(medium, &shown, &mut differ),
         // What is not known contradicts nothing.
         Err(_) => {}
     }
+    out.extend(of_sender(stream, medium, measured));
+    out
+}
+
+/// The same of audio.
+fn of_audio(medium: &Media, shown: &Audio, differ: &mut impl FnMut(&str, String, String)) {
+    let said = medium.given();
+    let kind = said.kind.map(Kind::words);
+    differ_if(kind.zip(Some(Kind::Audio.words())), |a, b| {
+        differ("that it carries", a, b)
+    });
+    differ_if(said.sampling_hz.zip(Some(shown.sampling_hz)), |a, b| {
+        differ("samples a second:", a, b);
+    });
+    let bits =
+        |encoding: st2110::known::Encoding, channels: u32| encoding.bits().saturating_mul(channels);
+    if let Some((encoding, channels)) = said.encoding {
+        if bits(encoding, channels) != bits(shown.encoding, shown.channels) {
+            let of = |encoding: st2110::known::Encoding, channels| {
+                format!("{channels} x {}", encoding.name())
+            };
+            differ(
+                "channels",
+                of(encoding, channels),
+                of(shown.encoding, shown.channels),
+            );
+        }
+    }
+    let ns = u64::from(shown.samples) * 1_000_000_000 / u64::from(shown.sampling_hz.max(1));
+    // Times are written with two or three decimals of a millisecond.
+    if let Some(said) = medium
+        .packet_time_ns
+        .filter(|said| said.abs_diff(ns) > 10_000)
+    {
+        differ(
+            "a packet time of",
+            format!("{} µs", said / 1000),
+            format!("{} µs", ns / 1000),
+        );
+    }
+}
+
+/// Says where the sender does otherwise than its medium says.
+fn of_sender(stream: &Stream, medium: &Media, measured: &Measured) -> Vec<String> {
+    let mut out = Vec::new();
     let headers = if stream.key.to.is_ipv6() { 40 } else { 20 };
     let largest = stream.largest_ip_bytes.saturating_sub(headers);
     let most = medium.largest_udp_bytes().unwrap_or(0);

@@ -23,6 +23,7 @@ fn args() -> StreamArgs {
     StreamArgs {
         st2110: true,
         more: Vec::new(),
+        sdp: Vec::new(),
         expect: None,
         carry: None,
         frame_rate: None,
