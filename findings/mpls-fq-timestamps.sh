@@ -3,13 +3,8 @@
 # What fq does to forwarded packets while some socket of the router wants receive timestamps.
 . "$(dirname "$0")/lib.sh"
 finding 'whether some socket asks for receive timestamps (ping, chrony, ptp4l do) makes no difference to what a router forwards' \
-<<<<<<< HEAD
-	'while one does, each packet that the router receives has the time of its arrival where fq looks for a launch time. IP forwarding clears it, MPLS forwarding does not: fq takes the wall clock for a time half a century ahead and drops every MPLS packet (horizon_drops)'
-guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth mpls_router mpls_iptunnel' python3-minimal
-=======
 	'while one does, each packet that the router receives has the time of its arrival where fq looks for a launch time. IP forwarding clears it, MPLS forwarding does not: fq takes the wall clock for a time half a century ahead and drops every MPLS packet (horizon_drops). Linux 7.3.4 does not'
 guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth mpls_router mpls_iptunnel' python3-minimal
->>>>>>> findC
 {
 	veth_pair
 	cat <<-'EOF'
