@@ -38,7 +38,7 @@ enum {
 /* The clock of bpf_skb_set_tstamp(): CLOCK_MONOTONIC. */
 #define SKB_MONOTONIC	1
 
-/* fq sends what has this priority (modulo 16) at once, whatever its time. */
+/* fq may send what has this priority (modulo 16) at once, whatever its time; 6.12's does not. */
 #define PRIORITY_BITS	0xfu
 #define PRIORITY_CONTROL 7u
 

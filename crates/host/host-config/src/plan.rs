@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tcpsp::{Change, ClassOptions, Handle, QdiscKind, QdiscOptions, TypeOptions};
 
-use crate::backend::Made;
+use crate::backend::{Backend, Made};
 use crate::collisions::LaunchReport;
 use crate::error::Refusal;
 use crate::filter_changes::{change_of, delete};
@@ -75,6 +75,7 @@ pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refus
         }
         (TargetRoot::Mq(want), root) => planner.mq(root, want)?,
     }
+    planner.unpaced(target);
     Ok(Plan {
         device: port.name.clone(),
         changes: planner.changes,
@@ -119,6 +120,24 @@ impl Planner<'_> {
             self.notes.push(format!(
                 "{waiting} packets wait in {kind}; the kernel drops them with it"
             ));
+        }
+    }
+
+    /// Notes that departure times go. A socket that has met fq leaves its pacing to an fq for good.
+    fn unpaced(&mut self, target: &Target) {
+        let slots = match &self.port.root {
+            Root::One(slot) => std::slice::from_ref(slot),
+            Root::Mq(slots) => slots.as_slice(),
+        };
+        let is_edt = |made: Made| made.backend() == Backend::Edt;
+        let had = |slot: &Slot| matches!(slot, Slot::Psp(psp) if is_edt(psp.made));
+        let stays = is_edt(target.made) && !matches!(target.root, TargetRoot::Default);
+        if slots.iter().any(had) && !stays {
+            self.notes.push(
+                "TCP connections that have sent through this fq will not pace themselves without \
+                 one, until they end"
+                    .to_owned(),
+            );
         }
     }
 

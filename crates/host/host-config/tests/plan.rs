@@ -417,3 +417,38 @@ proptest! {
         }
     }
 }
+
+/// What has met fq paces itself never again: who takes departure times away is told.
+#[test]
+fn leaving_departure_times_says_what_is_not_paced_then() {
+    let psp = TargetPsp {
+        options: QdiscOptions::default_of(true),
+        rules: Vec::new(),
+        classes: BTreeMap::new(),
+    };
+    let target = |made, root| Target {
+        made,
+        root,
+        names: BTreeMap::new(),
+    };
+    let wanted = |made| target(made, TargetRoot::Psp(psp.clone()));
+    let none = target(Made::Module, TargetRoot::Default);
+    for (had, then, is_said) in [
+        (Made::Edt, none.clone(), true),
+        (Made::Edt, wanted(Made::Module), true),
+        (Made::Edt, wanted(Made::Bpf), true),
+        (Made::Edt, wanted(Made::Edt), false),
+        (Made::Module, none, false),
+        (Made::Module, wanted(Made::Edt), false),
+    ] {
+        let mut port = device();
+        let changes = planned(&wanted(had), &mut port);
+        for change in &changes {
+            port.apply(change).unwrap();
+        }
+        port.made = then.made;
+        let notes = plan(&then, &port, false).unwrap().notes;
+        let said = notes.iter().any(|note| note.contains("not pace themselves"));
+        assert_eq!(said, is_said, "{had:?} to {then:?}: {notes:?}");
+    }
+}
