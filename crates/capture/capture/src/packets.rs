@@ -89,6 +89,14 @@ impl<R: Read> Packets<R> {
         }
     }
 
+    /// Returns the length of the frame check sequence, if a pcap file states one.
+    pub(crate) fn fcs_bytes(&self) -> u32 {
+        match &self.format {
+            Format::Pcap(pcap) => pcap.fcs_bytes.unwrap_or(0).into(),
+            Format::PcapNg(_) => 0,
+        }
+    }
+
     /// Returns the numbers of packets that [`Self::next`] skipped so far.
     pub(crate) fn skipped(&self) -> Skipped {
         match &self.format {

@@ -116,13 +116,9 @@ impl Pcap {
     ) -> Result<Option<T>, ReadError> {
         let fcs_bytes = u32::from(self.fcs_bytes.unwrap_or(0));
         self.next_raw(input, |packet| {
-            // Frames are counted without it; of a packet that was cut it is not there.
+            // Frames are counted without it. The captured bytes stay: not all writers that state it keep it.
             let on_wire = packet.packet_bytes.max(packet.bytes.len() as u32);
             let packet_bytes = on_wire.saturating_sub(fcs_bytes);
-            let bytes = packet
-                .bytes
-                .get(..packet_bytes as usize)
-                .unwrap_or(packet.bytes);
             use_it(Frame {
                 time: CaptureTime {
                     seconds: packet.seconds.into(),
@@ -132,7 +128,7 @@ impl Pcap {
                 link: self.link,
                 host_direction: HostDirection::Unknown,
                 packet_bytes,
-                bytes,
+                bytes: packet.bytes,
                 options: Options::default(),
             })
         })

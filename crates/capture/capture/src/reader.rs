@@ -49,7 +49,10 @@ pub struct Capture {
 /// span more than the 213 days that fit in 64 bits of picoseconds.
 pub fn read_capture<R: Read>(source: R) -> Result<Capture, ReadError> {
     let mut packets = Packets::open(source)?;
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered {
+        fcs_bytes: packets.fcs_bytes(),
+        ..Gathered::default()
+    };
     loop {
         match packets.next(|frame| gathered.add(frame)) {
             Ok(Some(())) => {}
@@ -71,6 +74,8 @@ struct Gathered {
     capture: Capture,
     times_ps: Vec<i128>,
     encapsulations: Encapsulations,
+    /// What the file says that frames have at their ends, and may not have.
+    fcs_bytes: u32,
 }
 
 impl Gathered {
@@ -80,7 +85,7 @@ impl Gathered {
             return;
         }
         let (kind, place, missing_bytes) = classify(&frame, &mut self.encapsulations);
-        self.capture.cut += u64::from(missing_bytes > 0);
+        self.capture.cut += u64::from(missing_bytes > self.fcs_bytes);
         self.capture.beyond_second += u64::from(frame.time.is_beyond_second());
         let flow = place.map_or(NO_FLOW, |place| self.flow(place));
         let frame_bytes = length_as_ethernet(&frame).saturating_add(missing_bytes);
