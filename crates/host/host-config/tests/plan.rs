@@ -448,7 +448,9 @@ fn leaving_departure_times_says_what_is_not_paced_then() {
         }
         port.made = then.made;
         let notes = plan(&then, &port, false).unwrap().notes;
-        let said = notes.iter().any(|note| note.contains("not pace themselves"));
+        let said = notes
+            .iter()
+            .any(|note| note.contains("not pace themselves"));
         assert_eq!(said, is_said, "{had:?} to {then:?}: {notes:?}");
     }
 }

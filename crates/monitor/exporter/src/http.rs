@@ -253,7 +253,9 @@ fn is_open_metrics(headers: &HeaderMap) -> bool {
 async fn refuse(State(app): State<App>, method: Method) -> Response {
     app.refused.count();
     match method {
-        Method::GET | Method::HEAD => (StatusCode::NOT_FOUND, "metrics are at /metrics\n").into_response(),
+        Method::GET | Method::HEAD => {
+            (StatusCode::NOT_FOUND, "metrics are at /metrics\n").into_response()
+        }
         _ => {
             let why = "only GET and HEAD are allowed\n";
             (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], why).into_response()

@@ -95,8 +95,16 @@ fn only_metrics_are_answered() {
         ("GET / HTTP/1.1\r\n\r\n", 404, "metrics are at /metrics\n"),
         ("GET /metricsx HTTP/1.1\r\n\r\n", 404, "metrics are at"),
         ("GET /metrics?name=x HTTP/1.0\r\n\r\n", 200, "# TYPE"),
-        ("POST /metrics HTTP/1.1\r\n\r\n", 405, "only GET and HEAD are allowed"),
-        ("POST / HTTP/1.1\r\n\r\n", 405, "only GET and HEAD are allowed\n"),
+        (
+            "POST /metrics HTTP/1.1\r\n\r\n",
+            405,
+            "only GET and HEAD are allowed",
+        ),
+        (
+            "POST / HTTP/1.1\r\n\r\n",
+            405,
+            "only GET and HEAD are allowed\n",
+        ),
         ("HEAD /metrics HTTP/1.1\r\n\r\n", 200, "content-length: "),
         ("HEAD / HTTP/1.1\r\n\r\n", 404, ""),
         ("GET /metrics\r\n\r\n", 400, ""),
