@@ -36,6 +36,7 @@ fn report(what: &str, bad: &[String]) {
 fn needs_spdx(name: &str) -> bool {
     let generated = [
         "Cargo.lock",
+        "go.sum",
         "LICENSES/",
         "docs/understand/figures/",
         "docs/results/figures/",

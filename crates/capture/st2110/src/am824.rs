@@ -31,7 +31,7 @@ pub fn is_am824(payload: &[u8], payload_bytes: u32) -> bool {
 pub fn word(is_first: bool, sample: u32) -> [u8; WORD_BYTES as usize] {
     let parity = (sample & 0x00ff_ffff).count_ones() % 2;
     let head = if is_first { u32::from(FRAME_BEGINS) } else { 0 };
-    ((head | parity << 3) << 24 | sample & 0x00ff_ffff).to_be_bytes()
+    (((head | (parity << 3)) << 24) | (sample & 0x00ff_ffff)).to_be_bytes()
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ fn packets_agree(data: &[u8], length: usize, count: u8) -> bool {
 /// Returns the word of ten bits at a bit; bits that are not there are 0.
 fn word(bytes: &[u8], bit: usize) -> u16 {
     let byte = |i: usize| u32::from(bytes.get(bit / 8 + i).copied().unwrap_or(0));
-    let three = byte(0) << 16 | byte(1) << 8 | byte(2);
+    let three = (byte(0) << 16) | (byte(1) << 8) | byte(2);
     (three >> (24 - WORD_BITS - bit % 8)) as u16 & 0x3ff
 }
 
@@ -101,18 +101,18 @@ fn has_parity(word: u16) -> bool {
 pub fn packet(line: u16, did: u8, sdid: u8, data: &[u8]) -> Vec<u8> {
     let with_parity = |byte: u8| {
         let odd = u16::from(byte.count_ones() % 2 == 1);
-        u16::from(byte) | odd << 8 | (1 - odd) << 9
+        u16::from(byte) | (odd << 8) | ((1 - odd) << 9)
     };
     let head = [did, sdid, data.len() as u8];
     let mut words: Vec<u16> = head.iter().chain(data).map(|b| with_parity(*b)).collect();
     let sum = words
         .iter()
         .fold(0u16, |sum, word| (sum + (word & 0x1ff)) & 0x1ff);
-    words.push(sum | (!sum & 0x100) << 1);
+    words.push(sum | ((!sum & 0x100) << 1));
     let mut out = vec![0; 4 + (words.len() * WORD_BITS).div_ceil(8)];
     out[..4].copy_from_slice(&(u32::from(line & 0x7ff) << 20).to_be_bytes());
     for (i, word) in words.iter().enumerate() {
-        for bit in (0..WORD_BITS).filter(|bit| word >> (WORD_BITS - 1 - bit) & 1 == 1) {
+        for bit in (0..WORD_BITS).filter(|bit| (word >> (WORD_BITS - 1 - bit)) & 1 == 1) {
             let at = 32 + i * WORD_BITS + bit;
             out[at / 8] |= 0x80 >> (at % 8);
         }

@@ -31,13 +31,13 @@ impl JpegXs {
     #[must_use]
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let flag = |is_set: bool, bit: u32| u32::from(is_set) << bit;
-        let word = 1 << 31
+        let word = (1 << 31)
             | flag(self.is_slice, 30)
             | flag(self.is_last, 29)
             | flag(self.is_interlaced, 28)
             | flag(self.second_field, 27)
-            | u32::from(self.frame & 31) << 22
-            | u32::from(self.unit % COUNTER) << 11
+            | (u32::from(self.frame & 31) << 22)
+            | (u32::from(self.unit % COUNTER) << 11)
             | u32::from(self.packet % COUNTER);
         word.to_be_bytes()
     }
@@ -73,7 +73,7 @@ impl JpegXs {
 #[must_use]
 pub fn read(payload: &[u8]) -> Option<JpegXs> {
     let word = u32::from_be_bytes(*payload.first_chunk::<HEADER_BYTES>()?);
-    let bit = |bit: u32| word >> bit & 1 == 1;
+    let bit = |bit: u32| (word >> bit) & 1 == 1;
     let is_interlaced = bit(28);
     let second_field = bit(27);
     (is_interlaced || !second_field).then_some(JpegXs {
@@ -81,7 +81,7 @@ pub fn read(payload: &[u8]) -> Option<JpegXs> {
         is_last: bit(29),
         is_interlaced,
         second_field,
-        frame: (word >> 22 & 31) as u8,
+        frame: ((word >> 22) & 31) as u8,
         unit: (word >> 11) as u16 % COUNTER,
         packet: word as u16 % COUNTER,
     })

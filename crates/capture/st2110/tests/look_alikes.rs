@@ -57,7 +57,9 @@ fn raw_video_that_does_not_agree_with_itself_is_not_named() {
         (
             "markers anywhere",
             "markers",
-            with(raw(), |i, bytes| bytes[1] = 96 | u8::from(i % 3 == 0) << 7),
+            with(raw(), |i, bytes| {
+                bytes[1] = 96 | (u8::from(i % 3 == 0) << 7)
+            }),
         ),
         (
             "lines backwards",
@@ -196,7 +198,7 @@ proptest! {
         let packets: Vec<_> = (0..120usize)
             .map(|i| {
                 let length = least + random() as usize % (spread + 1);
-                let mut bytes = vec![0x80, 96 | u8::from((i + 1) % per_frame == 0) << 7, 0, i as u8];
+                let mut bytes = vec![0x80, 96 | (u8::from((i + 1) % per_frame == 0) << 7), 0, i as u8];
                 bytes.extend(((i / per_frame) as u32 * step as u32).to_be_bytes());
                 bytes.extend([0, 0, 0, 1]);
                 bytes.extend((0..length).map(|_| random() as u8));
