@@ -111,7 +111,11 @@ packages() {
 	[ ! -e "$root/bin/dash" ] || ln -sf dash "$root/bin/sh"
 	[ ! -x "$root/sbin/ldconfig" ] && [ ! -x "$root/usr/sbin/ldconfig" ] || chroot "$root" /sbin/ldconfig
 	for name in "$@"; do
-		echo "with:  $name"
+		name=${name%%=*}
+		echo "$files" | awk -v name="$name" '{
+			split($2, part, "_")
+			if (part[1] == name) { gsub(/%3a/, ":", part[2]); print "with:  " name " " part[2] }
+		}'
 	done
 }
 # inside ROOT COMMAND...: a command of the packages that were unpacked there.
