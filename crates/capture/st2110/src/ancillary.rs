@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::audio::delay_ps_hz;
+use crate::audio::{delay_ps_hz, of_one_clock};
 use crate::format::Scan;
 use crate::infer::{VIDEO_HZ, Video};
 use crate::known::VideoBy;
@@ -13,9 +13,6 @@ use crate::list::{self, Check};
 use crate::range::{Range, range};
 use crate::rate::Rate;
 use crate::stream::Stream;
-
-/// A delay beyond this, of either sign, is that of clocks that have nothing to do with each other.
-const MOST_DELAY_NS: f64 = 1e9;
 
 /// What a stream of ancillary data shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,7 +48,6 @@ pub struct AncillaryResult {
 }
 
 /// Measures a stream of ancillary data. Time O(packets log packets).
-#[must_use]
 pub fn measure(stream: &Stream, data: Video) -> AncillaryResult {
     let time_ps = |at: usize| stream.packets.get(at).map_or(0, |packet| packet.time_ps);
     let (num, den) = (i128::from(data.rate.num()), i128::from(data.rate.den()));
@@ -71,8 +67,7 @@ pub fn measure(stream: &Stream, data: Video) -> AncillaryResult {
         .numbered
         .iter()
         .map(|n| delay_ps_hz(time_ps(n.at), n.timestamp, hz) as f64 / hz as f64 / 1e3);
-    let delay_ns = range(delays)
-        .filter(|delay| delay.min.abs() < MOST_DELAY_NS && delay.max.abs() < MOST_DELAY_NS);
+    let delay_ns = of_one_clock(delays);
     let counts = || stream.packets.iter().filter_map(|packet| packet.ancillary);
     AncillaryResult {
         picture_rate: data.rate,

@@ -13,6 +13,7 @@ use units::time::{NS_PER_MS, PS_PER_NS, PS_PER_S};
 use crate::infer::Audio;
 use crate::known::{AudioBy, Encoding};
 use crate::list::{self, Check};
+use crate::pictures::reordered;
 use crate::range::{Range, range};
 use crate::stream::Stream;
 
@@ -36,8 +37,6 @@ pub enum Evenness {
 }
 
 impl Evenness {
-    /// Returns it in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::WithinPacketTime => "within a packet time",
@@ -56,7 +55,6 @@ pub struct AudioResult {
     pub packet_samples: u32,
     /// Time of a packet's samples.
     pub packet_time_ns: f64,
-    /// Channels.
     pub channels: u32,
     /// How samples are written.
     pub encoding: Encoding,
@@ -96,7 +94,6 @@ pub struct Window {
 }
 
 /// Measures an audio stream. Time O(packets).
-#[must_use]
 pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
     let hz = i128::from(audio.sampling_hz.max(1));
     let ps_per_s = i128::from(PS_PER_S);
@@ -122,10 +119,7 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
         .numbered
         .iter()
         .map(|n| ns(first_delay + transit(n).1));
-    let delay_ns = range(delays).filter(|delay| {
-        let common = |ns: f64| ns.abs() < MOST_DELAY_NS;
-        common(delay.min) && common(delay.max)
-    });
+    let delay_ns = of_one_clock(delays);
     let mut notes = audio.notes;
     if delay_ns.is_none() {
         notes.push(
@@ -154,7 +148,7 @@ pub fn measure(stream: &Stream, audio: Audio) -> AudioResult {
         decided_by: audio.decided_by,
         packets: stream.packets.len() as u64,
         lost: lost(&numbers),
-        reordered: reordered(&numbers),
+        reordered: reordered(&audio.numbered),
         interval_ns: range(intervals),
         delay_ns,
         list: list::audio(delay_ns, packet_time_ns),
@@ -203,15 +197,10 @@ pub(crate) fn lost(numbers: &[i64]) -> u64 {
     all - known.len() as u64
 }
 
-/// Returns how many packets came after one with a greater sequence number.
-fn reordered(numbers: &[i64]) -> u64 {
-    let mut highest = i64::MIN;
-    let behind = numbers.iter().filter(|number| {
-        let is_behind = **number < highest;
-        highest = highest.max(**number);
-        is_behind
-    });
-    behind.count() as u64
+/// Returns the range of delays; `None` if they are those of clocks that have nothing to do with each other.
+pub(crate) fn of_one_clock(delays_ns: impl Iterator<Item = f64>) -> Option<Range<f64>> {
+    let common = |ns: f64| ns.abs() < MOST_DELAY_NS;
+    range(delays_ns).filter(|delay| common(delay.min) && common(delay.max))
 }
 
 /// Returns the delay of a packet after its timestamp, in ps × hz, taken for the one that is nearest

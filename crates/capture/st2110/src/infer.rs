@@ -36,13 +36,11 @@ pub struct Video {
     pub is_jpeg_xs: bool,
     /// Pictures a second: fields of an interlaced format.
     pub rate: Rate,
-    /// The raster.
     pub raster: Raster,
     /// Pixels of a line, if lines tell them.
     pub width: Option<u32>,
     /// Sampling and depth, if lines tell them.
     pub sampling: Option<&'static str>,
-    /// The pictures.
     pub pictures: Pictures,
     /// The packets by number, in order of time.
     pub numbered: Vec<Numbered>,
@@ -55,11 +53,9 @@ pub struct Video {
 /// What was found out about a stream.
 #[derive(Clone, Debug)]
 pub enum Contents {
-    /// It is video.
     Video(Video),
     /// It is ancillary data.
     Ancillary(Video),
-    /// It is audio.
     Audio(Audio),
 }
 
@@ -200,14 +196,11 @@ fn video(
     let mut notes = Vec::new();
     let is_extended = kind == Kind::Raw && stream.is_extended();
     let ordered = stream.ordered(is_extended);
-    let lined = match lines::read(stream, &ordered) {
-        Ok(lined) if kind == Kind::Raw => Some(lined),
-        Err(why) if kind == Kind::Raw => {
-            notes.push(format!("It is measured as raw video, although {why}."));
-            None
-        }
-        _ => None,
-    };
+    let lined = (kind == Kind::Raw).then(|| lines::read(stream, &ordered));
+    if let Some(Err(why)) = &lined {
+        notes.push(format!("It is measured as raw video, although {why}."));
+    }
+    let lined = lined.and_then(Result::ok);
     let is_jpeg_xs = kind == Kind::Compressed && jpeg_xs::agrees(stream, &ordered);
     let scan =
         pick(options.scan, sdp.scan).or_else(|| scan(stream, kind, is_jpeg_xs, lined.as_ref()));

@@ -59,7 +59,6 @@ struct Group {
 
 /// Divides packets into pictures. `packets_given` is the number of packets of a picture, if that is
 /// known, and `second_field` tells to which field a packet belongs. Time O(n log n).
-#[must_use]
 pub fn divide(
     stream: &Stream,
     numbered: &[Numbered],
@@ -144,7 +143,8 @@ fn picture(packets: &[Numbered], start: Option<i64>, end: Option<i64>) -> Option
     })
 }
 
-fn reordered(numbered: &[Numbered]) -> u64 {
+/// Returns how many packets came after one with a greater sequence number.
+pub(crate) fn reordered(numbered: &[Numbered]) -> u64 {
     let mut highest = i64::MIN;
     let is_behind = |packet: &&Numbered| {
         let behind = packet.sequence < highest;
@@ -233,7 +233,6 @@ fn whole_sizes(
 
 /// Returns the packets of the measured pictures, in order of time. A lost packet enters the buffer
 /// with the next one that came; a packet that came twice enters once.
-#[must_use]
 pub fn arrivals(stream: &Stream, numbered: &[Numbered], pictures: &[Picture]) -> Vec<Arrival> {
     let mut by_number = Vec::new();
     let mut at = 0;
