@@ -21,7 +21,6 @@ pub struct Choice {
 
 impl Choice {
     /// Returns whether every packet is wanted.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         self.from.is_none() && self.to.is_none() && self.filter.is_none()
     }
@@ -53,7 +52,6 @@ impl Moment {
     }
 
     /// Returns whether this moment is not before the other. `None` if only the capture can tell.
-    #[must_use]
     pub fn is_at_or_after(self, other: Self) -> Option<bool> {
         match (self, other) {
             (Self::SinceStart(a), Self::SinceStart(b))

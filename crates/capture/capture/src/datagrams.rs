@@ -18,9 +18,7 @@ const UDP_BYTES: usize = 8;
 pub struct Datagram<'a> {
     /// When it was captured, since 1970.
     pub time_ps: i128,
-    /// Its sender.
     pub from: Endpoint,
-    /// Its receiver.
     pub to: Endpoint,
     /// Length of its payload, as its header states it.
     pub payload_bytes: u32,

@@ -131,7 +131,6 @@ impl Encapsulations {
     }
 
     /// Returns the layers of this number, the outermost first.
-    #[must_use]
     pub fn layers(&self, id: EncapsulationId) -> Vec<Layer> {
         let mut layers = Vec::new();
         let mut at = id;
@@ -145,7 +144,6 @@ impl Encapsulations {
     }
 
     /// Returns a name such as `VLAN 5, VXLAN 77`; empty for 0.
-    #[must_use]
     pub fn name(&self, id: EncapsulationId) -> String {
         let layers = self.layers(id);
         let names: Vec<_> = layers.iter().map(ToString::to_string).collect();

@@ -59,7 +59,6 @@ pub fn write_pcapng<W: Write>(mut out: W, directions: &[ExportedDirection<'_>]) 
 
 /// Returns the frames that arrive at the far end of a direction, in order of arrival: their
 /// records, whose start is then the arrival, and the bytes kept of them.
-#[must_use]
 pub fn arrivals(d: &ExportedDirection<'_>) -> (Vec<Record>, Vec<u8>) {
     let mut arrived: Vec<_> = snapped_whole(d)
         .filter(|(r, _)| r.fate == Fate::Delivered && r.arrive_ps > 0)

@@ -13,9 +13,7 @@ use crate::segment::EncapsulationId;
 /// A transport protocol with ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Proto {
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
 }
 
@@ -24,7 +22,6 @@ pub enum Proto {
 pub enum FlowKey {
     /// One direction of a TCP connection or UDP flow.
     Ports {
-        /// Protocol.
         proto: Proto,
         /// Sender's address.
         src: IpAddr,
@@ -104,9 +101,6 @@ pub struct FlowTable {
 
 impl FlowTable {
     /// Reads the text of `flows.a`: one line per flow, in order of index from 0.
-    ///
-    /// # Errors
-    /// Names the first wrong line.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
         let mut table = Self::default();
         for (i, line) in text.lines().enumerate() {
@@ -125,7 +119,6 @@ impl FlowTable {
     }
 
     /// Returns the text of `flows.a`.
-    #[must_use]
     pub fn to_text(&self) -> String {
         self.iter()
             .map(|(index, key)| format!("{index} {key}\n"))
@@ -160,7 +153,6 @@ impl FlowTable {
     }
 
     /// Returns the name of the flow of this index, with its tunnel: `udp ... in VXLAN 7`.
-    #[must_use]
     pub fn name(&self, index: u32) -> Option<String> {
         let key = self.get(index)?;
         Some(match self.tunnels.get(&index) {
@@ -170,13 +162,11 @@ impl FlowTable {
     }
 
     /// Returns the index of a flow outside tunnels, if the table has it.
-    #[must_use]
     pub fn find(&self, key: &FlowKey) -> Option<u32> {
         self.indices.get(key).copied()
     }
 
     /// Returns the flow of this index.
-    #[must_use]
     pub fn get(&self, index: u32) -> Option<FlowKey> {
         self.keys.get(index as usize).copied()
     }
@@ -187,13 +177,11 @@ impl FlowTable {
     }
 
     /// Returns the number of flows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Returns whether there are no flows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

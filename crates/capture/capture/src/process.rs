@@ -17,9 +17,7 @@ const VALUE_BYTES: usize = 1024;
 /// A process, and the container and pod that it runs in; what is not named is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: Option<u32>,
-    /// Its program.
     pub command: String,
     /// Its arguments, in one line.
     pub arguments: String,
@@ -107,7 +105,6 @@ impl Processes {
     }
 
     /// Returns the processes of the connections between two ends.
-    #[must_use]
     pub fn of(&self, a: Endpoint, b: Endpoint) -> &[Process] {
         self.by_ends.get(&ends(a, b)).map_or(&[], Vec::as_slice)
     }

@@ -51,7 +51,6 @@ pub enum Fate {
 
 impl Fate {
     /// Whether the frame was lost on its path, by whichever cause.
-    #[must_use]
     pub fn is_dropped(self) -> bool {
         matches!(self, Self::DroppedFifo | Self::DroppedPolicer | Self::Lost)
     }

@@ -13,7 +13,6 @@ const FLAGS: u16 = 2;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// A packet.
 #[derive(Clone, Copy, Debug)]
 pub struct SavedPacket<'a> {
     /// Index of its interface in the list of names.

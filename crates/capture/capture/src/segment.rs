@@ -8,7 +8,6 @@ use std::net::IpAddr;
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Endpoint {
-    /// IP address.
     pub address: IpAddr,
     /// TCP port.
     pub port: u16,
@@ -45,7 +44,6 @@ impl Flags {
     pub const AE: u16 = 256;
 
     /// Returns whether any of the flags `of` is set.
-    #[must_use]
     pub const fn any(self, of: u16) -> bool {
         self.0 & of != 0
     }
@@ -83,8 +81,6 @@ impl SackBlocks {
         true
     }
 
-    /// Returns the blocks.
-    #[must_use]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
@@ -128,9 +124,7 @@ pub struct Segment {
     /// Timestamp of the packet, since 1970 or since the start of the capture's clock. It may
     /// be less than that of the packet before.
     pub time_ns: u64,
-    /// Sender.
     pub from: Endpoint,
-    /// Receiver.
     pub to: Endpoint,
     /// VLANs and tunnels around the segment; part of the connection's identity.
     pub encapsulation: EncapsulationId,
@@ -151,7 +145,6 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// SACK permitted option.
     pub sack_permitted: bool,
-    /// Timestamps option.
     pub timestamps: Option<Timestamps>,
     /// SACK option.
     pub sack: SackBlocks,
@@ -173,7 +166,6 @@ pub struct Segment {
 
 impl Segment {
     /// Returns the sequence space that the segment takes: payload, SYN and FIN.
-    #[must_use]
     pub fn sequence_length(&self) -> u32 {
         self.payload_bytes
             .wrapping_add(u32::from(self.flags.any(Flags::SYN)))

@@ -366,37 +366,31 @@ impl<'a> Segments<'a> {
     }
 
     /// Returns the counts so far.
-    #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.shared.counts
     }
 
     /// Returns the damage of each file that was read only in part, so far.
-    #[must_use]
     pub fn damages(&self) -> &[(String, Damage)] {
         &self.shared.damages
     }
 
     /// Returns the interfaces of the files that were read to their end.
-    #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         &self.shared.interfaces
     }
 
     /// Returns the processes that comments named so far.
-    #[must_use]
     pub fn processes(&self) -> &Processes {
         &self.shared.processes
     }
 
     /// Returns the VLANs and tunnels that were found. Call it after the last segment.
-    #[must_use]
     pub fn into_encapsulations(self) -> Encapsulations {
         self.shared.encapsulations
     }
 
     /// Returns the VLANs and tunnels found so far.
-    #[must_use]
     pub fn encapsulations(&self) -> &Encapsulations {
         &self.shared.encapsulations
     }
@@ -426,7 +420,6 @@ impl Counts {
     }
 
     /// What a reader of the analysis should know, in sentences.
-    #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let of = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
         [

@@ -26,9 +26,7 @@ pub enum Selector {
 /// What is known of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// Its address.
     pub address: Option<IpAddr>,
-    /// Its port.
     pub port: Option<u16>,
 }
 
@@ -62,9 +60,6 @@ pub struct Network {
 
 impl Selector {
     /// Parses a selector where there is no list with numbers.
-    ///
-    /// # Errors
-    /// Says what was expected.
     pub fn without_number(text: &str) -> Result<Self, String> {
         match text.parse()? {
             Self::Number(_) => Err(EXPECTED.to_owned()),
@@ -73,7 +68,6 @@ impl Selector {
     }
 
     /// Returns whether a direction of a flow is selected. A number selects none.
-    #[must_use]
     pub fn matches(&self, key: &FlowKey) -> bool {
         match self {
             Self::Number(_) => false,
@@ -88,7 +82,6 @@ impl Selector {
     }
 
     /// Returns whether a connection is selected: its number, or what either of its ends sends.
-    #[must_use]
     pub fn matches_connection(&self, number: usize, client: Endpoint, server: Endpoint) -> bool {
         match self {
             Self::Number(wanted) => *wanted == number,
@@ -232,19 +225,16 @@ impl Condition {
 
 impl Network {
     /// Returns an address of the network.
-    #[must_use]
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
     /// Returns how many bits its addresses have in common.
-    #[must_use]
     pub fn bits(&self) -> u8 {
         self.bits
     }
 
     /// Returns whether an address is in the network.
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = |address| match address {
             IpAddr::V4(address) => u128::from(address.to_bits()) << 96,

@@ -13,7 +13,6 @@ pub const RECORD_BYTES: usize = 32;
 
 impl Record {
     /// Returns the record's bytes in a timeline.
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let mut out = [0; RECORD_BYTES];
         out[0..8].copy_from_slice(&self.start_ps.to_le_bytes());

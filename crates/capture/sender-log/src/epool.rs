@@ -52,13 +52,11 @@ pub struct Epool {
 impl Epool {
     /// Creates an epool of at most `capacity` records (at least 16), each of about 150 bytes.
     /// It records readings at `moment` and all notable readings.
-    #[must_use]
     pub fn new(capacity: usize, moment: Moment) -> Epool {
         Epool::between(capacity, moment, Time::START, Time::from_ps(u64::MAX))
     }
 
     /// Creates an epool that also ignores readings before `from`, and from `until` on.
-    #[must_use]
     pub fn between(capacity: usize, moment: Moment, from: Time, until: Time) -> Epool {
         let capacity = capacity.max(CAPACITY_MIN);
         Epool {
@@ -75,20 +73,17 @@ impl Epool {
     }
 
     /// Returns the records, oldest first.
-    #[must_use]
     pub fn records(&self) -> &[Reading] {
         &self.records
     }
 
     /// Returns how many ordinary readings there are per recorded one now; 1 if all are
     /// recorded.
-    #[must_use]
     pub fn stride(&self) -> u64 {
         self.stride
     }
 
     /// Returns the number of readings omitted so far.
-    #[must_use]
     pub fn omitted(&self) -> u64 {
         self.omitted
             + self

@@ -33,7 +33,6 @@ pub enum TcpError {
     Value {
         /// From 1.
         line: usize,
-        /// Its name.
         column: &'static str,
         /// What stands there.
         found: String,
@@ -43,7 +42,6 @@ pub enum TcpError {
     Backwards {
         /// From 1.
         line: usize,
-        /// Its name.
         column: &'static str,
     },
 }
@@ -122,7 +120,6 @@ impl Line {
     }
 
     /// The same as [`parse`] reads it.
-    #[must_use]
     pub fn sample(&self) -> TcpSample {
         sample([
             self.time_ns,

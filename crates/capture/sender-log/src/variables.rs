@@ -22,7 +22,6 @@ pub enum State {
 
 impl State {
     /// Returns the name that tables and records use.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             State::Open => "open",
@@ -92,7 +91,6 @@ pub enum Moment {
 
 impl Moment {
     /// Returns the name that records use.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Moment::Scoreboard => "scoreboard",

@@ -3,7 +3,6 @@
 //! reserved, one that begins a block, one that begins a frame, then parity, channel status, user data, validity,
 //! and a sample of 24 bits.
 
-/// Bytes of a word.
 pub const WORD_BYTES: u32 = 4;
 const RESERVED: u8 = 0xc0;
 const FRAME_BEGINS: u8 = 0x10;
@@ -12,7 +11,6 @@ const MOST_WORDS: usize = 16;
 
 /// Returns whether the captured words of a payload are subframes: reserved bits are 0, each second word begins
 /// a frame, and the parity is even.
-#[must_use]
 pub fn is_am824(payload: &[u8], payload_bytes: u32) -> bool {
     let words = || payload.chunks_exact(WORD_BYTES as usize).take(MOST_WORDS);
     let is_subframe = |(i, word): (usize, &[u8])| {
@@ -27,7 +25,6 @@ pub fn is_am824(payload: &[u8], payload_bytes: u32) -> bool {
 }
 
 /// Returns the word of a sample of 24 bits.
-#[must_use]
 pub fn word(is_first: bool, sample: u32) -> [u8; WORD_BYTES as usize] {
     let parity = (sample & 0x00ff_ffff).count_ones() % 2;
     let head = if is_first { u32::from(FRAME_BEGINS) } else { 0 };

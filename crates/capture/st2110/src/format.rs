@@ -55,7 +55,6 @@ pub const LINES_MULTIPLE: u32 = 78_750;
 impl Raster {
     /// Returns the share of a picture's time in which packets are read, R_ACTIVE (ST 2110-21, 6.3.2
     /// and 6.3.3; EBU LIST `get_ractive`).
-    #[must_use]
     pub fn active(self, schedule: Schedule) -> Share {
         match (schedule, self.scan, self.height) {
             (Schedule::Linear, ..) => (1, 1),
@@ -67,7 +66,6 @@ impl Raster {
 
     /// Returns the default of TR_OFFSET, as a share of the time of a frame; that of a field is half
     /// as long (ST 2110-21, 6.3.2, 6.3.3 and 6.4; EBU LIST `get_tro_default_multiplier`).
-    #[must_use]
     pub fn default_offset(self) -> Share {
         match (self.scan, self.height) {
             (Scan::Progressive, ..=1079) => (28, 750),
@@ -79,7 +77,6 @@ impl Raster {
     }
 
     /// Returns the pictures of a frame: two fields if it is interlaced.
-    #[must_use]
     pub fn pictures(self) -> u32 {
         match self.scan {
             Scan::Progressive => 1,
@@ -107,8 +104,6 @@ const MOST_INTERLACED: u32 = 30;
 const MOST_PIXELS: u32 = 32_768;
 
 impl Format {
-    /// Returns the raster.
-    #[must_use]
     pub fn raster(self) -> Raster {
         Raster {
             height: self.height,
@@ -117,7 +112,6 @@ impl Format {
     }
 
     /// Returns pictures (frames or fields) a second.
-    #[must_use]
     pub fn picture_rate(self) -> Rate {
         match self.scan {
             Scan::Progressive => self.rate,

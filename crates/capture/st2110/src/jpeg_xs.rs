@@ -4,7 +4,6 @@
 use crate::stream::{Numbered, Packet, Stream};
 
 /// Returns whether the headers' counters go on from packet to packet, and markers end pictures.
-#[must_use]
 pub fn agrees(stream: &Stream, numbered: &[Numbered]) -> bool {
     let header = |n: &Numbered| {
         let packet: &Packet = stream.packets.get(n.at)?;

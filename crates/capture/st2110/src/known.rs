@@ -21,8 +21,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns it in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Raw => "raw video",
@@ -51,8 +49,6 @@ impl Encoding {
     /// Those of linear samples, the usual one first.
     pub const LINEAR: [Self; 3] = [Self::L24, Self::L16, Self::L20];
 
-    /// Returns its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::L16 => "L16",
@@ -63,14 +59,12 @@ impl Encoding {
     }
 
     /// Returns the encoding of a name.
-    #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let all = [Self::L16, Self::L20, Self::L24, Self::Am824];
         all.into_iter().find(|one| one.name() == name)
     }
 
     /// Returns the bits of a sample in a packet.
-    #[must_use]
     pub fn bits(self) -> u32 {
         match self {
             Self::L16 => 16,
@@ -92,7 +86,6 @@ pub struct Given {
     pub height: Option<u32>,
     /// How they are scanned.
     pub scan: Option<Scan>,
-    /// Packets of a frame.
     pub packets_per_frame: Option<u32>,
     /// Samples a second of each channel.
     pub sampling_hz: Option<u32>,
@@ -104,9 +97,7 @@ pub struct Given {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// An option.
     Option,
-    /// The SDP.
     Sdp,
     /// The headers of lines (RFC 4175).
     Lines,
@@ -118,7 +109,6 @@ pub enum By {
     Am824Words,
     /// The markers, timestamps and numbers of packets.
     Markers,
-    /// The timestamps.
     Timestamps,
     /// The lengths of payloads beside the timestamps.
     PayloadLengths,
@@ -144,7 +134,6 @@ pub struct VideoBy {
     pub height: By,
     /// How they are scanned.
     pub scan: By,
-    /// Packets of a picture.
     pub picture_packets: By,
 }
 

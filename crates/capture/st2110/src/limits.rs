@@ -30,7 +30,6 @@ pub enum SenderType {
 
 impl SenderType {
     /// Returns the type's name in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Narrow => "narrow",
@@ -41,7 +40,6 @@ impl SenderType {
 
     /// Returns whether a sender of this type is one of type `wanted`, too: both narrow types are
     /// wide as well.
-    #[must_use]
     pub fn meets(self, wanted: Self) -> bool {
         self == wanted || wanted == Self::Wide
     }
@@ -87,7 +85,6 @@ pub struct Limits {
 /// | N | max(4, INT(N / (43200 R T))) | max(INT(12000 / M), INT(N / (27000 T))) |
 /// | NL | the same, R = 1 | the same |
 /// | W | max(16, INT(N / (21600 T))) | max(INT(1080000 / M), INT(N / (300 T))) |
-#[must_use]
 pub fn limits(
     of: SenderType,
     rate: Rate,

@@ -53,9 +53,6 @@ struct Piece {
 }
 
 /// Returns what the lines say; numbers are in the order of `numbered`.
-///
-/// # Errors
-/// Says which check fails.
 pub fn read(stream: &Stream, numbered: &[Numbered]) -> Result<Lined, String> {
     let mut all = Share::default();
     for packet in &stream.packets {

@@ -46,7 +46,6 @@ pub enum Quantity {
 
 impl Quantity {
     /// Returns it in words, and its unit.
-    #[must_use]
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::RtpOffsetTicks => ("timestamp after N × T", "ticks"),
@@ -63,7 +62,6 @@ impl Quantity {
 pub struct Check {
     /// What is compared.
     pub quantity: Quantity,
-    /// The values.
     #[serde(flatten)]
     pub range: Range<f64>,
     /// None should be less.
@@ -125,7 +123,6 @@ impl Stamp {
 
 /// Judges the timestamps of video. Where the capture's clock is not the sender's only their
 /// steps are judged. Time O(pictures).
-#[must_use]
 pub fn video(
     stamps: &[Stamp],
     steps: &BTreeMap<i64, u64>,
@@ -155,7 +152,6 @@ pub fn video(
 }
 
 /// Judges the delay of audio.
-#[must_use]
 pub fn audio(delay_ns: Option<Range<f64>>, packet_time_ns: f64) -> Vec<Check> {
     let Some(delay) = delay_ns else {
         return Vec::new();

@@ -30,7 +30,6 @@ pub struct Bucket {
 
 impl Bucket {
     /// Makes an empty bucket for a sender of so many packets in each picture.
-    #[must_use]
     pub fn new(rate: Rate, packets: u32) -> Self {
         Self {
             packets: i128::from(rate.num()) * i128::from(packets) * DRAIN.0,
@@ -59,13 +58,11 @@ impl Bucket {
     }
 
     /// Returns the largest Cinst.
-    #[must_use]
     pub fn max(&self) -> u64 {
         self.histogram.keys().next_back().copied().unwrap_or(0)
     }
 
     /// Returns the number of packets by Cinst.
-    #[must_use]
     pub fn histogram(&self) -> &BTreeMap<u64, u64> {
         &self.histogram
     }

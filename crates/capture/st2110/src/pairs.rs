@@ -56,7 +56,6 @@ fn times(stream: &Stream) -> HashMap<Name, i128> {
 }
 
 /// Finds the streams that are one. Memory: some 48 bytes for each packet of those that may be.
-#[must_use]
 pub fn pairs(streams: &[Stream]) -> Vec<Pair> {
     let mut by_source: HashMap<(u32, u8), Vec<usize>> = HashMap::new();
     for (at, stream) in streams.iter().enumerate() {

@@ -6,16 +6,12 @@ use serde::Serialize;
 /// Least, mean and largest of some values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range<T> {
-    /// The least.
     pub min: T,
-    /// The mean.
     pub mean: f64,
-    /// The largest.
     pub max: T,
 }
 
 /// Returns the range of values; `None` if there are none.
-#[must_use]
 pub fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     let mut found: Option<(f64, f64, f64, u64)> = None;
     for value in values {

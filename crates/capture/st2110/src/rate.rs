@@ -51,7 +51,6 @@ pub const KNOWN: [Rate; 21] = [
 
 impl Rate {
     /// Makes a rate; `None` if it is 0, above 240 000 / 1, or its denominator is above 1001.
-    #[must_use]
     pub fn new(num: u32, den: u32) -> Option<Self> {
         if num == 0 || den == 0 {
             return None;
@@ -61,38 +60,30 @@ impl Rate {
         (num <= MOST_NUM && den <= MOST_DEN).then_some(Self { num, den })
     }
 
-    /// Returns the numerator.
-    #[must_use]
     pub fn num(self) -> u32 {
         self.num
     }
 
-    /// Returns the denominator.
-    #[must_use]
     pub fn den(self) -> u32 {
         self.den
     }
 
     /// Returns twice the rate: that of the fields of an interlaced format.
-    #[must_use]
     pub fn twice(self) -> Option<Self> {
         Self::new(self.num.checked_mul(2)?, self.den)
     }
 
     /// Returns half the rate: that of the frames whose fields have this rate.
-    #[must_use]
     pub fn half(self) -> Option<Self> {
         Self::new(self.num, self.den.checked_mul(2)?)
     }
 
     /// Returns pictures a second.
-    #[must_use]
     pub fn as_f64(self) -> f64 {
         f64::from(self.num) / f64::from(self.den)
     }
 
     /// Returns the time from one picture to the next, rounded down.
-    #[must_use]
     pub fn period_ps(self) -> i128 {
         i128::from(PS_PER_S) * i128::from(self.den) / i128::from(self.num)
     }

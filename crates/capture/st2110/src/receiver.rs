@@ -34,7 +34,6 @@ pub struct ReadTimes {
 impl ReadTimes {
     /// Makes the read times of `packets` (1 to [`MOST_PACKETS`], else clamped) in each picture.
     /// `offset_ps` is TR_OFFSET, a second at most; `None`: the format's default.
-    #[must_use]
     pub fn new(
         rate: Rate,
         packets: u32,
@@ -63,43 +62,36 @@ impl ReadTimes {
     }
 
     /// Returns the units of a picosecond.
-    #[must_use]
     pub fn scale(&self) -> i128 {
         self.scale
     }
 
     /// Returns the time of a picture, T, in units.
-    #[must_use]
     pub fn period(&self) -> i128 {
         self.period
     }
 
     /// Returns the read spacing T_RS, in units.
-    #[must_use]
     pub fn spacing(&self) -> i128 {
         self.spacing
     }
 
     /// Returns TR_OFFSET, in units.
-    #[must_use]
     pub fn offset(&self) -> i128 {
         self.offset
     }
 
     /// Returns the number N of the picture whose datum is nearest to a time in units.
-    #[must_use]
     pub fn nearest(&self, time: i128) -> i128 {
         (2 * (time - self.offset) + self.period).div_euclid(2 * self.period)
     }
 
     /// Returns T_VD of picture N, in units.
-    #[must_use]
     pub fn datum(&self, number: i128) -> i128 {
         number * self.period + self.offset
     }
 
     /// Returns the read time of packet `index` of picture N, in ps, rounded down.
-    #[must_use]
     pub fn read_ps(&self, number: i128, index: u32) -> i128 {
         (self.datum(number) + i128::from(index) * self.spacing).div_euclid(self.scale)
     }

@@ -24,7 +24,6 @@ pub struct Line {
 
 impl Line {
     /// Returns the six bytes; `more`: another piece's header follows.
-    #[must_use]
     pub fn to_bytes(self, more: bool) -> [u8; LINE_BYTES] {
         let [a, b] = self.length.to_be_bytes();
         let [c, d] = ((u16::from(self.second_field) << 15) | self.row & 0x7fff).to_be_bytes();
@@ -46,7 +45,6 @@ pub struct Lines {
 
 /// Reads the headers of a payload of `payload_bytes`, of which `payload` was captured. `None`: they
 /// are cut before the first piece's header ends, or contradict the length of the payload.
-#[must_use]
 pub fn read(payload: &[u8], payload_bytes: u32) -> Option<Lines> {
     let mut rest = payload.get(EXTENDED_BYTES..)?;
     let extended = u16::from_be_bytes([payload[0], payload[1]]);

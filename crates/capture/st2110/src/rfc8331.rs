@@ -3,7 +3,6 @@
 //! has that of a line, so what tells them apart is all the rest: reserved bits, field bits, the number of
 //! ancillary packets, and the lengths and parity bits of each of them as far as they were captured.
 
-/// Bytes of the header.
 pub const HEADER_BYTES: usize = 8;
 /// Bytes of an ancillary packet without user data: 72 bits, in words of 32 bits.
 const LEAST_BYTES: u32 = 12;
@@ -16,9 +15,7 @@ const WORD_BITS: usize = 10;
 pub enum Field {
     /// To none: the video is progressive, or the data name no field.
     None,
-    /// To the first.
     First,
-    /// To the second.
     Second,
 }
 
@@ -32,7 +29,6 @@ pub struct Ancillary {
 }
 
 /// Returns the eight bytes of a header of `length` bytes of ancillary packets.
-#[must_use]
 pub fn header(extended: u16, length: u16, of: Ancillary) -> [u8; HEADER_BYTES] {
     let [a, b] = extended.to_be_bytes();
     let [c, d] = length.to_be_bytes();
@@ -46,7 +42,6 @@ pub fn header(extended: u16, length: u16, of: Ancillary) -> [u8; HEADER_BYTES] {
 
 /// Reads a payload of `payload_bytes`, of which `payload` was captured. `None`: it is no ancillary data, or
 /// less than the header was captured.
-#[must_use]
 pub fn read(payload: &[u8], payload_bytes: u32) -> Option<Ancillary> {
     let (h, data) = payload.split_first_chunk::<HEADER_BYTES>()?;
     let length = u32::from(u16::from_be_bytes([h[2], h[3]]));
@@ -97,7 +92,6 @@ fn has_parity(word: u16) -> bool {
 }
 
 /// Returns an ancillary packet of a line: its words have their parity and checksum.
-#[must_use]
 pub fn packet(line: u16, did: u8, sdid: u8, data: &[u8]) -> Vec<u8> {
     let with_parity = |byte: u8| {
         let odd = u16::from(byte.count_ones() % 2 == 1);

@@ -2,7 +2,6 @@
 //! The payload header of JPEG XS (RFC 9134, 4.3; SMPTE ST 2110-22). Any four bytes can be one, so it is believed
 //! where its counters go on from packet to packet.
 
-/// Bytes of the header.
 pub const HEADER_BYTES: usize = 4;
 /// Values that both counters of packets have.
 const COUNTER: u16 = 1 << 11;
@@ -28,7 +27,6 @@ pub struct JpegXs {
 
 impl JpegXs {
     /// Returns the four bytes; packets are sent in sequence (T = 1).
-    #[must_use]
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let flag = |is_set: bool, bit: u32| u32::from(is_set) << bit;
         let word = (1 << 31)
@@ -70,7 +68,6 @@ impl JpegXs {
 }
 
 /// Reads the header; `None`: less was captured, or its interlace bits mean nothing.
-#[must_use]
 pub fn read(payload: &[u8]) -> Option<JpegXs> {
     let word = u32::from_be_bytes(*payload.first_chunk::<HEADER_BYTES>()?);
     let bit = |bit: u32| (word >> bit) & 1 == 1;

@@ -26,7 +26,6 @@ pub struct Header {
 /// A packet's header and where its payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// The header.
     pub header: Header,
     /// Captured bytes of the payload; fewer than it has if the capture cut them.
     pub payload: &'a [u8],
@@ -36,7 +35,6 @@ pub struct Packet<'a> {
 
 impl Header {
     /// Returns the twelve bytes of the header.
-    #[must_use]
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut out = [0; HEADER_BYTES];
         out[0] = VERSION << 6;
@@ -50,7 +48,6 @@ impl Header {
 
 /// Reads a UDP payload of `bytes_on_wire`, of which `bytes` were captured. `None`: it is no RTP, or
 /// was cut within its header.
-#[must_use]
 pub fn read(bytes: &[u8], bytes_on_wire: u32) -> Option<Packet<'_>> {
     let h = bytes.first_chunk::<HEADER_BYTES>()?;
     if h[0] >> 6 != VERSION || RTCP.contains(&h[1]) {

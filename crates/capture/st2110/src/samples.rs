@@ -26,7 +26,6 @@ pub struct Audio {
     pub sampling_hz: u32,
     /// Samples of each channel in the usual packet.
     pub samples: u32,
-    /// Channels.
     pub channels: u32,
     /// How samples are written.
     pub encoding: Encoding,
@@ -102,9 +101,6 @@ fn encodings(instant_bits: u32) -> impl Iterator<Item = (Encoding, u32)> {
 }
 
 /// Finds out what a stream carries that is taken for audio.
-///
-/// # Errors
-/// Says what is missing.
 pub(crate) fn audio(
     stream: &Stream,
     kind: By,

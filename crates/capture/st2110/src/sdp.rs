@@ -11,7 +11,6 @@ use crate::rate::Rate;
 /// Most bytes of a description.
 pub const MOST_BYTES: usize = 1 << 20;
 
-/// A session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     /// Its media, in order.
@@ -29,9 +28,7 @@ pub struct Media {
     pub port: u16,
     /// Address to which it is sent.
     pub address: Option<IpAddr>,
-    /// The payload type.
     pub payload_type: u8,
-    /// Its identity.
     pub id: Option<String>,
     /// What it is encoded as, such as raw, jxsv, smpte291, L24.
     pub encoding: String,
@@ -47,7 +44,6 @@ pub struct Media {
 
 impl Media {
     /// Returns a parameter; of one without a value it is empty.
-    #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let mut all = self.parameters.iter();
         all.find(|(key, _)| key == name)
@@ -59,32 +55,27 @@ impl Media {
     }
 
     /// Returns the pixels of a line.
-    #[must_use]
     pub fn width(&self) -> Option<u32> {
         self.number("width")
     }
 
     /// Returns TR_OFFSET, which is stated in µs, in ps.
-    #[must_use]
     pub fn offset_ps(&self) -> Option<i128> {
         let us: u32 = self.number("TROFF")?;
         Some(i128::from(us) * 1_000_000)
     }
 
     /// Returns the most that Cinst may reach.
-    #[must_use]
     pub fn cmax(&self) -> Option<u64> {
         self.number("CMAX")
     }
 
     /// Returns the largest UDP datagram, its header included.
-    #[must_use]
     pub fn largest_udp_bytes(&self) -> Option<u32> {
         self.number("MAXUDP")
     }
 
     /// Returns what it says of the stream.
-    #[must_use]
     pub fn given(&self) -> Given {
         let encoding = Encoding::of_name(&self.encoding);
         let kind = match self.encoding.as_str() {

@@ -23,7 +23,6 @@ const SMALL_STEP: u16 = 16;
 /// What distinguishes streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Key {
-    /// The sender.
     pub from: SocketAddr,
     /// The receiver, or the group of receivers.
     pub to: SocketAddr,
@@ -50,7 +49,6 @@ pub struct Packet {
     pub time_ps: i128,
     /// Lower 16 bits of its number.
     pub sequence: u16,
-    /// Its timestamp.
     pub timestamp: u32,
     /// Its marker bit.
     pub marker: bool,
@@ -68,7 +66,6 @@ pub struct Packet {
     pub is_am824: bool,
 }
 
-/// A stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// What distinguishes it.
@@ -82,9 +79,7 @@ pub struct Stream {
 /// A packet's number and timestamp without wraps, and its index in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbered {
-    /// Number.
     pub sequence: i64,
-    /// Ticks.
     pub timestamp: i64,
     /// Index of the packet in [`Stream::packets`].
     pub at: usize,
@@ -93,20 +88,17 @@ pub struct Numbered {
 impl Stream {
     /// Returns the packets with numbers and timestamps that do not wrap, in order of time. `is_extended`: numbers
     /// have the 32 bits of RFC 4175.
-    #[must_use]
     pub fn numbered(&self, is_extended: bool) -> Vec<Numbered> {
         numbered(&self.packets, is_extended)
     }
 
     /// Returns the same in the order of their numbers; of those that came twice the first.
-    #[must_use]
     pub fn ordered(&self, is_extended: bool) -> Vec<Numbered> {
         unique(&self.numbered(is_extended))
     }
 
     /// Returns whether the upper halves of RFC 4175's numbers go on where the lower ones wrap. Some senders leave
     /// them at 0.
-    #[must_use]
     pub fn is_extended(&self) -> bool {
         let (mut wraps, mut good) = (0u64, 0u64);
         for pair in self.packets.windows(2) {
@@ -125,7 +117,6 @@ impl Stream {
     }
 
     /// Returns whether the numbers of its packets are those of a stream: most follow each other.
-    #[must_use]
     pub fn is_plausible(&self) -> bool {
         let pairs = self.packets.windows(2);
         let small = |pair: &&[Packet]| {
@@ -184,9 +175,7 @@ pub(crate) fn unique(numbered: &[Numbered]) -> Vec<Numbered> {
 pub struct Datagram<'a> {
     /// When it was captured, since 1970.
     pub time_ps: i128,
-    /// The sender.
     pub from: SocketAddr,
-    /// The receiver.
     pub to: SocketAddr,
     /// Captured bytes of the UDP payload.
     pub payload: &'a [u8],
@@ -256,7 +245,6 @@ impl Streams {
     }
 
     /// Returns the streams; what only looks like one is counted with the others.
-    #[must_use]
     pub fn finish(self) -> FoundStreams {
         let mut found = FoundStreams {
             others: self.others,

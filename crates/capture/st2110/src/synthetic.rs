@@ -41,7 +41,6 @@ pub struct Video {
 impl Video {
     /// Makes a stream that keeps to a read schedule, packets leaving `early_packets` read spacings
     /// before they are read. `None`: a picture has more packets than can be measured.
-    #[must_use]
     pub fn new(format: Format, schedule: Schedule, early_packets: u32, ssrc: u32) -> Option<Self> {
         let headers = UDP_HEADER_BYTES + (HEADER_BYTES + EXTENDED_BYTES + LINE_BYTES) as u32;
         let most_groups = (UDP_BYTES - headers) / GROUP_BYTES;
@@ -65,19 +64,16 @@ impl Video {
     }
 
     /// Returns the packets of a picture.
-    #[must_use]
     pub fn packets(&self) -> u32 {
         self.packets
     }
 
     /// Returns pictures a second: fields of an interlaced format.
-    #[must_use]
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
     /// Returns the number of the first picture whose first packet leaves at or after an instant.
-    #[must_use]
     pub fn first_after(&self, time_ps: i128) -> i128 {
         let near = self.times.nearest(time_ps * self.times.scale());
         (near - 1..)
@@ -86,7 +82,6 @@ impl Video {
     }
 
     /// Returns when packet `index` of a picture leaves, since the epoch, rounded down.
-    #[must_use]
     pub fn launch_ps(&self, picture: i128, index: u32) -> i128 {
         let early = i128::from(self.early_packets) * self.times.spacing();
         let read = self.times.datum(picture) + i128::from(index) * self.times.spacing();
@@ -94,7 +89,6 @@ impl Video {
     }
 
     /// Returns the bytes a second, of IP and what is above, while packets are being sent.
-    #[must_use]
     pub fn active_ip_bytes_per_s(&self, ip_header_bytes: u32) -> u64 {
         let headers = (HEADER_BYTES + EXTENDED_BYTES + LINE_BYTES) as u32 + UDP_HEADER_BYTES;
         let line = self.format.width / GROUP_PIXELS * GROUP_BYTES
@@ -193,7 +187,6 @@ impl Audio {
     }
 
     /// Returns the number of the first packet that leaves at or after an instant.
-    #[must_use]
     pub fn first_after(&self, time_ps: i128) -> i128 {
         let ticks = (time_ps * i128::from(AUDIO_HZ)).div_euclid(i128::from(PS_PER_S));
         let near = ticks.div_euclid(i128::from(self.samples));
@@ -204,7 +197,6 @@ impl Audio {
 
     /// Returns when a packet leaves, since the epoch, rounded up: when its last sample has been
     /// taken.
-    #[must_use]
     pub fn launch_ps(&self, packet: i128) -> i128 {
         let samples = (packet + 1) * i128::from(self.samples);
         let (ps, hz) = (samples * i128::from(PS_PER_S), i128::from(AUDIO_HZ));
@@ -212,7 +204,6 @@ impl Audio {
     }
 
     /// Returns the bytes a second, of IP and what is above.
-    #[must_use]
     pub fn ip_bytes_per_s(&self, ip_header_bytes: u32) -> u64 {
         let packet = self.channels * self.samples * SAMPLE_BYTES
             + HEADER_BYTES as u32

@@ -46,7 +46,6 @@ pub struct Options {
 /// What one read schedule shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Buffer {
-    /// The schedule.
     pub schedule: Schedule,
     /// Read spacing T_RS.
     pub spacing_ns: f64,
@@ -73,7 +72,6 @@ pub struct Buffer {
 /// Whether the stream keeps to one type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TypeVerdict {
-    /// The type.
     pub sender_type: SenderType,
     /// The schedule that VRX was read by.
     pub schedule: Schedule,
@@ -92,7 +90,6 @@ pub struct TypeVerdict {
     pub why_not: Vec<String>,
 }
 
-/// A picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PictureResult {
     /// Time of its first captured packet, since the first of the stream.
@@ -120,7 +117,6 @@ pub struct VideoResult {
     pub picture_rate: Rate,
     /// Whether its packets have the headers of JPEG XS.
     pub is_jpeg_xs: bool,
-    /// The raster.
     #[serde(flatten)]
     pub raster: Raster,
     /// Pixels of a line, if lines tell them.
@@ -129,7 +125,6 @@ pub struct VideoResult {
     pub sampling: Option<&'static str>,
     /// By what each of it was decided.
     pub decided_by: VideoBy,
-    /// Packets of a picture.
     pub picture_packets: u32,
     /// Largest IP packet that VRX_FULL counts with.
     pub largest_ip_bytes: u32,
@@ -161,7 +156,6 @@ pub struct VideoResult {
     pub list: Vec<Check>,
     /// What was assumed, in sentences.
     pub notes: Vec<String>,
-    /// The pictures.
     pub pictures: Vec<PictureResult>,
 }
 

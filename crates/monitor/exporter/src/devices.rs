@@ -28,7 +28,6 @@ const ROWS: [Row; 3] = [
 ];
 
 /// Returns the metrics of the devices of ports, by name. O(classes).
-#[must_use]
 pub fn device_families(ports: &[Port]) -> Vec<Family> {
     let mut names: Vec<&str> = ports.iter().map(|port| port.device.as_str()).collect();
     names.sort_unstable();

@@ -25,7 +25,6 @@ pub struct Family {
     pub unit: Option<&'static str>,
     /// What its values are.
     pub kind: Kind,
-    /// Its values.
     pub samples: Vec<Sample>,
 }
 
@@ -45,7 +44,6 @@ pub enum Kind {
 pub struct Sample {
     /// Names and values.
     pub labels: Vec<(&'static str, String)>,
-    /// The value.
     pub number: Number,
 }
 
@@ -66,7 +64,6 @@ pub enum Number {
 /// and `psp_exporter_classes_summed` says how many they are. A class that has one of the names has it
 /// as label `name`, one that is in a group has the group's id as label `group`. A group counts what its
 /// classes do: `other` counts neither a group beside them, nor the classes of a group that has samples.
-#[must_use]
 pub fn families(ports: &[Port], most_classes: usize, names: &ClassNames) -> Vec<Family> {
     let mut all = Families::default();
     let mut left = most_classes;

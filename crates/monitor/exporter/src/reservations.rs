@@ -9,7 +9,6 @@ type Labels = Vec<(&'static str, String)>;
 
 /// Returns the metrics of reservations, of at most so many; how many have none is a metric, too. What
 /// nobody measured has no sample of a measurement.
-#[must_use]
 pub fn reservation_families(overview: &Overview, most: usize) -> Vec<Family> {
     let mut all = Families::default();
     for of in &overview.managers {

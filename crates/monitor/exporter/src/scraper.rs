@@ -39,7 +39,6 @@ pub struct Health {
 
 impl Health {
     /// Returns it as metrics.
-    #[must_use]
     pub fn families(&self) -> Vec<Family> {
         let family = |name: &str, help: &str, kind, labels, number| Family {
             name: name.to_owned(),
@@ -100,7 +99,6 @@ pub type ReadOverview = Box<dyn FnMut() -> Overview + Send>;
 pub(crate) struct Refused(Arc<AtomicU64>);
 
 impl Refused {
-    /// Counts one.
     pub(crate) fn count(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -121,7 +119,6 @@ pub struct Scraper {
 
 impl Scraper {
     /// Returns a scraper of at most so many classes, see [`families`]; `version` is the program's.
-    #[must_use]
     pub fn new(version: &str, most_classes: usize) -> Self {
         Self {
             most_classes,
@@ -139,21 +136,18 @@ impl Scraper {
     }
 
     /// Reads names of classes at each scrape.
-    #[must_use]
     pub fn with_names(mut self, read_names: ReadNames) -> Self {
         self.read_names = read_names;
         self
     }
 
     /// Adds the stalls that someone else counts.
-    #[must_use]
     pub fn with_stalls(mut self, stalls: Arc<Mutex<Stalls>>) -> Self {
         self.stalls = Some(stalls);
         self
     }
 
     /// Adds what managers said last, of at most so many reservations.
-    #[must_use]
     pub fn with_reservations(mut self, read: ReadOverview, most: usize) -> Self {
         self.reservations = Some((read, most));
         self
@@ -196,7 +190,6 @@ impl Scraper {
     }
 
     /// Returns why the last scrape could not read the kernel's tables.
-    #[must_use]
     pub fn last_error(&self) -> Option<&str> {
         self.last_error.as_deref()
     }

@@ -89,7 +89,6 @@ impl Stalls {
     }
 
     /// Returns the counters as metrics.
-    #[must_use]
     pub fn families(&self) -> Vec<Family> {
         let family = |name: &str, help: &str, unit, kind, samples| Family {
             name: name.to_owned(),

@@ -45,7 +45,6 @@ fn without(text: &str, names: &[String]) -> String {
 
 /// Returns OpenMetrics as the text format of Prometheus (0.0.4): there the type of a counter is
 /// that of its name with `_total`, and there are neither units nor an end.
-#[must_use]
 pub fn prometheus(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = "";

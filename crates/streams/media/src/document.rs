@@ -10,20 +10,16 @@ use maud::html;
 /// What the page shows of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct StreamSection {
-    /// The stream.
     pub heading: String,
     /// What was found, in sentences.
     pub sentences: Vec<String>,
-    /// Its numbers.
     pub table: Table,
     /// Its levels over time.
     pub levels: Vec<Level>,
-    /// Its distributions.
     pub histograms: Vec<Histogram>,
 }
 
 /// Returns the page of media streams: all of them in one table, then a section for each.
-#[must_use]
 pub fn streams_html(
     title: &str,
     facts: &[(&str, String)],

@@ -95,7 +95,6 @@ pub struct StreamArgs {
 pub struct Request<'a> {
     /// The first capture; `-` is standard input.
     pub file: &'a Path,
-    /// The options.
     pub args: &'a StreamArgs,
     /// Only these flows; all, if there are none.
     pub flows: &'a [Selector],

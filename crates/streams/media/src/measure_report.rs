@@ -12,9 +12,7 @@ use st2110::video::VideoResult;
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measured {
-    /// It is video.
     Video(Box<VideoResult>),
-    /// It is audio.
     Audio(AudioResult),
     /// It is ancillary data.
     Ancillary(AncillaryResult),
@@ -25,7 +23,6 @@ pub enum Measured {
 /// A stream and what is found of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct StreamReport {
-    /// The stream.
     #[serde(flatten)]
     pub key: Key,
     /// What it carries, as people write it; `None`: that is not known.
@@ -60,7 +57,6 @@ pub struct Report {
     /// What was wrong with captures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<String>,
-    /// The streams.
     pub streams: Vec<StreamReport>,
     /// Streams that are one, sent twice (SMPTE ST 2022-7).
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -17,7 +17,6 @@ use units::display::{NONE, count, number};
 
 use crate::measure_report::{Measured, Report, StreamReport};
 
-/// Returns the text.
 pub fn text(report: &Report, style: Style) -> String {
     let mut out = String::new();
     for overview in overviews(report) {

@@ -47,7 +47,6 @@ pub enum By {
     SoTxtime,
 }
 
-/// A clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {

@@ -52,7 +52,6 @@ pub struct Stream {
 /// What to send.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The streams.
     pub streams: Vec<Stream>,
     /// When packets are handed over.
     pub handing: Handing,

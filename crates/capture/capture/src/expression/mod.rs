@@ -25,7 +25,6 @@ pub struct Expression(Node<Placed>);
 impl Expression {
     /// Returns whether a packet is chosen. As with a compiled filter, one that the snap length
     /// cut before what decides is not.
-    #[must_use]
     pub(crate) fn matches(&self, frame: &Frame<'_>) -> bool {
         evaluate::evaluate(&self.0, frame).unwrap_or(false)
     }

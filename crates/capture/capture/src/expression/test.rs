@@ -107,7 +107,6 @@ pub(super) const UDP: u8 = 17;
 pub(super) const FRAGMENT: u8 = 44;
 pub(super) const ICMP6: u8 = 58;
 pub(super) const SCTP: u8 = 132;
-/// EtherTypes.
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const ARP: u16 = 0x0806;
 pub(super) const RARP: u16 = 0x8035;

@@ -25,7 +25,6 @@ const PACKED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // a segment is what nearly always comes
 pub enum Next {
-    /// A segment.
     Segment(Segment),
     /// Nothing yet.
     Waiting,
@@ -53,7 +52,6 @@ pub struct Following {
 
 impl Following {
     /// Reads the packets that are chosen, of no capture yet.
-    #[must_use]
     pub fn new(choice: Choice) -> Self {
         Self {
             shared: Shared {
@@ -129,7 +127,6 @@ impl Following {
     }
 
     /// Returns the counts so far.
-    #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.shared.counts
     }
@@ -140,7 +137,6 @@ impl Following {
     }
 
     /// Returns the VLANs and tunnels found so far.
-    #[must_use]
     pub fn encapsulations(&self) -> &Encapsulations {
         &self.shared.encapsulations
     }
@@ -185,7 +181,6 @@ fn opened(mut head: Vec<u8>, mut source: Input) -> Opened {
 
 /// Returns the time of a capture's first packet, in ns since 1970; `None` if it has none that is
 /// whole, or is no capture.
-#[must_use]
 pub fn first_packet_ns(source: impl Read) -> Option<u64> {
     let mut packets = Packets::open_plain(Box::new(source)).ok()?;
     packets.next(|frame| frame.time.ns()).ok().flatten()
