@@ -5,7 +5,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::process::{Command, Output};
 
-use crate::common::{Folder, text};
+use crate::common::{Folder, text, words};
 
 fn pspacer(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pspacer"))
@@ -147,11 +147,8 @@ fn an_sdp_decides_and_its_contradictions_are_named() {
     let out = measure(&format!(
         "{medium}height=8; exactframerate=60; TP=2110TPN; MAXUDP=1460"
     ));
-    assert!(
-        !text(&out.stdout).contains("The SDP says"),
-        "{}",
-        text(&out.stdout)
-    );
+    let said = words(&out.stdout);
+    assert!(!said.contains("The SDP says"), "{said}");
     let out = measure(&format!(
         "{medium}height=10; exactframerate=50; interlace; TP=2110TPW; MAXUDP=40"
     ));
@@ -161,18 +158,12 @@ fn an_sdp_decides_and_its_contradictions_are_named() {
         "interlaced; the packets show progressive",
         "at most 40 bytes (MAXUDP)",
     ] {
-        let words = text(&out.stdout)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        assert!(words.contains(expected), "{expected}: {words}");
+        let said = words(&out.stdout);
+        assert!(said.contains(expected), "{expected}: {said}");
     }
     let out = measure("v=0\nm=video 9 RTP/AVP 96\na=rtpmap:96 raw/90000\n");
-    assert!(
-        text(&out.stdout).contains("no stream of payload type 96"),
-        "{}",
-        text(&out.stdout)
-    );
+    let said = words(&out.stdout);
+    assert!(said.contains("no stream of payload type 96"), "{said}");
     let out = measure("v=0\nm=video x RTP/AVP 96\n");
     assert!(
         text(&out.stderr).contains("line 2") && !out.status.success(),

@@ -65,6 +65,13 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// Returns the words that a program printed, with one blank between two: where a line of a
+/// paragraph ends depends on the names in it.
+pub fn words(bytes: &[u8]) -> String {
+    let text = text(bytes);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the output of `pspacer watch --json` as one object: its summary, with the
 /// connections in place of their number.
 #[allow(clippy::panic, reason = "tests fail that way")]
