@@ -29,16 +29,15 @@ ARENA_CODE u32 port_is_removed(u32 number, u32 wanted, u32 slot)
 	return !p->image[wanted & 1]->classes[slot].minor;
 }
 
-/* Sets a clock as far ahead of `to` as the old one is of `from`. */
-static void port_carry_debt(struct pace_clock *clock, u64 to, const struct pace_clock *old,
-			    u64 from)
+/* Returns how far a clock is ahead of `from`, or 0. */
+static u64 port_lead(const struct pace_clock *clock, u64 from)
 {
-	pace_clock_set(clock, pace_clock_ahead(old->ps, from) ? to + (old->ps - from) : to);
+	return pace_clock_ahead(clock->ps, from) ? clock->ps - from : 0;
 }
 
 /*
- * A class goes on where it was: as far ahead by its rate, by its ceil, and among those
- * that borrow.
+ * A class goes on where it was by its rate, by its ceil, and among those that borrow:
+ * what it is ahead takes as long as those bytes take at the new rate.
  */
 static void port_carry_clocks(const struct pace_sched *to, struct pace_class *class,
 			      const struct pace_sched *from, const struct pace_class *old)
@@ -47,11 +46,17 @@ static void port_carry_clocks(const struct pace_sched *to, struct pace_class *cl
 
 	if (class->type != PACE_TYPE_PACED || old->type != PACE_TYPE_PACED)
 		return;
-	port_carry_debt(&class->clock, now, &old->clock, then);
+	pace_clock_set(&class->clock, now +
+		       pace_lead_scale(port_lead(&old->clock, then), old->rate_bps,
+				       class->rate_bps));
 	if (class->has_ceil && old->has_ceil) {
-		port_carry_debt(&class->ceil_clock, now, &old->ceil_clock, then);
-		port_carry_debt(&class->borrow_clock, to->borrow_time_ps, &old->borrow_clock,
-				from->borrow_time_ps);
+		pace_clock_set(&class->ceil_clock, now +
+			       pace_lead_scale(port_lead(&old->ceil_clock, then),
+					       old->ceil_bps, class->ceil_bps));
+		pace_clock_set(&class->borrow_clock, to->borrow_time_ps +
+			       pace_lead_scale(port_lead(&old->borrow_clock,
+							 from->borrow_time_ps),
+					       old->rate_bps, class->rate_bps));
 	}
 	pace_eligible_update(class);
 }

@@ -622,8 +622,8 @@ static void psp_classes_cap(struct psp_qdisc *q, u64 line_rate_bps)
 			     (own.ceil_bps ?: own.rate_bps) ==
 			     (cl->pace.ceil_bps ?: cl->pace.rate_bps)))
 				continue;
-			WARN_ON_ONCE(pace_class_change(&q->pace, &cl->pace,
-						       &own));
+			WARN_ON_ONCE(pace_class_change(&q->pace, &cl->pace, &own,
+						       ktime_get_ns()));
 		}
 	}
 }
@@ -654,8 +654,8 @@ static void psp_classes_fit_flows(struct psp_qdisc *q, const struct pace_config 
 			psp_flows_clamp(q, cl, least_bps,
 					min(most_bps, cl->opt.total_bps ?: U64_MAX));
 			if (!cl->group && !cl->opt.rate_bps && !cl->opt.ceil_bps)
-				pace_class_change(&q->pace, &cl->pace,
-						  &whole_line);
+				pace_class_change(&q->pace, &cl->pace, &whole_line,
+						  ktime_get_ns());
 		}
 	}
 }

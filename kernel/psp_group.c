@@ -36,9 +36,10 @@ static enum pace_error psp_entity_change(struct psp_qdisc *q, struct psp_entity 
 					 const struct pace_class_config *cfg)
 {
 	struct psp_group *g = psp_group_of(e);
+	u64 now_ns = ktime_get_ns();
 
-	return g ? pace_group_class_change(&q->pace, &g->pace, &e->pace, cfg) :
-		   pace_class_change(&q->pace, &e->pace, cfg);
+	return g ? pace_group_class_change(&q->pace, &g->pace, &e->pace, cfg, now_ns) :
+		   pace_class_change(&q->pace, &e->pace, cfg, now_ns);
 }
 
 static void psp_entity_del(struct psp_qdisc *q, struct psp_entity *e)
@@ -220,9 +221,10 @@ static void psp_group_configure(struct psp_qdisc *q, struct psp_group *g,
 				const struct psp_class_options *opt, u64 line_rate_bps)
 {
 	struct pace_class_config cfg = psp_node_config(opt, line_rate_bps);
+	u64 now_ns = ktime_get_ns();
 
-	WARN_ON_ONCE(pace_class_change(&q->pace, &g->node.pace, &cfg));
-	pace_group_configure(&q->pace, &g->pace, psp_group_ceil_bps(opt));
+	WARN_ON_ONCE(pace_class_change(&q->pace, &g->node.pace, &cfg, now_ns));
+	pace_group_configure(&q->pace, &g->pace, psp_group_ceil_bps(opt), now_ns);
 }
 
 /*

@@ -14,8 +14,9 @@
  * looks at frac.  (Rate r: the class's rate or its ceil, whichever this clock counts.)
  *
  * Error bound: none, the sum of any number of advances is exact.  A new rate has a
- * new denominator: the fraction is then rounded up, once, and the class loses less
- * than a picosecond (pace_clock_round_up()).
+ * new denominator, and counts from the change on: the bytes that a class still owes take
+ * their time at the new rate.  That is rounded up, once, and the class loses less than a
+ * picosecond (pace_clock_rescale()).
  *
  * Sizes.  s <= 2^21 (PACE_BURST_WIRE_MAX), so s x 8e12 < 2^64; frac + rem < 2^41.
  *
@@ -79,6 +80,24 @@ static inline void pace_clock_advance(struct pace_clock *k, u64 quot, u64 rem,
 	pace_exact_add(&k->ps, &k->frac, quot, rem, rate_bps);
 }
 
+/*
+ * Returns what a lead by a clock of `from_bps` is by one of `to_bps`: as long as the bytes
+ * that it owes take at that rate, rounded up.  Never more than a clock may lead.
+ */
+static u64 pace_lead_scale(u64 lead_ps, u64 from_bps, u64 to_bps)
+{
+	u64 ps, most = PACE_LEAD_MAX_PS - 1;
+
+	if (!from_bps || from_bps == to_bps)
+		return lead_ps;
+	/* Of a slower clock it may not fit 64 bits. */
+	if (from_bps > to_bps && lead_ps > pace_mul_div(most, to_bps, from_bps))
+		return most;
+	ps = pace_mul_div(lead_ps, from_bps, to_bps);
+	/* Exact although each product wraps: the difference is < to_bps. */
+	return ps + (ps * to_bps != lead_ps * from_bps);
+}
+
 /* Sets the clock to a whole number of picoseconds. */
 static inline void pace_clock_set(struct pace_clock *k, u64 ps)
 {
@@ -86,10 +105,20 @@ static inline void pace_clock_set(struct pace_clock *k, u64 ps)
 	k->frac = 0;
 }
 
-/* Rounds the clock up to a whole picosecond: `ps` is rounded up already. */
-static inline void pace_clock_round_up(struct pace_clock *k)
+/*
+ * The clock goes by another rate from `now` on: what it is ahead of that becomes what it
+ * would be at the new rate.  So does what it is behind, or a class that had to wait would
+ * have waited at the new rate; but at a lower one it gets no further behind.
+ */
+static void pace_clock_rescale(struct pace_clock *k, u64 now, u64 from_bps, u64 to_bps)
 {
-	k->frac = 0;
+	if (from_bps == to_bps)
+		return;
+	k->frac = 0;	/* `ps` is rounded up already */
+	if (pace_clock_ahead(k->ps, now))
+		k->ps = now + pace_lead_scale(k->ps - now, from_bps, to_bps);
+	else if (from_bps && from_bps < to_bps)
+		k->ps = now - pace_mul_div(now - k->ps, from_bps, to_bps);
 }
 
 /* Moves the clock up to `floor` if it is behind. */

@@ -28,6 +28,7 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 			    const struct pace_class_config *cfg)
 {
 	const struct pace_burst last = c->last;
+	u64 now = pace_schedule_clock(s);
 	u64 ceil_bps = 0;
 
 	if (c->reservation && c->type != cfg->type)
@@ -50,12 +51,10 @@ static void configure_class(struct pace_sched *s, struct pace_class *c,
 	/* A ceil at the rate leaves nothing to borrow. */
 	if (cfg->ceil_bps > cfg->rate_bps)
 		ceil_bps = cfg->ceil_bps;
-	if (c->rate_bps != cfg->rate_bps) {
-		pace_clock_round_up(&c->clock);
-		pace_clock_round_up(&c->borrow_clock);
-	}
-	if (c->ceil_bps != ceil_bps)
-		pace_clock_round_up(&c->ceil_clock);
+	pace_clock_rescale(&c->clock, now, c->rate_bps, cfg->rate_bps);
+	pace_clock_rescale(&c->borrow_clock, s->borrow_time_ps, c->rate_bps, cfg->rate_bps);
+	if (ceil_bps)
+		pace_clock_rescale(&c->ceil_clock, now, c->ceil_bps, ceil_bps);
 	if (!c->ceil_bps)
 		pace_ceil_return(s, c);
 	c->rate_bps = cfg->rate_bps;
@@ -88,23 +87,26 @@ enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 }
 
 enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
-				  const struct pace_class_config *cfg)
+				  const struct pace_class_config *cfg, u64 now_ns)
 {
 	enum pace_error err = pace_class_check(s, c, cfg);
 	bool was_over, had_ceil;
 
 	if (err)
 		return err;
-	pace_invalidate(s);
+	/* The new rate counts from now on. */
+	advance_to_arrival(s, now_ns);
 	if (!c->active) {
+		pace_part_rescale(s, c, cfg);
 		configure_class(s, c, cfg);
 		return PACE_OK;
 	}
 	if (c->type != cfg->type || pace_is_launching(c) || pace_is_resting(c) ||
 	    (c->type == PACE_TYPE_PACED && c->part)) {
 		pace_unschedule_class(s, c);
+		pace_part_rescale(s, c, cfg);
 		configure_class(s, c, cfg);
-		pace_schedule_class(s, c, s->asked_ns);
+		pace_schedule_class(s, c, now_ns);
 		return PACE_OK;
 	}
 	if (c->type != PACE_TYPE_PACED) {
@@ -122,8 +124,7 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 		pace_paced_return(s, c);
 	if (c->ceil_bps)
 		pace_borrow_join(s, c);
-	if (s->cfg.order != PACE_ORDER_CLOCK || had_ceil || c->ceil_bps)
-		pace_paced_update(s, c);
+	pace_paced_update(s, c);
 	pace_lag_settle(s, was_over, NULL);
 	return PACE_OK;
 }
@@ -274,11 +275,8 @@ enum pace_error pace_reconfigure(struct pace_sched *s,
 	/* Until now the line ran at its old rate. */
 	pace_advance_clock(s, now_ns);
 	pace_line_advance(&s->line, now_ns);
-	if (cfg->mode != s->cfg.mode) {
-		s->line.ps = s->global_ps;
-		s->busy_until_ps = s->global_ps;
-		pace_idle_end(s);
-	}
+	if (cfg->mode != s->cfg.mode)
+		pace_mode_change(s, cfg->mode);
 	if (cfg->mode != s->cfg.mode || cfg->line_rate_bps != s->cfg.line_rate_bps)
 		pace_handover_forget(s);
 	/* A new largest frame changes every virtual finish time. */

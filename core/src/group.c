@@ -123,12 +123,18 @@ static u64 group_advance(const struct pace_sched *port, struct pace_group *g)
 	u64 now = port->global_ps + early_limit_ps(port);
 	u64 ns, rem;
 
-	/* The mode was changed, or nothing was sent for 106 days. */
-	if ((s64)(now - g->at_ps) < 0)
-		g->at_ps = now;
-	ns = pace_div_rem(now - g->at_ps, PACE_PS_PER_NS, &rem);
-	g->at_ps += ns * PACE_PS_PER_NS;
-	g->at_ns += ns;
+	/*
+	 * In another mode the port may be less early, and the inner clock waits for it.  Or
+	 * nothing was sent for 106 days.
+	 */
+	if ((s64)(now - g->at_ps) < 0) {
+		if (g->at_ps - now > pace_ring_ps(port) + PACE_STALL_PS)
+			g->at_ps = now;
+	} else {
+		ns = pace_div_rem(now - g->at_ps, PACE_PS_PER_NS, &rem);
+		g->at_ps += ns * PACE_PS_PER_NS;
+		g->at_ns += ns;
+	}
 	if (port->step_ps)
 		g->inner.host_ps = g->at_ps - g->at_ns * PACE_PS_PER_NS + line_base(port);
 	/* As late as the port may be, its classes may be, too. */
@@ -226,27 +232,29 @@ void pace_group_join(struct pace_sched *port, struct pace_group *g, struct pace_
 	g->inner.adopted_ps = pace_atomic_read(&part->common->offset_ps);
 }
 
-void pace_group_configure(struct pace_sched *port, struct pace_group *g, u64 ceil_bps)
+void pace_group_configure(struct pace_sched *port, struct pace_group *g, u64 ceil_bps,
+			  u64 now_ns)
 {
 	struct pace_config cfg = inner_config(&port->cfg, ceil_bps);
 
-	pace_invalidate(port);
+	advance_to_arrival(port, now_ns);
 	if (!PACE_ASSERT(!pace_reconfigure(&g->inner, &cfg, group_advance(port, g), NULL)))
 		return;
 	group_line(port, g);
-	group_follow(port, g, port->asked_ns);
+	group_follow(port, g, now_ns);
 }
 
 enum pace_error pace_group_class_change(struct pace_sched *port, struct pace_group *g,
 					struct pace_class *c,
-					const struct pace_class_config *cfg)
+					const struct pace_class_config *cfg, u64 now_ns)
 {
-	enum pace_error err = pace_class_change(&g->inner, c, cfg);
+	enum pace_error err = pace_class_check(&g->inner, c, cfg);
 
 	if (err)
 		return err;
-	pace_invalidate(port);
-	group_follow(port, g, port->asked_ns);
+	advance_to_arrival(port, now_ns);
+	pace_class_change(&g->inner, c, cfg, group_advance(port, g));
+	group_follow(port, g, now_ns);
 	return PACE_OK;
 }
 

@@ -60,6 +60,8 @@ void pace_class_join(struct pace_sched *s, struct pace_class *c, struct pace_par
 	ceil_part->end_ps = c->ceil_clock.ps;
 	c->part = part;
 	c->ceil_part = ceil_part;
+	pace_steps_rescale(part->common, 0, c->rate_bps, class_now(s));
+	pace_steps_rescale(ceil_part->common, 0, c->ceil_bps, class_now(s));
 	if (active)
 		pace_schedule_class(s, c, s->asked_ns);
 }

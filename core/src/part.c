@@ -118,6 +118,18 @@ static void pace_part_forget(const struct pace_sched *s, struct pace_class *c)
 	c->ceil_part->end_ps = c->ceil_clock.ps;
 }
 
+/* A class that rests, or that is inactive, is about to have another rate or ceil. */
+static void pace_part_rescale(const struct pace_sched *s, const struct pace_class *c,
+			      const struct pace_class_config *cfg)
+{
+	u64 ceil_bps = cfg->ceil_bps > cfg->rate_bps ? cfg->ceil_bps : 0;
+
+	if (c->type != PACE_TYPE_PACED || cfg->type != PACE_TYPE_PACED || !c->part)
+		return;
+	pace_steps_rescale(c->part->common, c->rate_bps, cfg->rate_bps, class_now(s));
+	pace_steps_rescale(c->ceil_part->common, c->ceil_bps, ceil_bps, class_now(s));
+}
+
 static void next_step(struct pace_sched *s, struct pace_class *c)
 {
 	struct pace_wish w = class_wish(s, c, c->rate_quot + 1, c->rate_bps);

@@ -272,9 +272,12 @@ static __always_inline bool next_alone(struct pace_sched *s, u64 now_ns,
 	if (!s->is_plain || s->others || !s->waiting.count || s->eligible.count ||
 	    ns > PACE_STEP_NS_MAX)
 		return false;
+	global = s->line.ps + ns * PACE_PS_PER_NS;
+	/* After a change of the mode real time may not have reached the clock yet. */
+	if ((s64)(global - s->global_ps) < 0)
+		return false;
 	c = pace_first_waiting(s);
 	clock = pace_key_clock(c->clock.ps) + s->offset_ps;
-	global = s->line.ps + ns * PACE_PS_PER_NS;
 	free_ps = s->busy_until_ps;
 	late = (s64)(global - clock);
 	if (late >= 0 && (late > (s64)PACE_STALL_PS || (s64)(global - free_ps) < 0 ||

@@ -24,6 +24,10 @@
  * step; and far below the rate steps are short, and nobody waits longer than for what
  * others do send.
  *
+ * A new rate.  A step of a class is the time of some frames at its rate.  When that changes
+ * the first queue that is told makes of what is given out ahead of now what it would be
+ * by the new rate, and a queue that has a step of before gives back so much less or more.
+ *
  * Error bound: a part has at most one step, and owes at most what one longest burst
  * costs.  So with q parts what leaves in any time T is worth at most T, q steps and q
  * bursts; and at least T less as much while a part has something to send all the time.
@@ -136,6 +140,47 @@ static void pace_steps_reclaim(struct pace_common *k, u64 now)
 		pace_atomic_add(&k->clock_ps, -sum);
 }
 
+/*
+ * The rate by which the clock counts its time changes from `from_bps` to `to_bps`, 0 if
+ * none does: what is given out ahead of `now` becomes what it would be by that.  No effect
+ * if another queue has done so already.  Not called by two queues at once.
+ */
+static void pace_steps_rescale(struct pace_common *k, u64 from_bps, u64 to_bps, u64 now)
+{
+	u64 seen, to;
+
+	if (from_bps == to_bps || pace_atomic_read(&k->rate_bps) != from_bps)
+		return;
+	seen = pace_atomic_read(&k->clock_ps);
+	if (from_bps && to_bps && pace_clock_ahead(seen, now)) {
+		pace_steps_reclaim(k, now);
+		seen = pace_atomic_read(&k->clock_ps);
+		do {
+			if (!pace_clock_ahead(seen, now))
+				break;
+			to = now + pace_lead_scale(seen - now, from_bps, to_bps);
+		} while (!pace_atomic_cmpxchg(&k->clock_ps, &seen, to));
+	}
+	pace_atomic_xchg(&k->rate_bps, to_bps);
+}
+
+/*
+ * Returns what a part of the step is worth by now: the clock may count by another rate
+ * since the step was taken.
+ */
+static u64 step_worth(const struct pace_part *p, u64 ps)
+{
+	u64 rate_bps = pace_atomic_read(&p->common->rate_bps);
+
+	return p->rate_bps && rate_bps ? pace_lead_scale(ps, p->rate_bps, rate_bps) : ps;
+}
+
+/* Is the step of the rate by which the clock counts? */
+static bool step_is_current(const struct pace_part *p)
+{
+	return p->rate_bps == pace_atomic_read(&p->common->rate_bps);
+}
+
 /* Is less left of the step than half a frame?  What is left or owed is carried on. */
 static inline bool pace_step_is_used(const struct pace_part *p, u64 clock, u64 frame_ps)
 {
@@ -173,6 +218,7 @@ static void pace_step_next(struct pace_part *p, u64 *clock, const struct pace_wi
 		waits = pace_clock_ahead(pace_atomic_read(&k->clock_ps), w->now);
 	}
 	step_ps = step_of(p, left_ps, w, waits);
+	p->rate_bps = pace_atomic_read(&k->rate_bps);
 	start = pace_step_take(k, floor, step_ps - left_ps);
 	*clock = start - w->base - left_ps;
 	p->end_ps = *clock + step_ps;
@@ -195,6 +241,10 @@ static bool pace_steps_begin(struct pace_part *p, u64 clock, u64 now, u64 frame_
 {
 	u64 left_ps = step_resume(p);
 
+	if (left_ps && !step_is_current(p)) {
+		pace_atomic_add(&p->common->clock_ps, -step_worth(p, left_ps));
+		left_ps = 0;
+	}
 	/* Later it has what is still to come. */
 	if (left_ps && !pace_clock_ahead(p->keeps_until_ps, now))
 		left_ps = pace_clock_ahead(p->end_ps, clock) ? p->end_ps - clock : 0;
@@ -209,11 +259,14 @@ static void pace_steps_end(struct pace_part *p, u64 clock, u64 base, u64 now)
 	u64 until = p->end_ps + base, from = clock + base;
 
 	p->taken_ps -= until - from;
-	if (from == until || (pace_clock_ahead(until, from) && step_rest(p, from, until)))
+	if (from == until || (pace_clock_ahead(until, from) && step_is_current(p) &&
+			      step_rest(p, from, until)))
 		return;
 	p->end_ps = clock;
 	if (!pace_clock_ahead(until, from))
-		pace_step_take(p->common, pace_clock_earlier(until, now), from - until);
+		pace_step_take(p->common, pace_clock_earlier(until, now),
+			       step_worth(p, from - until));
 	else if (pace_clock_ahead(until, now))
-		pace_atomic_add(&p->common->clock_ps, pace_clock_later(from, now) - until);
+		pace_atomic_add(&p->common->clock_ps,
+				-step_worth(p, until - pace_clock_later(from, now)));
 }

@@ -225,7 +225,7 @@ static void timer_advance(struct pace_sched *s, u64 now_ns)
 	bool idle = !pace_first_eligible(s);
 
 	pace_line_advance(&s->line, now_ns);
-	s->global_ps = s->line.ps;
+	s->global_ps = pace_later(s->global_ps, s->line.ps);
 	if (idle)
 		pace_note_idle(s, s->busy_until_ps);
 	s->busy_until_ps = pace_later(s->busy_until_ps,
@@ -288,6 +288,28 @@ static void end_idle(struct pace_sched *s, u64 now_ns)
 	ring_ps = pace_ring_ps(s);
 	if (ahead < -(s64)ring_ps)
 		s->line.ps = s->global_ps - ring_ps;
+}
+
+/*
+ * Another mode, at an instant to which both clocks are advanced.  What was handed out and
+ * has not left stays to be waited for: in TIMER the clock stands until real time has
+ * reached it, and what TIMER's line still carries is handed out.
+ */
+static void pace_mode_change(struct pace_sched *s, enum pace_mode mode)
+{
+	u64 handed_ps = s->global_ps;
+
+	pace_idle_end(s);
+	if (s->cfg.mode == PACE_MODE_TIMER) {
+		s->global_ps = pace_later(s->global_ps, s->busy_until_ps);
+		return;
+	}
+	if (mode != PACE_MODE_TIMER)
+		return;
+	/* A wire slower than its rate, and one that was faster for long. */
+	s->line.ps = pace_earlier(pace_later(s->line.ps, handed_ps - pace_ring_ps(s)),
+				  handed_ps);
+	s->busy_until_ps = handed_ps;
 }
 
 /* Advances the clock to the instant at which pace_next() was called last. */

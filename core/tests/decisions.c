@@ -121,13 +121,13 @@ static u32 length_of(u32 slot)
 	return 60 + slot * 31;
 }
 
-static void configure(struct pace_sched *s, struct slot *slot)
+static void configure(struct pace_sched *s, struct slot *slot, u64 now_ns)
 {
 	struct pace_class_config cfg = random_class(slot);
 	enum pace_error refused;
 
 	if (slot->added) {
-		note(pace_class_change(s, &slot->pace, &cfg));
+		note(pace_class_change(s, &slot->pace, &cfg, now_ns));
 		return;
 	}
 	refused = pace_class_add(s, &slot->pace, &cfg);
@@ -196,7 +196,7 @@ static void play(struct pace_sched *s, struct slot *slots)
 		i = below(CLASSES);
 		switch (below(20)) {
 		case 0:
-			configure(s, &slots[i]);
+			configure(s, &slots[i], now_ns);
 			break;
 		case 1:
 			if (below(10) == 0)

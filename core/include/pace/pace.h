@@ -226,6 +226,7 @@ struct pace_part;
 struct pace_common {
 	pace_atomic clock_ps;
 	pace_atomic offset_ps;	/* of a line, a node: so much was set back what is in it */
+	pace_atomic rate_bps;	/* of a class: by which its time is counted; 0: none */
 	u32 slots;
 	struct pace_part *part[];
 };
@@ -240,6 +241,7 @@ struct pace_part {
 	u64 taken_ps;		/* the step; while the part rests, what it used of it */
 	u64 keeps_until_ps;	/* until then it has what it left, on the common clock's scale */
 	u64 backlog_bytes;	/* the host may say what waits; 0: unknown */
+	u64 rate_bps;		/* the common clock's when the step was taken */
 	/* What others read, and what they take: a line of their own. */
 	u64 load_bps;		/* of the line: what the queue offers at its rates */
 	u64 free_from_ps;
@@ -432,8 +434,9 @@ PACE_API enum pace_error pace_init(struct pace_sched *s, const struct pace_confi
 PACE_API void *pace_set_storage(struct pace_sched *s, void *storage, u32 capacity);
 
 /*
- * Changes the configuration of a running port (line renegotiated, MTU changed).
- * It checks every class first.  On error nothing has changed, and *culprit, if
+ * Changes the configuration of a running port (line renegotiated, MTU changed).  In another
+ * mode classes wait for what was handed out and has not left, at the most for what a
+ * transmit ring holds.  It checks every class first.  On error nothing has changed, and *culprit, if
  * culprit is not NULL, is the class that does not fit, or NULL.
  */
 PACE_API enum pace_error pace_reconfigure(struct pace_sched *s,
@@ -458,11 +461,12 @@ PACE_API enum pace_error pace_class_check(const struct pace_sched *s,
 PACE_API enum pace_error pace_class_add(struct pace_sched *s, struct pace_class *c,
 					const struct pace_class_config *cfg);
 /*
- * Changes a class, active or not.  A class that stays paced keeps its clock; in
- * ORDER_NEXT it does not if at its new rate virtual time has passed it.
+ * Changes a class, active or not.  Of one that stays paced a new rate, and a new ceil,
+ * counts from now on: what it is ahead of its clock takes as long as those bytes take at
+ * the new one.  In ORDER_NEXT it starts anew if at its new rate virtual time has passed it.
  */
 PACE_API enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
-					   const struct pace_class_config *cfg);
+					   const struct pace_class_config *cfg, u64 now_ns);
 PACE_API void pace_class_del(struct pace_sched *s, struct pace_class *c);
 
 /* Returns what all classes but `c`, which may be NULL, have reserved of a period. */

@@ -54,12 +54,13 @@ PACE_API void pace_group_join(struct pace_sched *port, struct pace_group *g,
 			      struct pace_part *part, struct pace_part *ceil_part);
 /* Called after the node or the port was changed as pace_group_check() allows. */
 PACE_API void pace_group_configure(struct pace_sched *port, struct pace_group *g,
-				   u64 ceil_bps);
+				   u64 ceil_bps, u64 now_ns);
 
 PACE_API enum pace_error pace_group_class_change(struct pace_sched *port,
 						 struct pace_group *g,
 						 struct pace_class *c,
-						 const struct pace_class_config *cfg);
+						 const struct pace_class_config *cfg,
+						 u64 now_ns);
 PACE_API void pace_group_class_del(struct pace_sched *port, struct pace_group *g,
 				   struct pace_class *c);
 PACE_API void pace_group_activate(struct pace_sched *port, struct pace_group *g,

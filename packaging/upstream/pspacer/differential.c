@@ -328,7 +328,7 @@ static void change(struct pair *p)
 @from launch
 	config.launches = p->launches;
 @always
-	compare("changing", PACE_OK, pace_class_change(&core, &p->core, &config));
+	compare("changing", PACE_OK, pace_class_change(&core, &p->core, &config, now_ns));
 @from ceil
 	pspacer_set_rate(&series, &p->series, rate, ceil, now_ns);
 @until ceil

@@ -55,6 +55,7 @@ unsafe extern "C" {
         s: *mut RawSched,
         c: *mut RawClass,
         cfg: *const RawClassConfig,
+        now_ns: u64,
     ) -> ErrorCode;
     fn pace_class_del(s: *mut RawSched, c: *mut RawClass);
     fn pace_least_rate_bps(cfg: *const RawConfig) -> u64;
@@ -226,14 +227,14 @@ impl Port {
         self.groups.add(port, (node, class), ceil_bps)
     }
 
-    pub fn configure_group(&mut self, group: usize, ceil_bps: u64) {
+    pub fn configure_group(&mut self, group: usize, ceil_bps: u64, now_ns: u64) {
         let port = self.sched();
-        self.groups.configure(port, group, ceil_bps);
+        self.groups.configure(port, group, ceil_bps, now_ns);
     }
 
-    pub fn configure_groups(&mut self) {
+    pub fn configure_groups(&mut self, now_ns: u64) {
         let port = self.sched();
-        self.groups.configure_all(port);
+        self.groups.configure_all(port, now_ns);
     }
 
     pub fn grow(&mut self, capacity: u32) {
@@ -308,15 +309,15 @@ impl Port {
         Ok(id)
     }
 
-    pub fn change(&mut self, slot: u32, cfg: &RawClassConfig) -> Option<ErrorCode> {
+    pub fn change(&mut self, slot: u32, cfg: &RawClassConfig, now_ns: u64) -> Option<ErrorCode> {
         if self.groups.class(slot).is_some() {
-            return self.groups.change(self.sched(), slot, cfg);
+            return self.groups.change(self.sched(), slot, cfg, now_ns);
         }
         let class = self.class(slot)?;
         let cfg = &self.classes.get_mut(slot as usize)?.as_mut()?.fitted(cfg);
         // SAFETY: the class is alive and in this scheduler; what it has beside
         // itself is kept for as long.
-        Some(unsafe { pace_class_change(self.sched(), class, cfg) })
+        Some(unsafe { pace_class_change(self.sched(), class, cfg, now_ns) })
     }
 
     /// Returns the bytes of a period that all classes reserve.

@@ -36,6 +36,7 @@ impl Scheduler {
         config: &Config,
         rate_bps: u64,
         ceil_bps: u64,
+        now_ns: u64,
     ) -> Result<(), Error> {
         match self.port.groups.check(&config.raw(), group.index, ceil_bps) {
             0 => {}
@@ -44,8 +45,9 @@ impl Scheduler {
         self.change_class(
             self.id(group.node),
             &ClassConfig::Borrowing { rate_bps, ceil_bps },
+            now_ns,
         )?;
-        self.port.configure_group(group.index, ceil_bps);
+        self.port.configure_group(group.index, ceil_bps, now_ns);
         Ok(())
     }
 

@@ -46,12 +46,13 @@ unsafe extern "C" {
         part: *mut u64,
         ceil_part: *mut u64,
     );
-    fn pace_group_configure(port: *mut RawSched, group: *mut RawSched, ceil_bps: u64);
+    fn pace_group_configure(port: *mut RawSched, group: *mut RawSched, ceil_bps: u64, now_ns: u64);
     fn pace_group_class_change(
         port: *mut RawSched,
         group: *mut RawSched,
         c: *mut RawClass,
         cfg: *const RawClassConfig,
+        now_ns: u64,
     ) -> ErrorCode;
     fn pace_group_class_del(port: *mut RawSched, group: *mut RawSched, c: *mut RawClass);
     fn pace_group_activate(
@@ -195,12 +196,12 @@ impl Groups {
         unsafe { pace_group_check(cfg, raw, ceil_bps, std::ptr::null_mut()) }
     }
 
-    pub fn configure(&mut self, port: *mut RawSched, group: usize, ceil_bps: u64) {
+    pub fn configure(&mut self, port: *mut RawSched, group: usize, ceil_bps: u64, now_ns: u64) {
         if let Some(group) = self.groups.get_mut(group) {
             group.ceil_bps = ceil_bps;
             let raw = group.raw();
             // SAFETY: a group of this port, checked by the caller.
-            unsafe { pace_group_configure(port, raw, ceil_bps) }
+            unsafe { pace_group_configure(port, raw, ceil_bps, now_ns) }
         }
     }
 
@@ -216,9 +217,9 @@ impl Groups {
     }
 
     /// Brings all groups to the configuration of the port.
-    pub fn configure_all(&mut self, port: *mut RawSched) {
+    pub fn configure_all(&mut self, port: *mut RawSched, now_ns: u64) {
         for index in 0..self.groups.len() {
-            self.configure(port, index, self.groups[index].ceil_bps);
+            self.configure(port, index, self.groups[index].ceil_bps, now_ns);
         }
     }
 
@@ -251,12 +252,13 @@ impl Groups {
         port: *mut RawSched,
         slot: u32,
         cfg: &RawClassConfig,
+        now_ns: u64,
     ) -> Option<ErrorCode> {
         let (group, class) = self.both(slot)?;
         // SAFETY: the class is alive and of this group of this port.
         Some(unsafe {
             match pace_class_check(group, class, cfg) {
-                0 => pace_group_class_change(port, group, class, cfg),
+                0 => pace_group_class_change(port, group, class, cfg, now_ns),
                 err => err,
             }
         })

@@ -302,7 +302,7 @@ impl Scheduler {
                 class: slot.map(|slot| self.id(slot)),
             })?;
         self.mode = config.mode;
-        self.port.configure_groups();
+        self.port.configure_groups(now_ns);
         Ok(())
     }
 
@@ -329,14 +329,19 @@ impl Scheduler {
         Ok(self.id(slot))
     }
 
-    /// Changes the configuration of a class. The class keeps its clock and stays active or
-    /// inactive.
+    /// Changes the configuration of a class, which stays active or inactive. A new rate counts
+    /// from now on: what the class is ahead takes as long as those bytes take at that.
     ///
     /// # Errors
     /// Those of [`Scheduler::add_class`], or [`Error::UnknownClass`].
-    pub fn change_class(&mut self, class: ClassId, config: &ClassConfig) -> Result<(), Error> {
+    pub fn change_class(
+        &mut self,
+        class: ClassId,
+        config: &ClassConfig,
+        now_ns: u64,
+    ) -> Result<(), Error> {
         let slot = self.slot(class)?;
-        match self.port.change(slot, &config.raw()) {
+        match self.port.change(slot, &config.raw(), now_ns) {
             Some(0) => Ok(()),
             Some(code) => Err(Error::from_code(code)),
             None => Err(Error::UnknownClass),

@@ -268,7 +268,7 @@ fn a_ceil_comes_and_goes_under_way() {
                     ceil_bps: ceil * MBIT,
                 },
             };
-            wire.port.change_class(class, &config).unwrap();
+            wire.port.change_class(class, &config, 0).unwrap();
             let from = (wire.port.global_bytes(), wire.frames.len());
             wire.run_until(from.0 + RUN, 1514);
             let count = |id| {

@@ -401,14 +401,14 @@ fn any_operations_keep_the_port_serving() {
                 4 => {
                     let rate_bps = (1 + random.below(100)) * MBIT;
                     host.port
-                        .change_class(class, &ClassConfig::Paced { rate_bps })
+                        .change_class(class, &ClassConfig::Paced { rate_bps }, host.now_ns)
                         .unwrap();
                 }
                 5 => {
                     let rate = 100 + random.below(100);
                     let (rate, ceil) = (rate * MBIT, (rate + 150 + random.below(100)) * MBIT);
                     let group = groups[random.below(2) as usize];
-                    match host.port.change_group(group, &cfg, rate, ceil) {
+                    match host.port.change_group(group, &cfg, rate, ceil, host.now_ns) {
                         Ok(()) | Err(pace::Error::Ceil | pace::Error::RateLine) => {}
                         other => panic!("{other:?}"),
                     }
@@ -502,8 +502,8 @@ fn a_group_refuses_what_it_cannot_hold() {
     assert_eq!(add(over), Some(Ceil));
     assert_eq!(add(paced(150 * MBIT)), None);
     let cfg = config(Mode::Gap);
-    let changed = port.change_group(group, &cfg, 50 * MBIT, 149 * MBIT);
+    let changed = port.change_group(group, &cfg, 50 * MBIT, 149 * MBIT, 0);
     assert_eq!(changed.err(), Some(RateLine));
-    port.change_group(group, &cfg, 50 * MBIT, 150 * MBIT)
+    port.change_group(group, &cfg, 50 * MBIT, 150 * MBIT, 0)
         .unwrap();
 }

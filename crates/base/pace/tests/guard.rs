@@ -67,7 +67,7 @@ fn a_head_that_is_forgotten_is_looked_for_again() {
     let config = ClassConfig::Normal {
         quantum_bytes: Some(3000),
     };
-    wire.port.change_class(normal, &config).unwrap();
+    wire.port.change_class(normal, &config, 0).unwrap();
     assert_eq!(wire.port.next(0), Decision::Send(normal));
 }
 

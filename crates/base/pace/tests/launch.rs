@@ -461,14 +461,14 @@ fn a_class_is_changed_while_it_waits() {
         let slower = ClassConfig::Launching {
             rate_bps: 10 * MBIT,
         };
-        host.port.change_class(class, &slower).unwrap();
+        host.port.change_class(class, &slower, host.now).unwrap();
         host.run_until(20 * MS, || 0);
         let starts = host.starts(class);
         assert!(starts[0].abs_diff(9 * MS) <= HALF_GAP_NS, "{mode:?}");
 
         let other = host.launching(GBIT, [90 * MS]);
         let paced = ClassConfig::Paced { rate_bps: GBIT };
-        host.port.change_class(other, &paced).unwrap();
+        host.port.change_class(other, &paced, host.now).unwrap();
         assert_eq!(host.port.next(host.now), Decision::Send(other), "{mode:?}");
     }
 }

@@ -103,7 +103,7 @@ impl Recorder {
         let number = self.random.below(CLASSES as u64) as usize;
         let config = class(&mut self.random);
         self.port
-            .change_class(self.classes[number].0, &config)
+            .change_class(self.classes[number].0, &config, self.now_ns)
             .unwrap();
     }
 }

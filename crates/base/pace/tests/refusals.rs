@@ -171,7 +171,7 @@ fn classes() {
         assert_eq!(port.add_class(&config).err(), expected, "{config:?}");
         let class = port.add_class(&paced(1_000_000)).unwrap();
         assert_eq!(
-            port.change_class(class, &config).err(),
+            port.change_class(class, &config, 0).err(),
             expected,
             "{config:?}"
         );
@@ -312,7 +312,10 @@ fn handles_of_classes_that_are_gone() {
     assert_eq!(port.activate(old, 0), Err(Error::UnknownClass));
     assert_eq!(port.deactivate(old, 0), Err(Error::UnknownClass));
     assert_eq!(port.sent(old, 1514, true, 0), Err(Error::UnknownClass));
-    assert_eq!(port.change_class(old, &paced(1)), Err(Error::UnknownClass));
+    assert_eq!(
+        port.change_class(old, &paced(1), 0),
+        Err(Error::UnknownClass)
+    );
     assert_eq!(port.remove_class(old), Err(Error::UnknownClass));
     assert_eq!(port.class_clock(old), Err(Error::UnknownClass));
     assert_eq!(port.set_head(old, 84), Err(Error::UnknownClass));

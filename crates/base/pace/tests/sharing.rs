@@ -231,7 +231,7 @@ fn no_burst_when_the_line_suffices_again_in(order: Order) {
                 _ => {
                     let rate_bps = GBIT / 10;
                     wire.port
-                        .change_class(other, &ClassConfig::Paced { rate_bps })
+                        .change_class(other, &ClassConfig::Paced { rate_bps }, 0)
                         .unwrap();
                 }
             }

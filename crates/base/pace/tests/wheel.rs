@@ -104,7 +104,8 @@ impl Run {
         self.port.deactivate(going, self.now_ns).unwrap();
         let rate_bps = 1_000_000 + random.below(100_000_000);
         let config = ClassConfig::Paced { rate_bps };
-        self.port.change_class(changing, &config).unwrap();
+        let now_ns = self.now_ns;
+        self.port.change_class(changing, &config, now_ns).unwrap();
     }
 
     /// The next frame; gaps and waits before it pass.

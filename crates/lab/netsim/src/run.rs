@@ -124,7 +124,7 @@ pub fn run_cell(
             let Some(Qdisc::Psp(psp)) = network.qdisc(change.device) else {
                 continue;
             };
-            psp.change(change.minor, change.kind)
+            psp.change(change.minor, change.kind, change.at)
                 .map_err(|error| RunError::Change {
                     at: change.at,
                     minor: change.minor,

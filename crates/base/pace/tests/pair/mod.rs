@@ -338,8 +338,8 @@ impl Pair {
     fn change(&mut self, id: ClassId, fraction: Option<Part>, quantum: u32) {
         self.frames.remove(&id);
         let (config, class_type) = self.any_type(fraction, quantum);
-        self.core.change_class(id, &config).unwrap();
-        self.plain.change(id.index(), class_type);
+        self.core.change_class(id, &config, self.now_ns).unwrap();
+        self.plain.change(id.index(), class_type, self.now_ns);
     }
 
     pub fn apply(&mut self, op: &Op) {

@@ -65,10 +65,10 @@ impl Pair {
             self.core.deactivate(id, self.now_ns).unwrap();
             self.plain.deactivate(id.index(), self.now_ns);
         }
-        if self.core.change_class(id, &config).is_err() {
+        if self.core.change_class(id, &config, self.now_ns).is_err() {
             return;
         }
-        self.plain.change(id.index(), class_type);
+        self.plain.change(id.index(), class_type, self.now_ns);
         if rt {
             self.frames.entry(id).or_default();
         } else {

@@ -17,12 +17,15 @@ fn refusals() {
     assert_eq!(port.add_class(&nrt(1001)), Err(Error::Reserved));
     let second = port.add_class(&nrt(1000)).unwrap();
     // Its own reservation does not count against a class that changes.
-    assert_eq!(port.change_class(second, &nrt(1001)), Err(Error::Reserved));
-    assert_eq!(port.change_class(second, &rt(900)), Ok(()));
-    assert_eq!(port.change_class(first, &rt(BUDGET - 900)), Ok(()));
+    assert_eq!(
+        port.change_class(second, &nrt(1001), 0),
+        Err(Error::Reserved)
+    );
+    assert_eq!(port.change_class(second, &rt(900), 0), Ok(()));
+    assert_eq!(port.change_class(first, &rt(BUDGET - 900), 0), Ok(()));
     assert_eq!(port.reserved_bytes(), BUDGET);
     let paced = ClassConfig::Paced { rate_bps: LINE };
-    assert_eq!(port.change_class(first, &paced), Ok(()));
+    assert_eq!(port.change_class(first, &paced, 0), Ok(()));
     assert_eq!(port.reserved_bytes(), 900);
     port.remove_class(second).unwrap();
     assert_eq!(port.reserved_bytes(), 0);

@@ -20,7 +20,7 @@ use lead::Lead;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
-use pace::{Burst, Config, Layer, Mode, Order};
+use pace::{Burst, Config, LEAD_MAX_PS, Layer, Mode, Order};
 use periods::{Periods, Reservation};
 
 /// One byte at 1 bit/s, in picoseconds.
@@ -162,6 +162,20 @@ fn integer(a: &BigInt) -> BigRational {
     BigRational::from_integer(a.clone())
 }
 
+/// The clock goes by the second rate from `now` on: what it is ahead takes as long as those
+/// bytes take at that, in whole picoseconds, and so does what it is behind, if that is less.
+fn rescale(clock: &mut BigRational, now: &BigInt, (from, to): (u64, u64)) {
+    if from == to {
+        return;
+    }
+    *clock = clock.ceil();
+    let lead = &*clock - integer(now);
+    if from != 0 && (lead > BigRational::zero() || from < to) {
+        let lead = (lead * ratio(from, to)).ceil();
+        *clock = integer(now) + lead.min(integer(&BigInt::from(LEAD_MAX_PS - 1)));
+    }
+}
+
 impl Reference {
     pub fn new(cfg: &Config, global: u64, now_ns: u64) -> Self {
         let global = BigInt::from(global);
@@ -281,8 +295,8 @@ impl Reference {
         self.stop_without_reservations(None);
     }
 
-    pub fn change(&mut self, id: u32, class_type: Type) {
-        self.invalidate();
+    pub fn change(&mut self, id: u32, class_type: Type, now_ns: u64) {
+        self.advance_to_arrival(now_ns);
         let was_over = self.over_subscribed();
         let active = self.classes[&id].active;
         let same = discriminant(&self.classes[&id].class_type) == discriminant(&class_type);
@@ -296,22 +310,21 @@ impl Reference {
         if same && active && had_ceil {
             self.class_mut(id).borrowing = false;
         }
+        let (now, borrow_time) = (self.global.clone(), self.borrow_time.clone());
         let class = self.class_mut(id);
         let old = (class.rate_bps, class.ceil_bps);
         class.set(class_type);
-        // A new rate has a new denominator: the fraction is rounded up.
-        if class.rate_bps != old.0 {
-            class.clock = class.clock.ceil();
-            class.borrow_clock = class.borrow_clock.ceil();
-        }
-        if class.ceil_bps != old.1 {
-            class.ceil_clock = class.ceil_clock.ceil();
+        let (rate, ceil) = ((old.0, class.rate_bps), (old.1, class.ceil_bps));
+        rescale(&mut class.clock, &now, rate);
+        rescale(&mut class.borrow_clock, &borrow_time, rate);
+        if class.ceil_bps != 0 {
+            rescale(&mut class.ceil_clock, &now, ceil);
         }
         if old.1 == 0 && matches!(class_type, Type::Paced { .. }) {
             self.ceil_return(id);
         }
         if !same && active {
-            self.schedule(id, self.asked_ns);
+            self.schedule(id, now_ns);
         } else if same && active {
             let paced = matches!(class_type, Type::Paced { .. });
             if self.cfg.order == Order::Next && paced {
@@ -538,9 +551,15 @@ impl Reference {
         self.advance_clock(now_ns);
         self.advance_line(now_ns);
         if cfg.mode != self.cfg.mode {
-            self.line = self.global.clone();
-            self.busy_until = self.global.clone();
             self.lead.handed_out();
+            if self.cfg.mode == Mode::Timer {
+                self.global = self.global.clone().max(self.busy_until.clone());
+            } else if cfg.mode == Mode::Timer {
+                // What was handed out has to leave; a ring holds no more.
+                self.busy_until = self.global.clone();
+                let least = &self.global - self.ring();
+                self.line = self.line.clone().clamp(least, self.global.clone());
+            }
         }
         if self.cfg.order != Order::Clock
             && (cfg.order != self.cfg.order || cfg.order == Order::Next)

@@ -31,7 +31,7 @@ impl Reference {
             Mode::Timer => {
                 let nobody_was_due = self.first_eligible().is_none();
                 self.advance_line(now_ns);
-                self.global = self.line.clone();
+                self.global = self.global.clone().max(self.line.clone());
                 if nobody_was_due {
                     self.note_idle(&self.busy_until.clone());
                 }

@@ -96,18 +96,18 @@ impl Psp {
         })
     }
 
-    /// Changes the type of a class from now on.
+    /// Changes the type of a class from `now` on.
     ///
     /// # Errors
     /// Returns the core's error; [`pace::Error::UnknownClass`] also if there is no
     /// such class or it is a dynamic one.
-    pub fn change(&mut self, minor: u32, kind: ClassConfig) -> Result<(), pace::Error> {
+    pub fn change(&mut self, minor: u32, kind: ClassConfig, now: Time) -> Result<(), pace::Error> {
         let class = self.classes.iter_mut().find(|c| c.config.minor == minor);
         let Some(class) = class.filter(|c| matches!(c.config.kind, PspType::Static(_))) else {
             return Err(pace::Error::UnknownClass);
         };
         let id = self.core.queues[class.queue].id;
-        self.core.scheduler.change_class(id, &kind)?;
+        self.core.scheduler.change_class(id, &kind, now.as_ns())?;
         class.config.kind = PspType::Static(kind);
         Ok(())
     }

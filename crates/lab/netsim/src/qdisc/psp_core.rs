@@ -88,10 +88,15 @@ impl Core {
     }
 
     /// Changes the rate of the class of a queue.
-    pub(super) fn set_rate(&mut self, place: usize, rate_bps: u64) -> Result<(), pace::Error> {
+    pub(super) fn set_rate(
+        &mut self,
+        place: usize,
+        rate_bps: u64,
+        now: Time,
+    ) -> Result<(), pace::Error> {
         let id = self.queues[place].id;
         self.scheduler
-            .change_class(id, &ClassConfig::Paced { rate_bps })
+            .change_class(id, &ClassConfig::Paced { rate_bps }, now.as_ns())
     }
 
     pub(super) fn enqueue(&mut self, place: usize, packet: Packet) -> Verdict {

@@ -41,7 +41,8 @@ impl Flows {
         if let Some(flow) = self.0.get_mut(&key) {
             let moved = flow.rate_bps.abs_diff(rate_bps);
             // If the core refuses the rate, the old one stays.
-            if moved > flow.rate_bps / RATE_STEP && core.set_rate(flow.queue, rate_bps).is_ok() {
+            let is_new = moved > flow.rate_bps / RATE_STEP;
+            if is_new && core.set_rate(flow.queue, rate_bps, packet.queued).is_ok() {
                 flow.rate_bps = rate_bps;
             }
             return Some(flow.queue);
