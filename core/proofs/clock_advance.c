@@ -34,9 +34,9 @@ void proof(void)
 
 
 	advanced = k;
-	pace_clock_round_up(&k);
+	pace_clock_rescale(&k, k.ps, rate, rate + 1);
 	PROVE(k.frac == 0 && k.ps == advanced.ps,
-	      "forgetting the fraction moves no start");
+	      "another rate, when the clock is reached, moves no start");
 	PROVE(k.ps - whole(&advanced) <= 1, "and costs less than a ps");
 	DONE();
 }

@@ -124,7 +124,10 @@ fn a_scheduler_that_decides_otherwise_is_found() {
             ("(pspacer_over_subscribed(s) ? lag : 0)", "0"),
             ("s->offset_ps += lag;", "s->offset_ps += lag / 2;"),
             ("s->borrow_time_ps = c->borrow_clock.ps;", ""),
-            ("pspacer_clock_round_up(&c->borrow_clock);", ""),
+            (
+                "pspacer_clock_rescale(&c->clock, now, c->rate_bps, rate_bps);",
+                "",
+            ),
             (
                 "clock = pspacer_clock_earlier(clock, c->ceil_clock.ps);",
                 ";",

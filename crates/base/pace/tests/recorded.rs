@@ -13,18 +13,18 @@ const STEPS: u32 = 20_000;
 
 /// Of the decisions and counters, FNV-1a, as the core of version 0.2.0 made them.
 const RECORDED: [(Order, bool, bool, u64); 12] = [
-    (Order::Clock, false, false, 0x72db_9f54_8b8a_1bd7),
-    (Order::Clock, false, true, 0x72db_9f54_8b8a_1bd7),
-    (Order::Clock, true, false, 0x6828_3185_c0f6_3080),
-    (Order::Clock, true, true, 0x6828_3185_c0f6_3080),
-    (Order::Rate, false, false, 0x2ae0_36d4_899d_5c97),
-    (Order::Rate, false, true, 0x2ae0_36d4_899d_5c97),
-    (Order::Rate, true, false, 0xdd1b_3d89_2dbc_91aa),
-    (Order::Rate, true, true, 0xdd1b_3d89_2dbc_91aa),
-    (Order::Next, false, false, 0xfdd9_d5a4_2ca2_11de),
-    (Order::Next, false, true, 0xfdd9_d5a4_2ca2_11de),
-    (Order::Next, true, false, 0xc1e0_8c5d_c45a_96aa),
-    (Order::Next, true, true, 0xc1e0_8c5d_c45a_96aa),
+    (Order::Clock, false, false, 0xc453_ede4_81ca_ce77),
+    (Order::Clock, false, true, 0xc453_ede4_81ca_ce77),
+    (Order::Clock, true, false, 0xa0ea_6864_4fe5_cbfe),
+    (Order::Clock, true, true, 0xa0ea_6864_4fe5_cbfe),
+    (Order::Rate, false, false, 0xf711_6dcc_5230_7b47),
+    (Order::Rate, false, true, 0xf711_6dcc_5230_7b47),
+    (Order::Rate, true, false, 0x914a_23ae_379d_5594),
+    (Order::Rate, true, true, 0x914a_23ae_379d_5594),
+    (Order::Next, false, false, 0x32af_fe7d_5be7_d757),
+    (Order::Next, false, true, 0x32af_fe7d_5be7_d757),
+    (Order::Next, true, false, 0x9a6b_34f4_85f2_3e7d),
+    (Order::Next, true, true, 0x9a6b_34f4_85f2_3e7d),
 ];
 
 struct Recorder {
@@ -99,12 +99,13 @@ impl Recorder {
         }
     }
 
+    /// Another class takes the place of one. (What a change does to a class's clock is another
+    /// since then: changes.rs.)
     fn change(&mut self) {
         let number = self.random.below(CLASSES as u64) as usize;
         let config = class(&mut self.random);
-        self.port
-            .change_class(self.classes[number].0, &config, self.now_ns)
-            .unwrap();
+        self.port.remove_class(self.classes[number].0).unwrap();
+        self.classes[number] = (self.port.add_class(&config).unwrap(), 0);
     }
 }
 
