@@ -188,6 +188,7 @@ struct sk_buff {
 
 struct net_device {
 	int ifindex;
+	unsigned int mtu;
 	possible_net_t nd_net;
 };
 

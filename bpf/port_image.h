@@ -39,8 +39,8 @@ static u64 port_lead(const struct pace_clock *clock, u64 from)
  * A class goes on where it was by its rate, by its ceil, and among those that borrow:
  * what it is ahead takes as long as those bytes take at the new rate.
  */
-static void port_carry_clocks(const struct pace_sched *to, struct pace_class *class,
-			      const struct pace_sched *from, const struct pace_class *old)
+ARENA_CODE void port_carry_clocks(const struct pace_sched *to, struct pace_class *class,
+				  const struct pace_sched *from, const struct pace_class *old)
 {
 	u64 then = pace_schedule_clock(from), now = pace_schedule_clock(to);
 

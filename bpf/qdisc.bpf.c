@@ -29,6 +29,8 @@ char LICENSE[] SEC("license") = "GPL";
  * time.  The next call goes on.
  */
 #define MISSES			64
+/* While packets wait a newer image is looked for so often, also if none comes or goes. */
+#define LOOK_NS			10000000u
 
 #define __kptr	__attribute__((btf_type_tag("kptr")))
 #define CONTAINS(type, field) \
@@ -266,20 +268,31 @@ drop:
 	return NET_XMIT_DROP;
 }
 
-/* May a packet leave that waited for so long?  Returns PORT_SENDS, or why not. */
-INLINE u32 verdict_of(struct sk_buff *skb, const struct burst *b, u32 port, u32 slot,
-		      u64 rule, u64 waited_ns)
+/*
+ * Is a frame longer than the device takes?  Every frame may be longer by one tag, and the
+ * MTU by now another than the configuration was made for.
+ */
+INLINE bool is_too_long(const struct Qdisc *sch, struct sk_buff *skb, u32 port, u32 bytes,
+			u32 longest_bytes)
 {
-	u32 longest_bytes = (rule & ~PORT_HAS_DEADLINE) >> 32;
-	/* Of a burst the kernel has checked the frames. */
-	u32 bytes = b->frames == 1 ? b->len_bytes : 0, tags;
+	u32 link_bytes = port_link_bytes(port), tags;
 
-	/* Every frame may be longer by one tag. */
-	if (bytes > longest_bytes + VLAN_BYTES) {
-		tags = port_link_bytes(port) ? tags_of(skb) : 0;
-		if (!tags || bytes > longest_bytes + tags * VLAN_BYTES)
-			return PORT_LONG;
-	}
+	if (bytes <= longest_bytes + VLAN_BYTES ||
+	    bytes <= sch->dev_queue->dev->mtu + link_bytes + VLAN_BYTES)
+		return false;
+	tags = link_bytes ? tags_of(skb) : 0;
+	return !tags || bytes > longest_bytes + tags * VLAN_BYTES;
+}
+
+/* May a packet leave that waited for so long?  Returns PORT_SENDS, or why not. */
+INLINE u32 verdict_of(const struct Qdisc *sch, struct sk_buff *skb, const struct burst *b,
+		      u32 port, u32 slot, u64 rule, u64 waited_ns)
+{
+	/* Of a burst the kernel has checked the frames. */
+	u32 bytes = b->frames == 1 ? b->len_bytes : 0;
+
+	if (is_too_long(sch, skb, port, bytes, (rule & ~PORT_HAS_DEADLINE) >> 32))
+		return PORT_LONG;
 	if (rule & PORT_HAS_DEADLINE && port_is_late(port, slot, waited_ns))
 		return PORT_LATE;
 	return PORT_SENDS;
@@ -291,7 +304,7 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 	struct Qdisc *sch = (struct Qdisc *)arguments[0];
 	u32 port = port_number(sch), slot = 0, misses = 0, bytes, verdict;
 	struct sk_buff *skb = NULL;
-	u64 now_ns, came_ns = 0, rule;
+	u64 now_ns, came_ns = 0, rule, until_ns;
 	struct list *list;
 	struct burst b;
 
@@ -309,7 +322,10 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 		if (slot == PORT_IDLE)
 			return NULL;
 		if (slot == PORT_WAIT) {
-			bpf_qdisc_watchdog_schedule(sch, port_until_ns(port), 0);
+			until_ns = port_until_ns(port);
+			if (until_ns > now_ns + LOOK_NS)
+				until_ns = now_ns + LOOK_NS;
+			bpf_qdisc_watchdog_schedule(sch, until_ns, 0);
 			return NULL;
 		}
 		list = list_of(port, slot);
@@ -325,7 +341,7 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 		bytes = control_block(skb)->pkt_len;
 		sch->q.qlen--;
 		sch->qstats.backlog -= bytes;
-		verdict = verdict_of(skb, &b, port, slot, rule, now_ns - came_ns);
+		verdict = verdict_of(sch, skb, &b, port, slot, rule, now_ns - came_ns);
 		if (verdict == PORT_SENDS) {
 			port_sent(port, slot, (u64)b.len_bytes << 32 | b.wire_bytes,
 				  (u64)b.frames << 32 | bytes, now_ns);

@@ -48,11 +48,14 @@ file() {
 	END
 }
 
-# in_cgroup FOLDER PORT: sends some twenty packets from a process in the cgroup.
+now_ns() { sed -n 's/^now_ns //p' $WIRE/idle; }
+
+# in_cgroup FOLDER PORT [PAYLOAD]: sends for 60 ms from a process in the cgroup, of packets of
+# 1,000 bytes some sixty.
 in_cgroup() {
-	now=$(sed -n 's/^now_ns //p' $WIRE/idle)
 	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' sh "$1" \
-		psp-send --stop-ns $((now + 60000000)) --flow "to=10.0.0.2:$2,payload=1000,rate=8000000" >/dev/null
+		psp-send --stop-ns $(($(now_ns) + 60000000)) \
+		--flow "to=10.0.0.2:$2,payload=${3-1000},rate=8000000" >/dev/null
 	drained c1a
 }
 
@@ -120,6 +123,13 @@ for backend; do
 	in_cgroup $service 5005
 	check "$backend: then they are its own" at_least 10 "$(sent service)"
 
+	# The device takes longer frames than when the file was applied.
+	ip link set c1a mtu 9000
+	sent=$(sent rest)
+	in_cgroup $cgroups 5004 8000
+	check "$backend: longer frames leave after the MTU was raised" at_least $((sent + 4)) "$(sent rest)"
+	ip link set c1a mtu 1500
+
 	check "$backend: it is saved" psp save c1a /tmp/saved
 	check "$backend: and removed" psp remove c1a
 	check "$backend: what was before is back" same "$before" "$(tc qdisc show dev c1a)"
@@ -131,6 +141,42 @@ for backend; do
 	# The next backend takes its place.
 done
 check "the last goes" psp remove c1a
+
+# A class that was slow, and has frames, has its new rate at once: one frame at 8 kbit/s takes a
+# second.
+for backend; do
+	for rate in 8kbit 30mbit; do
+		cat >/tmp/$rate.toml <<-END
+			[[device]]
+			name = "c1a"
+			backend = "$backend"
+			default = "rest"
+			[[device.class]]
+			name = "changes"
+			rate = "$rate"
+			match = [{ to_port = 5001, protocol = "udp" }]
+			[[device.class]]
+			name = "rest"
+			type = "normal"
+		END
+	done
+	cp /tmp/8kbit.toml /tmp/host.toml
+	check "$backend: a slow class" psp apply /tmp/host.toml
+	psp-send --stop-ns $(($(now_ns) + 900000000)) --sndbuf 400000 \
+		--flow to=10.0.0.2:5001,payload=1000 >/dev/null &
+	sender=$!
+	nap 50
+	cp /tmp/30mbit.toml /tmp/host.toml
+	check "$backend: becomes fast" psp apply /tmp/host.toml
+	sent=$(sent changes)
+	from_ns=$(now_ns)
+	nap 200
+	kbps=$((($(sent changes) - sent) * 1042 * 8 * 1000000 / ($(now_ns) - from_ns)))
+	check "$backend: and sends at that rate at once" at_least 29000 $kbps
+	check "$backend: and no faster" at_most 31000 $kbps
+	wait $sender
+	check "$backend: it goes" psp remove c1a
+done
 
 # A guard lets best effort through between paced frames that are due each 83 us.
 for backend; do
@@ -151,8 +197,8 @@ for backend; do
 		type = "normal"
 	END
 	check "$backend: a guard" psp apply /tmp/host.toml
-	now=$(sed -n 's/^now_ns //p' $WIRE/idle)
-	psp-send --stop-ns $((now + 60000000)) --sndbuf 400000 --flow to=10.0.0.2:5001,payload=1000 \
+	psp-send --stop-ns $(($(now_ns) + 60000000)) --sndbuf 400000 \
+		--flow to=10.0.0.2:5001,payload=1000 \
 		--flow to=10.0.0.2:5002,payload=1000,rate=8000000 >/dev/null &
 	sender=$!
 	nap 50
