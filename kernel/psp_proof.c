@@ -31,6 +31,9 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
  * a trial at once makes it look so, too; then the trials get longer, up to what
  * no device holds, where psp_watch_check() gives the verdict.
  *
+ * No trial begins, or goes on, where a launch time would come before it has left: then
+ * it waits until there is room.
+ *
  * From then on the release of frames is watched: psp_proof_check().
  * docs/decisions/qdisc.md, "Is the wire a clock?".
  */
@@ -52,6 +55,8 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
 /* It took more than an eighth longer than on the line: is the host as slow as that? */
 #define PSP_TRIAL_SLOW		9
 #define PSP_TRIAL_HOST_FRAMES	16
+/* So much time lies between a trial and a launch time: completions are late. */
+#define PSP_TRIAL_SPARE_NS	(200 * NSEC_PER_USEC)
 /* Pairs of the longest trials, for the two suspicions of psp_watch_confirm(). */
 #define PSP_TRIAL_LAST		4
 /* More pairs of one length, if neither trial was released early. */
@@ -93,6 +98,25 @@ static void psp_trial_start(struct psp_qdisc *q, bool second, u64 now_ns)
 	t->begin_ns = now_ns;
 }
 
+/*
+ * Will the line have carried so many bytes, and an eighth more, before the next launch time?
+ * A frame that launches would have to wait for them.
+ */
+static bool psp_trial_has_room(const struct psp_qdisc *q, u64 bytes, u64 now_ns)
+{
+	u64 launch_ns = pace_launch_ns(&q->pace), until_ns;
+
+	until_ns = now_ns + psp_line_time_ns(q, bytes + bytes / 8) + PSP_TRIAL_SPARE_NS;
+	return launch_ns == U64_MAX || (s64)(launch_ns - until_ns) > 0;
+}
+
+/* There is no room for the rest of the trial: another pair begins when there is. */
+static void psp_trial_abandon(struct psp_qdisc *q)
+{
+	psp_trial_stop(q);
+	WRITE_ONCE(q->trial_asked, true);
+}
+
 /* Begins a pair of trials if one is asked for, or due.  Root lock. */
 static noinline void psp_trial_begin(struct psp_qdisc *q, u64 now_ns)
 {
@@ -100,19 +124,23 @@ static noinline void psp_trial_begin(struct psp_qdisc *q, u64 now_ns)
 	u64 line_rate_bps = q->pace.cfg.line_rate_bps;
 	u32 max_bytes = q->pace.cfg.max_frame_bytes;
 	struct psp_trial *t = &q->trial;
+	u64 first_bytes;
 
 	if (t->state != PSP_TRIAL_OFF || (!q->trial_asked && now_ns < t->next_ns))
+		return;
+	first_bytes = max(pace_mul_div(PSP_TRIAL_NS, line_rate_bps, PSP_LINE_NS_BITS),
+			  min_t(u64, PSP_TRIAL_BYTES,
+				pace_mul_div(PSP_TRIAL_NS_SLOW, line_rate_bps,
+					     PSP_LINE_NS_BITS)));
+	first_bytes = max_t(u64, first_bytes,
+			    PSP_TRIAL_FRAMES * pace_wire_bytes(&q->pace, max_bytes));
+	if (!psp_trial_has_room(q, (1 + PSP_TRIAL_SECOND) * first_bytes, now_ns))
 		return;
 	WRITE_ONCE(q->trial_asked, false);
 	/* A link that comes up asks again. */
 	if (!netif_carrier_ok(dev))
 		return;
-	t->first_bytes = max(pace_mul_div(PSP_TRIAL_NS, line_rate_bps, PSP_LINE_NS_BITS),
-			     min_t(u64, PSP_TRIAL_BYTES,
-				   pace_mul_div(PSP_TRIAL_NS_SLOW, line_rate_bps,
-						PSP_LINE_NS_BITS)));
-	t->first_bytes = max_t(u64, t->first_bytes,
-			       PSP_TRIAL_FRAMES * pace_wire_bytes(&q->pace, max_bytes));
+	t->first_bytes = first_bytes;
 	t->longest = 0;
 	t->tries = 0;
 	t->early_ns = 0;

@@ -1703,6 +1703,10 @@ static noinline struct sk_buff *psp_trial(struct psp_qdisc *q, u64 now_ns)
 
 	switch (t->state) {
 	case PSP_TRIAL_SEND:
+		if (!psp_trial_has_room(q, t->left_bytes, now_ns)) {
+			psp_trial_abandon(q);
+			return NULL;
+		}
 		if (t->left_bytes)
 			return psp_trial_frame(q, now_ns);
 		t->state = PSP_TRIAL_FLUSH;

@@ -54,9 +54,9 @@ nap() { sleep "$(seconds "$1")"; }
 
 # check NAME COMMAND...: the command must succeed.
 check() {
-	what=$1
+	named=$1
 	shift
-	if output=$("$@" 2>&1); then ok "$what"; else not_ok "$what"; fi
+	if output=$("$@" 2>&1); then ok "$named"; else not_ok "$named"; fi
 }
 
 # slab_kb: prints the kernel memory that cannot be reclaimed, in kB, once it has settled.
@@ -79,15 +79,15 @@ timely() {
 
 # refuse NAME PATTERN COMMAND...: the command must fail with a message like PATTERN.
 refuse() {
-	what=$1
+	named=$1
 	pattern=$2
 	shift 2
 	if output=$("$@" 2>&1); then
-		not_ok "$what (accepted)"
+		not_ok "$named (accepted)"
 	elif printf '%s\n' "$output" | grep -q -e "$pattern"; then
-		ok "$what"
+		ok "$named"
 	else
-		not_ok "$what (expected: $pattern)"
+		not_ok "$named (expected: $pattern)"
 	fi
 }
 

@@ -105,6 +105,28 @@ for noise in 0 60000; do
 done
 echo "hold_max_ns=0" >$WIRE/noise
 
+# The carrier goes and comes amid a stream: the wire has to prove itself anew.  Trials of gap frames,
+# a millisecond and more of them, leave launch times alone, and mode timer goes on.
+echo "hold_max_ns=60000 every_ns=500000 seed=3" >$WIRE/noise
+fresh gap rate 500mbit txtime monotonic
+epoch=$(now_ns)
+psp-send --epoch-ns "$epoch" --start-ns 20000000 --stop-ns 1500000000 --sndbuf 4000000 \
+	--flow "to=10.9.0.2:5,class=1:3,rate=50000000" \
+	--flow "to=10.9.0.2:9,class=1:1,$STREAM,txtime=monotonic,lead=$LEAD" >/tmp/sent &
+nap 100
+echo "carrier=0" >$WIRE/c1/fault
+nap 20
+echo "carrier=1" >$WIRE/c1/fault
+echo 1 >$WIRE/c1/reset
+wait
+drained c1a
+echo "# a link that comes back: $(errors)"
+check "a link that comes back: frames leave" at_least 500 "$(launched frames)"
+check "a link that comes back: none is half a gap early" at_least -$HALF_GAP "$(launched least_ns)"
+# What waits when the link comes back is late by what that takes, too.
+check "a link that comes back: none waits for a trial" at_most 360000 "$(launched most_ns)"
+echo "hold_max_ns=0" >$WIRE/noise
+
 # The kernel's own byte queue limit: the driver's frames last as long as those it is given
 # before, and then the wire runs dry.
 cable c2 1000000000 sink=1 snap=$SNAP
