@@ -119,8 +119,11 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let (asked_ns, packet) = facts.peer_data;
     let way_ns = facts.sender_rtt_ns;
     let took_ns = facts.end_ns.saturating_sub(asked_ns).saturating_sub(way_ns);
-    if took_ns < wait_least_ns(facts.rtt_ns) || is_dialogue(facts) {
-        return Finding::idle();
+    if took_ns < wait_least_ns(facts.rtt_ns)
+        || is_dialogue(facts)
+        || facts.knows_request == Some(false)
+    {
+        return Finding::idle(); // what had not arrived was not answered
     }
     let settled_ns = facts.peer_settled_ns;
     let had_it =
@@ -328,6 +331,14 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         // Or to others: a host that counts all its packets with one number looks the same while it
         // has one connection.
         return Some(Finding::new(Cause::SilentPath, Confidence::Low, text));
+    }
+    if facts.knows_ack == Some(false) {
+        let text = format!(
+            "what came after {} had been sent before the last acknowledgement reached its sender: \
+             the way takes so long by now, and the sender waited for acknowledgements",
+            ms(waited_ns)
+        );
+        return Some(Finding::new(Cause::DelaySpike, Confidence::Low, text));
     }
     if facts.peer_spoke() || facts.missed == Some(0) {
         return None; // it answers the other side's, at whatever time, or sent nothing meanwhile

@@ -111,6 +111,27 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     if facts.sends_small_ones && facts.outstanding_bytes < facts.mss_bytes {
         return Some(Finding::idle()); // it does not wait for acknowledgements with so little
     }
+    // What the receiver sent meanwhile, or its clock, says where the acknowledgement was.
+    if let Some(sent) = facts
+        .answers_sent
+        .filter(|&sent| sent > 1 && context.view != View::Receiver)
+    {
+        let text = format!(
+            "by the numbers of its packets the receiver sent {} more before the acknowledgement that \
+             ended {}: they were lost before the capture",
+            sent - 1,
+            ms(held_ns)
+        );
+        return Some(Finding::new(Cause::AckLoss, Confidence::Medium, text));
+    }
+    if context.answer_was_under_way(facts, held_ns) {
+        let text = format!(
+            "by the receiver's own clock the acknowledgement was sent when the data came: it was \
+             {} on its way",
+            ms(held_ns)
+        );
+        return Some(Finding::new(Cause::DelaySpike, Confidence::Medium, text));
+    }
     let is_known = is_delayed_ack(held_ns);
     if let Some(finding) = window::filled(facts, is_known) {
         return Some(finding);

@@ -103,8 +103,9 @@ enum Judged {
 }
 
 fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
-    if facts.is_only_fin {
-        return Judged::Nothing; // all data had been acknowledged
+    // All data had been acknowledged; or the sender gave the connection up by itself.
+    if facts.is_only_fin || facts.is_own_reset && facts.gap.retransmitted.count() < 2 {
+        return Judged::Nothing;
     }
     let finding = if context.is_filtered {
         idle::without_acks(facts, context)
@@ -132,6 +133,9 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
         _ => StallKind::Silence,
     };
     let (end_ns, last) = finding.until.unwrap_or((facts.end_ns, facts.packet_after));
+    if finding.until.is_some() && end_ns.saturating_sub(start_ns) < facts.threshold_ns {
+        return Judged::Nothing; // no silence is shorter than that
+    }
     let cost = u128::from(facts.rate_before) * u128::from(end_ns.saturating_sub(facts.start_ns));
     let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
     let mut packets = vec![first];
