@@ -122,7 +122,7 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
             sent - 1,
             ms(held_ns)
         );
-        return Some(Finding::new(Cause::AckLoss, Confidence::Medium, text));
+        return Some(Finding::new(Cause::AckLoss, Confidence::Low, text));
     }
     if context.answer_was_under_way(facts, held_ns) {
         let text = format!(
