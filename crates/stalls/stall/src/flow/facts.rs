@@ -404,6 +404,11 @@ impl Facts {
         self.peer_data.0 >= self.start_ns
     }
 
+    /// Returns whether the other side sent data behind this side's last, which waits for an answer.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.peer_spoke() && self.peer_data.0 > self.last_data_ns
+    }
+
     /// Returns whether new data followed as if the acknowledgement that ended the pause had let
     /// it go: not before that can have reached the sender, and at once then.
     pub(crate) fn goes_on_at_once(&self) -> bool {

@@ -4,10 +4,10 @@
 use units::time::NS_PER_MS;
 
 use super::finding::{Context, Finding};
-use super::timeouts::{DUPACK_THRESHOLD, arrived_unanswered, is_late_repeat};
+use super::timeouts::{arrived_unanswered, is_late_repeat};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts};
-use crate::flow::round_trip::is_delayed_ack;
+use crate::predictions::{DUPACK_THRESHOLD, is_delayed_ack};
 use crate::vantage::{View, ms};
 
 /// Up to so many repeats are a probe and the timer's.

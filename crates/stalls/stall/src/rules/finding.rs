@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a rule is given beside a pause's facts, and what it returns.
 
-use units::time::NS_PER_MS;
-
 use crate::cause::{Cause, Confidence, Side};
 use crate::direction::Direction;
 use crate::flow::Flow;
-use crate::flow::facts::Facts;
 use crate::flow::sender_clock::SenderClock;
 use crate::vantage::View;
 
@@ -49,18 +46,6 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns whether the receiver's own clock shows that the acknowledgement which ended the pause
-    /// was under way for most of the time that it seems to have been held back.
-    pub(super) fn answer_was_under_way(&self, facts: &Facts, held_ns: u64) -> bool {
-        let tick = self.receiver_clock.tick(facts.duration_ns());
-        let apart = facts.answer_apart.filter(|&(ticks, _)| ticks < 1 << 31);
-        tick.zip(apart).is_some_and(|(tick, (ticks, apart_ms))| {
-            let late_ns =
-                (u64::from(apart_ms) * NS_PER_MS).saturating_sub(tick.apart_most_ns(ticks));
-            late_ns >= held_ns / 4 * 3
-        })
-    }
-
     /// Returns where the loss behind a cause comes from, if the cause is a loss.
     pub(super) fn root_of(&self, cause: Cause) -> Option<Cause> {
         self.origin

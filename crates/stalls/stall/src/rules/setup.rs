@@ -66,6 +66,8 @@ fn wait(
         count: 1,
         explanation,
         advice: cause.advice().to_owned(),
+        asked: crate::predictions::Answers::default(),
+        number: 0,
     }
 }
 
@@ -274,5 +276,7 @@ fn repeated(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option
         count: 1,
         explanation,
         advice: Cause::ConnectionSetup.advice().to_owned(),
+        asked: crate::predictions::Answers::default(),
+        number: 0,
     })
 }
