@@ -36,6 +36,7 @@ pub enum Ask {
     BehindReported,
     Room,
     PeerSpoke,
+    RequestAcked,
     SenderIsClient,
     SenderRested,
     SenderKnewAck,
@@ -50,7 +51,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    pub const ALL: [Ask; 20] = [
+    pub const ALL: [Ask; 21] = [
         Ask::UnderWay,
         Ask::EndedByData,
         Ask::EndedByAck,
@@ -60,6 +61,7 @@ impl Ask {
         Ask::BehindReported,
         Ask::Room,
         Ask::PeerSpoke,
+        Ask::RequestAcked,
         Ask::SenderIsClient,
         Ask::SenderRested,
         Ask::SenderKnewAck,
@@ -85,6 +87,7 @@ impl Ask {
             Ask::BehindReported => "data behind a hole was reported as arrived",
             Ask::Room => "the receiver's window had room for what came next",
             Ask::PeerSpoke => "the other side had sent data, which waited for an answer",
+            Ask::RequestAcked => "the sender's host had acknowledged that for most of the pause",
             Ask::SenderIsClient => "the sender is the client, which decides when it asks",
             Ask::SenderRested => "by the sender's own clock it sent nothing meanwhile",
             Ask::SenderKnewAck => "the sender had the last acknowledgement, as it echoes it",
@@ -233,7 +236,11 @@ pub const ROWS: [Row; 16] = [
             (Ask::SenderKnewRequest, true),
             (Ask::Room, true),
         ],
-        &[(Ask::SenderRested, true), (Ask::SenderKnewRequest, true)],
+        &[
+            (Ask::SenderRested, true),
+            (Ask::SenderKnewRequest, true),
+            (Ask::RequestAcked, true),
+        ],
     ),
     row(
         Cause::DelayedAck,
@@ -326,7 +333,7 @@ pub fn others(side: Side, answers: Answers, states: &[State]) -> Vec<Cause> {
 }
 
 /// Returns how sure a verdict can be: high if something shows it and every cause on another side is
-/// refuted, medium if others could not be asked everything, low if others are left.
+/// refuted, medium if one of these is missing, low if both are, or if others are left.
 pub fn most(cause: Cause, answers: Answers) -> Confidence {
     let Some(row) = row_of(cause).filter(|_| !answers.are_none()) else {
         return Confidence::High;
@@ -336,11 +343,10 @@ pub fn most(cause: Cause, answers: Answers) -> Confidence {
         .iter()
         .any(|&(ask, is)| answers.of(ask) == Some(is));
     let has = |states: &[State]| !others(cause.side(), answers, states).is_empty();
-    if has(&[State::Shown, State::Left]) {
-        Confidence::Low
-    } else if is_shown && !has(&[State::Untested]) {
-        Confidence::High
-    } else {
-        Confidence::Medium
+    let are_left = has(&[State::Shown, State::Left]);
+    match (is_shown, has(&[State::Untested])) {
+        (true, false) if !are_left => Confidence::High,
+        (true, _) | (_, false) if !are_left => Confidence::Medium,
+        _ => Confidence::Low,
     }
 }

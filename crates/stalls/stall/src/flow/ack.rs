@@ -20,6 +20,17 @@ const HELD_BACK_MOST_NS: u64 = 1000 * NS_PER_MS;
 /// update of it.
 const BEYOND_BYTES: u64 = 1 << 20;
 
+/// Timestamps that tell what an end had got when it sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamps {
+    /// Of the first data of the other side since this side's last.
+    pub(super) request: Option<u32>,
+    /// What this side's last segment echoes.
+    pub(super) echo: Option<u32>,
+    /// Of the receiver's last segment, and its time; 0: none.
+    reply: (u32, u64),
+}
+
 impl Flow {
     /// Processes a segment of the receiver that has an acknowledgement and is no reset.
     ///
@@ -50,7 +61,7 @@ impl Flow {
             facts.ended_by_peer_data = segment.payload_bytes > 0;
             facts.reported_twice = self.reports_repair(segment, ack);
             facts.answers_sent = identified.sent;
-            let (value, since_ns) = self.last_reply;
+            let (value, since_ns) = self.stamps.reply;
             let stamp = segment.timestamps.filter(|_| since_ns > 0);
             facts.answer_apart = stamp.map(|stamp| {
                 let apart_ms = at.now.saturating_sub(since_ns) / NS_PER_MS;
@@ -61,7 +72,7 @@ impl Flow {
             });
         }
         if let Some(timestamps) = segment.timestamps {
-            self.last_reply = (timestamps.value, at.now);
+            self.stamps.reply = (timestamps.value, at.now);
         }
         self.note_receiver(at, segment, identified);
         let was_closed = self.is_window_closed();
@@ -200,7 +211,7 @@ impl Flow {
         }
         if segment.payload_bytes > 0 && !identified.is_sign_of_life {
             if self.peer_data.0 <= self.last_data_ns {
-                self.request_value = segment.timestamps.map(|stamp| stamp.value);
+                self.stamps.request = segment.timestamps.map(|stamp| stamp.value);
             }
             self.gap.dirty = true;
             self.gap.receiver_data.push(at.packet);

@@ -26,7 +26,7 @@ impl Flow {
             let pause_ns = self.threshold_ns;
             self.sender_clock.note(timestamps.value, at.now, pause_ns);
             let echo = timestamps.echo.filter(|_| segment.flags.any(Flags::ACK));
-            self.last_echo = echo;
+            self.stamps.echo = echo;
             if let Some(echo) = echo {
                 if self.gap.known.is_asked() {
                     let way_ns = self.sender_rtt_ns().unwrap_or(0);

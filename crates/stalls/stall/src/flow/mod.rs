@@ -25,6 +25,7 @@ mod sequence;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ack::Stamps;
 use at::At;
 use capture::segment::Segment;
 use clocked::Clocked;
@@ -176,12 +177,7 @@ pub(crate) struct Flow {
     pub(super) peer_data: (u64, u64),
     /// Its bytes, and when this side had sent data last before it.
     pub(super) peer_message: (u32, u64),
-    /// The timestamp of the first of it since this side's last data, and what this side's last
-    /// segment echoes.
-    pub(super) request_value: Option<u32>,
-    pub(super) last_echo: Option<u32>,
-    /// The timestamp of the receiver's last segment, and its time; 0: none.
-    pub(super) last_reply: (u32, u64),
+    pub(super) stamps: Stamps,
     /// When everything that was sent had last been acknowledged; and the same of the other
     /// direction, as of this direction's last segment.
     pub(crate) settled_ns: u64,
@@ -304,9 +300,7 @@ impl Flow {
             clocked: None,
             peer_data: (0, 0),
             peer_message: (0, 0),
-            request_value: None,
-            last_echo: None,
-            last_reply: (0, 0),
+            stamps: Stamps::default(),
             settled_ns: 0,
             peer_settled_ns: 0,
             has_peer_ended: false,

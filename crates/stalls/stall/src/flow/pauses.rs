@@ -130,7 +130,7 @@ impl Flow {
                     // What is not acknowledged yet holds the echo back (RFC 7323, 4.3).
                     let is_settled = self.peer_settled_ns >= self.peer_data.0;
                     facts.knows_ack = self.knows(self.acked_by.value).filter(|_| is_settled);
-                    facts.knows_request = self.knows(self.request_value);
+                    facts.knows_request = self.knows(self.stamps.request);
                     facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
                     facts.after.prompt_segments = facts.after.new_segments;
                     facts.after.prompt_until_ns = at.now + facts.rtt_min_ns / 2;
@@ -158,7 +158,7 @@ impl Flow {
     /// known to echo what it gets.
     fn knows(&self, value: Option<u32>) -> Option<bool> {
         self.sender_side.min()?;
-        let ahead = self.last_echo?.wrapping_sub(value?) as i32;
+        let ahead = self.stamps.echo?.wrapping_sub(value?) as i32;
         Some(ahead >= 0)
     }
 

@@ -48,6 +48,10 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
         (Ask::Room, room(facts)),
         (Ask::PeerSpoke, Some(facts.is_asked())),
         (
+            Ask::RequestAcked,
+            facts.is_asked().then(|| idle::had_request(facts)),
+        ),
+        (
             Ask::SenderIsClient,
             context.knows_roles.then_some(context.is_client),
         ),

@@ -128,8 +128,7 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
         return Finding::idle(); // what had not arrived was not answered
     }
     let settled_ns = facts.peer_settled_ns;
-    let had_it =
-        settled_ns >= asked_ns && (facts.end_ns - settled_ns.min(facts.end_ns)) * 2 >= took_ns;
+    let had_it = had_request(facts);
     if was_way_late(asked_ns, settled_ns, facts.end_ns) {
         let text = format!(
             "the answer came {} after the request, and just before it the acknowledgement, which \
@@ -166,6 +165,14 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     };
     let finding = Finding::new(Cause::ResponseTime, confidence, text);
     finding.waited_since(facts.end_ns - took_ns, packet)
+}
+
+/// Returns whether the server's host had acknowledged the request for half of the time or more.
+pub(super) fn had_request(facts: &Facts) -> bool {
+    let (asked_ns, _) = facts.peer_data;
+    let took_ns = facts.end_ns.saturating_sub(asked_ns + facts.sender_rtt_ns);
+    let since_ns = facts.end_ns.saturating_sub(facts.peer_settled_ns);
+    facts.peer_settled_ns >= asked_ns && since_ns * 2 >= took_ns
 }
 
 /// Returns whether both sides sent small messages of one length: keep-alives, keys and their echo.
