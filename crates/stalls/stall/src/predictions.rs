@@ -350,3 +350,65 @@ pub fn most(cause: Cause, answers: Answers) -> Confidence {
         _ => Confidence::Low,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tail that was lost, as the sender's capture shows it.
+    fn lost_tail() -> Answers {
+        let all = [
+            (Ask::UnderWay, true),
+            (Ask::EndedByData, false),
+            (Ask::EndedByAck, true),
+            (Ask::Repeated, true),
+            (Ask::FirstCopyArrived, false),
+            (Ask::Room, true),
+            (Ask::PeerSpoke, false),
+            (Ask::Overtaken, false),
+        ];
+        let note = |answers: Answers, (ask, is)| answers.with(ask, Some(is));
+        all.into_iter().fold(Answers::default(), note)
+    }
+
+    #[test]
+    fn a_verdict_is_as_sure_as_what_is_left() {
+        assert_eq!(most(Cause::RtoTail, lost_tail()), Confidence::High);
+        let untested = Answers {
+            failed: lost_tail().failed & !(1 << Ask::FirstCopyArrived as u32),
+            ..lost_tail()
+        };
+        assert_eq!(
+            others(Side::Network, untested, &[State::Untested]),
+            [Cause::DelayedAck]
+        );
+        let shown = untested.with(Ask::BehindReported, Some(true));
+        assert_eq!(most(Cause::RtoTail, shown), Confidence::Medium);
+        assert_eq!(most(Cause::RtoTail, untested), Confidence::Low);
+        // No cause of the network holds the data up while the window has no room.
+        let closed = Answers::default().with(Ask::Room, Some(false));
+        assert_eq!(most(Cause::ReceiverWindowClosed, closed), Confidence::High);
+        assert_eq!(most(Cause::RtoTail, closed), Confidence::Low);
+    }
+
+    #[test]
+    fn one_answer_refutes_a_cause() {
+        let state = |answers| row_of(Cause::RtoTail).map(|row| row.state(answers));
+        assert_eq!(state(lost_tail()), Some(State::Shown));
+        let mut arrived = lost_tail().with(Ask::FirstCopyArrived, Some(true));
+        arrived.failed &= !(1 << Ask::FirstCopyArrived as u32);
+        assert_eq!(state(arrived), Some(State::Refuted));
+        assert_eq!(state(Answers::default()), Some(State::Untested));
+    }
+
+    #[test]
+    fn each_question_has_a_place_and_each_cause_one_row() {
+        for (place, ask) in Ask::ALL.into_iter().enumerate() {
+            assert_eq!(ask as usize, place);
+        }
+        for row in &ROWS {
+            assert_eq!(row_of(row.cause).map(|r| r.must), Some(row.must));
+            assert!(!row.must.is_empty() && !row.shows.is_empty());
+        }
+    }
+}

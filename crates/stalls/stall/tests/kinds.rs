@@ -9,6 +9,7 @@ use std::path::Path;
 
 use capture::segment::{Flags, SackBlocks, Segment};
 use capture::segments::{Segments, Source};
+use stall::predictions::{self, State};
 use stall::{Cause, Confidence, Connection, Side, Stall};
 
 use crate::script::{Base, HANDSHAKE, analyse, segments};
@@ -24,10 +25,17 @@ fn captured(name: &str) -> Vec<Segment> {
     std::iter::from_fn(|| read.next()).collect()
 }
 
+/// What no answer of the pause refutes is said.
 fn judged(segments: &[Segment]) -> Connection {
     let mut all = analyse(segments).connections;
     assert_eq!(all.len(), 1);
-    all.pop().unwrap()
+    let found = all.pop().unwrap();
+    for stall in found.stalls.iter().filter(|stall| !stall.asked.are_none()) {
+        let row = predictions::row_of(stall.cause);
+        let state = row.map(|row| row.state(stall.asked));
+        assert_ne!(state, Some(State::Refuted), "{stall:#?}");
+    }
+    found
 }
 
 fn longest(found: &Connection) -> &Stall {
