@@ -386,7 +386,9 @@ mod tests {
         assert_eq!(most(Cause::RtoTail, shown), Confidence::Medium);
         assert_eq!(most(Cause::RtoTail, untested), Confidence::Low);
         // No cause of the network holds the data up while the window has no room.
-        let closed = Answers::default().with(Ask::Room, Some(false));
+        let closed = Answers::default()
+            .with(Ask::Room, Some(false))
+            .with(Ask::Overtaken, Some(false));
         assert_eq!(most(Cause::ReceiverWindowClosed, closed), Confidence::High);
         assert_eq!(most(Cause::RtoTail, closed), Confidence::Low);
     }
