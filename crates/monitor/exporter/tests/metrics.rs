@@ -252,6 +252,8 @@ fn stall(cause: Cause, side: Side, ns: u64) -> Stall {
         count: 1,
         explanation: String::new(),
         advice: String::new(),
+        asked: Default::default(),
+        number: 0,
     }
 }
 

@@ -63,6 +63,11 @@ pub struct StallsArgs {
     /// One JSON object on standard output, nothing else there
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
+    /// Instead of the list, print what the verdict of stall N of it follows from: what each cause
+    /// predicts, and whether that held, was refuted or could not be asked
+    #[arg(long, value_name = "N", conflicts_with_all = ["json", "all", "top", "follow"],
+        help_heading = OUTPUT)]
+    pub explain: Option<u64>,
     /// Also write a page with the worst connection (or the one named by
     /// --flow) drawn: sequence numbers, flight, window and throughput
     /// over time
@@ -128,7 +133,7 @@ impl StallsArgs {
     }
 
     /// Returns the options that are for captures alone, and whether each was given.
-    fn of_packets(&self) -> [(&'static str, bool); 8] {
+    fn of_packets(&self) -> [(&'static str, bool); 9] {
         [
             ("--flow", !self.flow.is_empty()),
             ("--from", self.from.is_some()),
@@ -138,6 +143,7 @@ impl StallsArgs {
             ("--annotate", self.annotate.is_some()),
             ("--other-end", self.other_end.is_some()),
             ("--follow", self.follow),
+            ("--explain", self.explain.is_some()),
         ]
     }
 
@@ -203,10 +209,17 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
         annotate::write(capture, path, &found)?;
     }
     let mut out = std::io::BufWriter::new(output::out());
-    if args.json {
+    let style = crate::terminal::style();
+    if let Some(number) = args.explain {
+        let all = found.analysis.connections.iter().flat_map(|c| &c.stalls);
+        let stalls = all.clone().count();
+        let Some(stall) = all.into_iter().find(|stall| stall.number == number) else {
+            bail!("--explain {number}: expected the number of a stall, from 1 to {stalls}");
+        };
+        stall::report::explain::write(&mut out, stall, style)?;
+    } else if args.json {
         json::write(&mut out, &found)?;
     } else {
-        let style = crate::terminal::style();
         stall::report::text::write(&mut out, &found, args.all, style)?;
     }
     out.flush()?;

@@ -225,6 +225,8 @@ impl Analyser {
             }
             connections.push(connection);
         }
+        let stalls = connections.iter_mut().flat_map(|c| &mut c.stalls);
+        stalls.zip(1..).for_each(|(stall, n)| stall.number = n);
         let mut notes = Vec::new();
         if connections.is_empty() {
             notes.push("no TCP segment was found".to_owned());

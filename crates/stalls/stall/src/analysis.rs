@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::cause::{Cause, Confidence, Side};
 use crate::direction::Direction;
 use crate::history::History;
+use crate::predictions::Answers;
 use crate::units::{seconds, some_seconds, text};
 
 /// Everything found in one capture.
@@ -233,6 +234,9 @@ pub struct CwndEstimate {
 /// A stall: a time without progress, or with little.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stall {
+    /// Number among all stalls of the captures, from 1; 0: it was not numbered.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub number: u64,
     /// Direction of the data that stalled.
     pub direction: Direction,
     /// Beginning, since the capture's first segment.
@@ -261,6 +265,14 @@ pub struct Stall {
     pub explanation: String,
     /// What to do about the cause.
     pub advice: String,
+    /// The answers that the verdict follows from; none: it follows from other than a pause.
+    #[serde(skip_serializing_if = "Answers::are_none")]
+    pub asked: Answers,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Stall {

@@ -74,6 +74,7 @@ fn contexts<'a>(
         connection.handshake.syn.is_some() && first_ns(flows[0]) < first_ns(flows[1]);
     std::array::from_fn(|index| Context {
         flow: flows[index],
+        receiver_clock: &flows[1 - index].sender_clock,
         direction: DIRECTIONS[index],
         view: views[index],
         origin: origins[index].as_ref(),

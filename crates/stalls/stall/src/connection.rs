@@ -9,7 +9,9 @@ use units::time::NS_PER_S;
 use crate::direction::Direction;
 use crate::flow::Flow;
 use crate::flow::at::At;
+use crate::flow::echoes::{self, Echoes};
 use crate::flow::facts::{Closed, Packets};
+use crate::flow::ip_ids::Identified;
 use crate::history::Event;
 use crate::options::Options;
 use crate::recorder::Recorder;
@@ -19,7 +21,7 @@ use crate::recorder::Recorder;
 pub(crate) const HALVES_MOST: usize = 4;
 
 /// The handshake as it was captured. Ends are 0 or 1, in the order of the connection's key.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Handshake {
     /// The end that sent a SYN without ACK, and the initial sequence number.
     pub(crate) client: Option<(usize, u32)>,
@@ -35,6 +37,9 @@ pub(crate) struct Handshake {
     sack_permitted: [bool; 2],
     syn_seen: [bool; 2],
     options_cut: bool,
+    syn_flags: Flags,
+    /// A SYN that brought data (RFC 7413), until the answer says whether the server has it.
+    syn_data: Option<Box<(At, Segment)>>,
 }
 
 /// The state of a connection while it is read.
@@ -130,13 +135,17 @@ impl Connection {
         self.note_place(from, segment);
         let flags = segment.flags;
         let other = 1 - from;
+        let mut identified = self.flows[from].ip_ids.next(segment, now);
+        if identified.is_copy {
+            self.flows[from].note_copy();
+            return; // captured twice: nothing happened
+        }
         if flags.any(Flags::RST) {
             self.on_reset(at, from);
         } else if flags.any(Flags::SYN) {
             self.on_syn(at, from, segment);
         } else {
             let own = &mut self.flows[from];
-            let mut identified = own.ip_ids.next(segment);
             identified.is_sign_of_life = own.is_sign_of_life(segment);
             let is_below_window = own.is_passed_by(segment);
             if flags.any(Flags::ACK) {
@@ -207,8 +216,8 @@ impl Connection {
             handshake.reset.get_or_insert(at);
         }
         if self.reset.is_none() {
-            for flow in &mut self.flows {
-                flow.end(at, Closed::Reset);
+            for (end, flow) in self.flows.iter_mut().enumerate() {
+                flow.end(at, Closed::Reset, end == from);
                 flow.release();
             }
             self.reset = Some((from, at));
@@ -219,8 +228,15 @@ impl Connection {
         let is_answer = segment.flags.any(Flags::ACK);
         let handshake = &mut self.handshake;
         let asked = handshake.client.map(|(_, number)| number.wrapping_add(1));
-        if is_answer && asked.is_some_and(|asked| asked != segment.ack) {
+        let with_syn = handshake.syn_data.as_ref();
+        let with_syn = with_syn.map_or(0, |both| both.1.payload_bytes);
+        if is_answer && asked.is_some_and(|asked| segment.ack.wrapping_sub(asked) > with_syn) {
             return; // it answers the SYN of another connection, which was not captured
+        }
+        if is_answer && echoes::is_agreed(handshake.syn_flags, segment.flags) {
+            for flow in &mut self.flows {
+                flow.echoes = Echoes::counting();
+            }
         }
         if is_answer {
             handshake.syn_acks.push(at.packet);
@@ -232,6 +248,10 @@ impl Connection {
         } else {
             handshake.client.get_or_insert((from, segment.seq));
             handshake.syns.push(at.packet);
+            handshake.syn_flags = segment.flags;
+            if segment.payload_bytes > 0 {
+                handshake.syn_data = Some(Box::new((at, *segment)));
+            }
             handshake.syn.get_or_insert(at);
             handshake.last_syn = Some(at);
         }
@@ -248,8 +268,31 @@ impl Connection {
         if self.handshake.sack_permitted == [true; 2] {
             self.flows.iter_mut().for_each(Flow::permit_sack);
         }
+        if is_answer {
+            self.settle_syn_data(at, from, segment);
+        }
         self.settle_scale();
         self.settle_handshake();
+    }
+
+    /// Processes the data that came with the SYN, if its answer acknowledges it: else the client
+    /// sends it once more. Windows in a SYN are not scaled (RFC 7323, 2.2).
+    fn settle_syn_data(&mut self, at: At, from: usize, answer: &Segment) {
+        let Some((syn_at, mut syn)) = self.handshake.syn_data.take().map(|both| *both) else {
+            return;
+        };
+        syn.seq = syn.seq.wrapping_add(1);
+        if answer.ack == syn.seq || self.flows[1 - from].has_data() {
+            return;
+        }
+        syn.flags = Flags(syn.flags.0 & !Flags::SYN);
+        let mut answer = *answer;
+        answer.flags = Flags(answer.flags.0 & !Flags::SYN);
+        answer.seq = answer.seq.wrapping_add(1);
+        let client = &mut self.flows[1 - from];
+        client.on_data(syn_at, &syn, Identified::default());
+        client.on_ack(at, &answer, Identified::default(), false);
+        self.flows[from].note_request(syn_at, syn.payload_bytes);
     }
 
     /// Sets the window scales once both SYNs are known. They count only if both SYNs have one
@@ -331,7 +374,7 @@ impl Connection {
         if !std::mem::replace(&mut self.is_ended, true) && self.reset.is_none() {
             let at = self.last;
             for flow in &mut self.flows {
-                flow.end(at, Closed::Capture);
+                flow.end(at, Closed::Capture, false);
             }
         }
     }

@@ -25,6 +25,7 @@ pub mod follow;
 mod history;
 mod opening;
 mod options;
+pub mod predictions;
 pub mod qlog;
 mod recorder;
 pub mod report;

@@ -73,7 +73,10 @@ fn silences_are_those_of_the_whole_capture() {
             .stalls
             .iter()
             .filter(silent)
-            .cloned()
+            .map(|stall| Stall {
+                number: 0, // a follower does not number them
+                ..stall.clone()
+            })
             .collect();
         assert!(!wanted.is_empty(), "{silence}");
         let mut follower = Follower::new(Options::default(), Limits::default());

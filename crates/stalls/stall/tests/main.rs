@@ -16,6 +16,7 @@ mod encapsulations;
 mod explanations;
 mod follow;
 mod foreign;
+mod kinds;
 mod late;
 mod limits;
 mod proof;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use stall::predictions::Answers;
 use stall::{Cause, Direction, Side, Stall, StallKind};
 
 use crate::drops::Drops;
@@ -326,6 +327,7 @@ impl Connection {
         self.is_client = Some(true);
         self.pause = Pause::new(reading.time_ns, reading, 0, self.readings);
         let finding = Finding {
+            answers: Answers::default(),
             cause: Cause::ConnectionSetup,
             confidence: stall::Confidence::High,
             explanation: match reading.tcp_state {
@@ -541,6 +543,8 @@ impl Connection {
             count: 1,
             explanation: finding.explanation + &drops,
             advice: finding.cause.advice().to_owned(),
+            asked: finding.answers,
+            number: 0,
         }
     }
 

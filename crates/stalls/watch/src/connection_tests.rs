@@ -353,6 +353,7 @@ fn what_is_dropped_at_the_end_of_a_receivers_stall_is_the_next_ones() {
     });
     let of = |cause| {
         let finding = Finding {
+            answers: Answers::default(),
             cause,
             confidence: stall::Confidence::High,
             explanation: String::new(),

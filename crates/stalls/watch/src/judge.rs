@@ -2,24 +2,14 @@
 //! Judges why a sender stalled, by its own kernel's variables: the rules of `docs/use/stalls.md`
 //! that these can answer, in the same order (`docs/use/watch.md`).
 
+use stall::predictions::{
+    self, ANSWER_NS, Answers, Ask, DUPACK_THRESHOLD, HELD_BACK_NS, State, WHOLE_FLIGHT,
+    is_delayed_ack,
+};
 use stall::{Cause, Confidence};
 use units::terse::ms;
 
 use crate::facts::{Closed, Facts, IdleFacts, Resent};
-
-const MS: u64 = 1_000_000;
-
-/// Segments behind a loss that let it be repaired without a timeout (RFC 5681).
-const DUPACK_THRESHOLD: u32 = 3;
-/// From so many segments on, a loss of all at once is no loss of single ones.
-const WHOLE_FLIGHT: u32 = 8;
-/// New data that follows data of the other side within this time is its answer.
-const ANSWER_NS: u64 = 50 * MS;
-/// Shortest and longest time for which a receiver holds back an acknowledgement.
-const HELD_MIN_NS: u64 = 15 * MS;
-const HELD_MAX_NS: u64 = 520 * MS;
-/// Timers of receivers that hold back an acknowledgement, on systems in use.
-const HELD_TIMERS_NS: [u64; 3] = [40 * MS, 100 * MS, 200 * MS];
 
 /// The result of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +17,8 @@ pub(crate) struct Finding {
     pub(crate) cause: Cause,
     pub(crate) confidence: Confidence,
     pub(crate) explanation: String,
+    /// The answers that it follows from.
+    pub(crate) answers: Answers,
 }
 
 fn found(cause: Cause, confidence: Confidence, explanation: String) -> Option<Finding> {
@@ -34,6 +26,7 @@ fn found(cause: Cause, confidence: Confidence, explanation: String) -> Option<Fi
         cause,
         confidence,
         explanation,
+        answers: Answers::default(),
     })
 }
 
@@ -51,10 +44,24 @@ const RULES: [Rule; 8] = [
     held_back,
 ];
 
+impl Finding {
+    /// Returns the finding with what the answers let it be sure of.
+    fn asked(mut self, answers: Answers) -> Self {
+        self.confidence = self.confidence.min(predictions::most(self.cause, answers));
+        self.answers = answers;
+        self
+    }
+}
+
 /// Judges a pause: a time without delivery.
 pub(crate) fn judge(facts: &Facts) -> Finding {
-    let named = RULES.iter().find_map(|rule| rule(facts));
-    named.unwrap_or_else(|| Finding {
+    let answers = answers(facts);
+    let is_left = |finding: &Finding| {
+        let row = predictions::row_of(finding.cause);
+        row.is_none_or(|row| row.state(answers) != State::Refuted)
+    };
+    let named = RULES.iter().filter_map(|rule| rule(facts)).find(is_left);
+    let finding = named.unwrap_or_else(|| Finding {
         cause: Cause::Unknown,
         confidence: Confidence::Low,
         explanation: format!(
@@ -63,7 +70,50 @@ pub(crate) fn judge(facts: &Facts) -> Finding {
             facts.packets_out,
             how_it_ended(facts.closed)
         ),
-    })
+        answers,
+    });
+    finding.asked(answers)
+}
+
+/// Returns what the kernel's variables answer. What they do not show could not be asked.
+fn answers(facts: &Facts) -> Answers {
+    let by_ack = matches!(facts.closed, Closed::Delivery(_)).then_some(true);
+    let again = facts.timeouts > 0 || facts.first_probe_ns.is_some() || facts.fast > 0;
+    let again = again || facts.tail_probe && facts.after.resent > 0;
+    let arrived = facts.after.dsacks > 0;
+    let sacked_out = facts.first_timeout.map_or(0, |timeout| timeout.sacked_out);
+    let held_ns = facts.duration_ns().saturating_sub(facts.srtt_ns);
+    let all = [
+        (Ask::UnderWay, Some(facts.packets_out > 0)),
+        (Ask::EndedByData, by_ack.map(|is| !is)),
+        (Ask::EndedByAck, by_ack),
+        (Ask::Repeated, Some(again)),
+        (Ask::RepeatedAcked, Some(false)),
+        (
+            Ask::FirstCopyArrived,
+            by_ack.filter(|_| again).map(|_| arrived),
+        ),
+        (Ask::BehindReported, Some(facts.idle_acks + sacked_out > 0)),
+        (Ask::Room, Some(!was_window_closed(facts))),
+        (Ask::FewUnderWay, Some(facts.packets_out <= 2)),
+        (Ask::WithinHold, Some(held_ns < HELD_BACK_NS.end)),
+        (
+            Ask::TimerOfReceiver,
+            by_ack.filter(|_| !again).map(|_| is_delayed_ack(held_ns)),
+        ),
+        (
+            Ask::Overtaken,
+            Some(arrived && facts.timeouts == 0 && facts.first_probe_ns.is_none()),
+        ),
+        (Ask::LargePassed, Some(true)),
+    ];
+    let note = |answers: Answers, (ask, answer)| answers.with(ask, answer);
+    all.into_iter().fold(Answers::default(), note)
+}
+
+fn was_window_closed(facts: &Facts) -> bool {
+    let waited = facts.window_ns.saturating_mul(2) >= facts.duration_ns();
+    facts.timeouts == 0 && waited && facts.window_bytes < facts.mss_bytes.max(1)
 }
 
 fn how_it_ended(closed: Closed) -> &'static str {
@@ -75,8 +125,7 @@ fn how_it_ended(closed: Closed) -> &'static str {
 }
 
 fn window_closed(facts: &Facts) -> Option<Finding> {
-    let waited = facts.window_ns.saturating_mul(2) >= facts.duration_ns();
-    if facts.timeouts > 0 || !waited || facts.window_bytes >= facts.mss_bytes.max(1) {
+    if !was_window_closed(facts) {
         return None;
     }
     let until = match facts.closed {
@@ -128,7 +177,7 @@ fn timeouts_repeated(facts: &Facts) -> Option<Finding> {
     let took = ms(facts.duration_ns());
     let sacked_out = facts.first_timeout.map_or(0, |timeout| timeout.sacked_out);
     let is_silent = facts.idle_acks == 0 && sacked_out == 0;
-    if is_silent && facts.packets_out >= DUPACK_THRESHOLD {
+    if is_silent && u64::from(facts.packets_out) >= DUPACK_THRESHOLD {
         let confidence = if facts.timeouts >= 3 {
             Confidence::High
         } else {
@@ -169,9 +218,9 @@ fn of_lost_retransmission(facts: &Facts) -> Option<Finding> {
 
 fn timeout_of_first_loss(facts: &Facts) -> Option<Finding> {
     let timeout = facts.first_timeout?;
-    let behind = timeout.sacked_out;
+    let behind = u64::from(timeout.sacked_out);
     let timer = ms(timeout.at_ns.saturating_sub(facts.start_ns));
-    let under_way = facts.packets_out;
+    let under_way = u64::from(facts.packets_out);
     let only_the_repair = matches!(facts.closed, Closed::Delivery(..=1) | Closed::End);
     if behind == 0 && under_way >= WHOLE_FLIGHT && facts.idle_acks == 0 && only_the_repair {
         let text = format!(
@@ -239,11 +288,10 @@ fn held_back(facts: &Facts) -> Option<Finding> {
     let held_ns = facts.duration_ns().saturating_sub(facts.srtt_ns);
     let delivered = matches!(facts.closed, Closed::Delivery(_));
     let few = (1..=2).contains(&facts.packets_out);
-    if !delivered || !few || !(HELD_MIN_NS..=HELD_MAX_NS).contains(&held_ns) {
+    if !delivered || !few || !HELD_BACK_NS.contains(&held_ns) {
         return None;
     }
-    let at_timer = |timer_ns: &u64| held_ns.abs_diff(*timer_ns) * 10 <= *timer_ns;
-    let confidence = if HELD_TIMERS_NS.iter().any(at_timer) {
+    let confidence = if is_delayed_ack(held_ns) {
         Confidence::High
     } else {
         Confidence::Medium
@@ -268,7 +316,24 @@ pub(crate) fn judge_idle(facts: &IdleFacts) -> Option<Finding> {
     let answer_ns = facts.srtt_ns.saturating_mul(2).max(ANSWER_NS);
     // The beginning is known to one or two ticks.
     let apart_ns = facts.end_ns.abs_diff(facts.peer_data_ns);
-    if facts.peer_data_ns > facts.start_ns && apart_ns <= answer_ns {
+    let is_asked = facts.peer_data_ns > facts.start_ns && apart_ns <= answer_ns;
+    let answers = [
+        (Ask::EndedByData, true),
+        (Ask::EndedByAck, false),
+        (Ask::UnderWay, false),
+        (Ask::Repeated, false),
+        (Ask::RepeatedAcked, false),
+        (Ask::PeerSpoke, is_asked),
+        (Ask::Room, facts.window_bytes >= facts.mss_bytes),
+        (Ask::SenderRested, true),
+        (Ask::SenderKnewAck, true),
+        (Ask::Overtaken, false),
+        (Ask::LargePassed, true),
+    ];
+    let note = |answers: Answers, (ask, is)| answers.with(ask, Some(is));
+    let answers = answers.into_iter().fold(Answers::default(), note);
+    let found = |cause, confidence, text| Some(found(cause, confidence, text)?.asked(answers));
+    if is_asked {
         let text = "all that was sent had arrived; the sender went on when the other side had \
                     sent data";
         return found(Cause::WaitingForPeer, Confidence::Medium, text.to_owned());

@@ -3,8 +3,10 @@
 
 use stall::{Cause, Confidence};
 
-use super::{MS, judge, judge_idle};
+use super::{judge, judge_idle};
 use crate::facts::{After, Closed, Evidence, Facts, IdleFacts, Resent, Timeout};
+
+const MS: u64 = 1_000_000;
 
 fn pause() -> Facts {
     Facts {

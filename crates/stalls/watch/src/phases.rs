@@ -2,6 +2,7 @@
 //! Finds times in which data moved, but one limit held the sender up. The sender's kernel
 //! counts what it waits for.
 
+use stall::predictions::Answers;
 use stall::{Cause, Confidence};
 use units::terse::ms;
 
@@ -171,6 +172,7 @@ impl Phases {
             ),
         };
         Finding {
+            answers: Answers::default(),
             cause,
             confidence,
             explanation,

@@ -2,6 +2,7 @@
 //! Judges the other direction: data that this host receives stalls because its application does
 //! not read, until the receive buffer is full and the window closes.
 
+use stall::predictions::Answers;
 use stall::{Cause, Confidence};
 use units::terse::{ms, size};
 
@@ -65,6 +66,7 @@ impl Receiving {
         Some(NotRead {
             start_ns: closed.from_ns,
             finding: Finding {
+                answers: Answers::default(),
                 cause: Cause::ReceiverWindowClosed,
                 confidence: Confidence::High,
                 explanation,

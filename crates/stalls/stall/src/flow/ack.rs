@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes what the receiver says: acknowledgements, SACK blocks, windows.
 
-use capture::segment::{Flags, Segment};
+use capture::segment::Segment;
 use units::time::NS_PER_MS;
 
 use super::Flow;
@@ -19,6 +19,17 @@ const HELD_BACK_MOST_NS: u64 = 1000 * NS_PER_MS;
 /// An acknowledgement may lie so far beyond the window that the capture shows: it may lack an
 /// update of it.
 const BEYOND_BYTES: u64 = 1 << 20;
+
+/// Timestamps that tell what an end had got when it sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamps {
+    /// Of the first data of the other side since this side's last.
+    pub(super) request: Option<u32>,
+    /// What this side's last segment echoes.
+    pub(super) echo: Option<u32>,
+    /// Of the receiver's last segment, and its time; 0: none.
+    reply: (u32, u64),
+}
 
 impl Flow {
     /// Processes a segment of the receiver that has an acknowledgement and is no reset.
@@ -50,6 +61,18 @@ impl Flow {
             facts.ended_by_peer_data = segment.payload_bytes > 0;
             facts.reported_twice = self.reports_repair(segment, ack);
             facts.answers_sent = identified.sent;
+            let (value, since_ns) = self.stamps.reply;
+            let stamp = segment.timestamps.filter(|_| since_ns > 0);
+            facts.answer_apart = stamp.map(|stamp| {
+                let apart_ms = at.now.saturating_sub(since_ns) / NS_PER_MS;
+                (
+                    stamp.value.wrapping_sub(value),
+                    apart_ms.try_into().unwrap_or(0),
+                )
+            });
+        }
+        if let Some(timestamps) = segment.timestamps {
+            self.stamps.reply = (timestamps.value, at.now);
         }
         self.note_receiver(at, segment, identified);
         let was_closed = self.is_window_closed();
@@ -85,8 +108,10 @@ impl Flow {
             self.backoff = 0;
             self.unanswered_segments = 0;
         }
-        let hole_bytes = delivered.holes;
-        self.counts.unseen_bytes += hole_bytes;
+        // What was under way when the capture began is no hole of the capture.
+        let early_bytes = self.early_end.min(self.una).saturating_sub(una_before);
+        delivered.holes = delivered.holes.saturating_sub(early_bytes);
+        self.counts.unseen_bytes += delivered.holes;
         self.on_sack(at, segment, ack, &mut delivered);
         self.on_window(at, segment, ack, una_before);
         if delivered.bytes > 0 {
@@ -160,10 +185,16 @@ impl Flow {
             && self.is_duplicate_report(blocks, range.into(), ack)
     }
 
+    /// Notes data of the other side.
+    pub(crate) fn note_request(&mut self, at: At, bytes: u32) {
+        self.peer_data = (at.now, at.packet);
+        self.peer_message = (bytes, self.last_data_ns);
+    }
+
     fn note_receiver(&mut self, at: At, segment: &Segment, identified: Identified) {
         self.counts.acks += 1;
         self.counts.pure_acks += u64::from(segment.sequence_length() == 0);
-        self.counts.ecn_echoes += u64::from(segment.flags.any(Flags::ECE));
+        self.counts.ecn_echoes += self.echoes.of(segment.flags);
         self.from_receiver += 1;
         let way_ns = self.receiver_rtt_ns().unwrap_or(0);
         let (since_ns, answer) = self.gap.acked_answer;
@@ -179,10 +210,12 @@ impl Flow {
             self.gap.probes_unanswered += 1;
         }
         if segment.payload_bytes > 0 && !identified.is_sign_of_life {
+            if self.peer_data.0 <= self.last_data_ns {
+                self.stamps.request = segment.timestamps.map(|stamp| stamp.value);
+            }
             self.gap.dirty = true;
             self.gap.receiver_data.push(at.packet);
-            self.peer_data = (at.now, at.packet);
-            self.peer_message = (segment.payload_bytes, self.last_data_ns);
+            self.note_request(at, segment.payload_bytes);
             if self.after_open {
                 self.note_after(|after| after.peer_spoke |= after.next_data_ns.is_none());
             }

@@ -21,6 +21,11 @@ const COPY_NS: u64 = NS_PER_MS;
 const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
 impl Flow {
+    /// Notes a packet that was captured twice.
+    pub(crate) fn note_copy(&mut self) {
+        self.counts.copies += 1;
+    }
+
     /// Processes data below the highest byte sent. Returns `false` if the segment is a second
     /// capture of one packet: then nothing happened.
     pub(super) fn on_again(
@@ -268,6 +273,10 @@ impl Flow {
         let acked = self.acked_by;
         let echo = segment.timestamps.and_then(|timestamps| timestamps.echo);
         self.gap.known.repeated(echo, acked, identified.sent);
+        let way_ns = self.sender_rtt_ns().unwrap_or(0);
+        let since_acked_ns = at.now.saturating_sub(self.settled_ns);
+        let is_last = self.una >= self.nxt && end == self.una;
+        self.gap.known.crossed |= is_last && since_acked_ns < way_ns / 4 * 3;
         self.gap.known.below_window |= acked.is_below_window;
         let unknown_bytes = self.una.saturating_sub(start);
         self.gap.unknown_acked_bytes = self.gap.unknown_acked_bytes.max(unknown_bytes);

@@ -26,6 +26,7 @@ impl Flow {
             let pause_ns = self.threshold_ns;
             self.sender_clock.note(timestamps.value, at.now, pause_ns);
             let echo = timestamps.echo.filter(|_| segment.flags.any(Flags::ACK));
+            self.stamps.echo = echo;
             if let Some(echo) = echo {
                 if self.gap.known.is_asked() {
                     let way_ns = self.sender_rtt_ns().unwrap_or(0);
@@ -186,7 +187,8 @@ impl Flow {
         let rtt_ns = self.rtt_min_ns();
         if quiet_ns.is_some_and(|quiet_ns| quiet_ns >= rtt_ns / 4) {
             let allowed_ns = (rtt_ns / 16).max(LET_GO_NS);
-            self.rounds.note_burst(at.now - since_ns <= allowed_ns);
+            self.rounds
+                .note_burst(at.now.saturating_sub(since_ns) <= allowed_ns);
         }
     }
 
@@ -247,7 +249,14 @@ impl Flow {
             // The bytes between were skipped: lost before the capture, by it, or still in
             // flight.
             if self.begins_amidst() {
-                self.una = self.una.max(start);
+                // The receiver said what it has: the rest was under way when the capture began,
+                // or lost before.
+                if self.has_ack && start - self.una <= super::USUAL_FLIGHT {
+                    self.board.push(self.una, start, at.now, at.packet, 0);
+                    self.early_end = start;
+                } else {
+                    self.una = self.una.max(start);
+                }
             } else {
                 self.gap.dirty = true;
                 self.gap.holes += 1;

@@ -171,6 +171,9 @@ pub(crate) struct Known {
     /// Packets of the sender that the capture lacks before the first repeat, as its IP
     /// identifications count them.
     pub(crate) missed: u64,
+    /// The repeat came sooner after the acknowledgement than that can have reached the sender: it
+    /// was on its way already.
+    pub(crate) crossed: bool,
 }
 
 impl Known {
@@ -376,6 +379,16 @@ pub(crate) struct Facts {
     /// Packets of the sender that the capture lacks before the data that ended the pause, if its IP
     /// identifications count them.
     pub(crate) missed: Option<u16>,
+    /// Whether the data that ended the pause echoes the last acknowledgement, or later; below,
+    /// the beginning of what the other side had asked. `None`: no timestamps.
+    pub(crate) knows_ack: Option<bool>,
+    pub(crate) knows_request: Option<bool>,
+    /// Ticks of the receiver's clock between the acknowledgement that ended the pause and its
+    /// segment before, and the milliseconds between the two.
+    pub(crate) answer_apart: Option<(u32, u32)>,
+    /// The shortest pause that counts; below, whether the sender itself reset the connection.
+    pub(crate) threshold_ns: u64,
+    pub(crate) is_own_reset: bool,
     /// Rate before the pause, in bytes per second; 0: not known.
     pub(crate) rate_before: u64,
 }
@@ -389,6 +402,11 @@ impl Facts {
     /// it.
     pub(crate) fn peer_spoke(&self) -> bool {
         self.peer_data.0 >= self.start_ns
+    }
+
+    /// Returns whether the other side sent data behind this side's last, which waits for an answer.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.peer_spoke() && self.peer_data.0 > self.last_data_ns
     }
 
     /// Returns whether new data followed as if the acknowledgement that ended the pause had let

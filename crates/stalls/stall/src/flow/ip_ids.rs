@@ -2,18 +2,21 @@
 //! Tells what an end's IP identifications are worth: some hosts count the packets of each
 //! connection with them, some count all their packets, some always send the same number.
 
-use capture::segment::Segment;
+use capture::segment::{Flags, Segment};
+use units::time::NS_PER_MS;
 
 /// So many steps of one show a counter of the connection.
 const ONES_LEAST: u32 = 16;
+/// A capture has the copy of a packet within this time; no timer is shorter that repeats a SYN.
+const COPY_MOST_MS: u32 = 100;
 /// Of so many steps one may be another: a packet that the capture lacks.
 const ONES_FOR_OTHER: u32 = 16;
 
 /// The identifications of one end's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IpIds {
-    /// Number and fingerprint of the packet before.
-    last: Option<(u16, u32)>,
+    /// Number, fingerprint and time of the packet before.
+    last: Option<(u16, u32, u32)>,
     ones: u32,
     others: u32,
     /// Whether two packets that differ had the same number.
@@ -33,11 +36,12 @@ pub(crate) struct Identified {
 }
 
 impl IpIds {
-    /// Notes the next packet of the end.
-    pub(crate) fn next(&mut self, segment: &Segment) -> Identified {
+    /// Notes the next packet of the end, captured at `now`.
+    pub(crate) fn next(&mut self, segment: &Segment, now: u64) -> Identified {
         let id = segment.ip_id;
         let content = fingerprint(segment);
-        let Some((last, before)) = self.last.replace((id, content)) else {
+        let now = (now / NS_PER_MS) as u32; // a copy comes long before that wraps
+        let Some((last, before, last_ms)) = self.last.replace((id, content, now)) else {
             return Identified::default();
         };
         let step = id.wrapping_sub(last);
@@ -49,7 +53,10 @@ impl IpIds {
         }
         Identified {
             sent: Some(step).filter(|step| counts && (1..1 << 15).contains(step)),
-            is_copy: step == 0 && self.tells(id),
+            is_copy: step == 0
+                && content == before
+                && now.wrapping_sub(last_ms) < COPY_MOST_MS
+                && (self.tells(id) || segment.flags.any(Flags::SYN)),
             is_sign_of_life: false,
         }
     }

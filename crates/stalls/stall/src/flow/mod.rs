@@ -6,6 +6,7 @@ mod again;
 pub(crate) mod at;
 mod clocked;
 mod data;
+pub(crate) mod echoes;
 pub(crate) mod facts;
 pub(crate) mod ip_ids;
 pub(crate) mod loss_stats;
@@ -16,7 +17,7 @@ mod round_state;
 pub(crate) mod round_trip;
 pub(crate) mod rounds;
 mod scoreboard;
-mod sender_clock;
+pub(crate) mod sender_clock;
 mod sender_view;
 mod sent;
 mod sequence;
@@ -24,9 +25,11 @@ mod sequence;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ack::Stamps;
 use at::At;
 use capture::segment::Segment;
 use clocked::Clocked;
+use echoes::Echoes;
 use facts::{AckedBy, Facts, Gap};
 use ip_ids::IpIds;
 use loss_stats::LossStats;
@@ -93,6 +96,8 @@ pub(crate) struct Flow {
     pub(super) una: u64,
     /// Byte after the highest one seen.
     pub(super) nxt: u64,
+    /// First byte that was captured, if bytes were under way below it by then.
+    pub(super) early_end: u64,
     /// From this byte on, data was sent only as probes of a closed window; `u64::MAX`: there is
     /// none.
     pub(super) probe_from: u64,
@@ -162,6 +167,8 @@ pub(crate) struct Flow {
     pub(super) acked_by: AckedBy,
     /// An acknowledgement of far more than the capture shows, not believed yet; 0: none.
     pub(super) unheard_of: u64,
+    /// What the receiver's flags say of congestion.
+    pub(crate) echoes: Echoes,
     /// The IP identifications of the sender's packets.
     pub(crate) ip_ids: IpIds,
     /// A bound of the sender's round trip, where the handshake alone gives a long one.
@@ -170,6 +177,7 @@ pub(crate) struct Flow {
     pub(super) peer_data: (u64, u64),
     /// Its bytes, and when this side had sent data last before it.
     pub(super) peer_message: (u32, u64),
+    pub(super) stamps: Stamps,
     /// When everything that was sent had last been acknowledged; and the same of the other
     /// direction, as of this direction's last segment.
     pub(crate) settled_ns: u64,
@@ -240,6 +248,7 @@ impl Flow {
             has_begin: false,
             una: ORIGIN,
             nxt: ORIGIN,
+            early_end: 0,
             probe_from: u64::MAX,
             board: Scoreboard::new(&options),
             fin: None,
@@ -286,10 +295,12 @@ impl Flow {
             last_sent_ns: 0,
             acked_by: AckedBy::default(),
             unheard_of: 0,
+            echoes: Echoes::default(),
             ip_ids: IpIds::default(),
             clocked: None,
             peer_data: (0, 0),
             peer_message: (0, 0),
+            stamps: Stamps::default(),
             settled_ns: 0,
             peer_settled_ns: 0,
             has_peer_ended: false,

@@ -92,6 +92,11 @@ impl Flow {
             delivered_max_bytes: self.delivered_max,
             ticks_apart: None,
             missed: None,
+            knows_ack: None,
+            knows_request: None,
+            answer_apart: None,
+            threshold_ns: self.threshold_ns,
+            is_own_reset: false,
             rate_before: self.rounds.rate(),
         }
     }
@@ -122,6 +127,10 @@ impl Flow {
                     facts.after.prompt_bytes = self.last_data_bytes;
                     self.burst_bytes = self.last_data_bytes;
                     (facts.ticks_apart, facts.missed) = (self.ticks_apart, self.missed);
+                    // What is not acknowledged yet holds the echo back (RFC 7323, 4.3).
+                    let is_settled = self.peer_settled_ns >= self.peer_data.0;
+                    facts.knows_ack = self.knows(self.acked_by.value).filter(|_| is_settled);
+                    facts.knows_request = self.knows(self.stamps.request);
                     facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
                     facts.after.prompt_segments = facts.after.new_segments;
                     facts.after.prompt_until_ns = at.now + facts.rtt_min_ns / 2;
@@ -143,6 +152,14 @@ impl Flow {
             self.gap.closed_ns = at.now;
             self.gap.closed_window.push(at.packet);
         }
+    }
+
+    /// Returns whether the sender's last segment echoes this timestamp, or a later one, if it is
+    /// known to echo what it gets.
+    fn knows(&self, value: Option<u32>) -> Option<bool> {
+        self.sender_side.min()?;
+        let ahead = self.stamps.echo?.wrapping_sub(value?) as i32;
+        Some(ahead >= 0)
     }
 
     /// Keeps a pause. Of too many pauses, the longest stay.
@@ -169,14 +186,14 @@ impl Flow {
 
     /// Ends the flow, with the connection or the capture. A pause that nothing closed is kept
     /// if something was still unanswered: a retransmission, a closed window or a window probe.
-    pub(crate) fn end(&mut self, at: At, closed: Closed) {
+    pub(crate) fn end(&mut self, at: At, closed: Closed, is_own: bool) {
         self.tick_rounds(at);
         let waits = self.gap.retransmitted.count() > 0
             || self.is_window_closed()
             || self.gap.window_probes.count() > 0;
         let pause = self.pause_facts(at).filter(|_| waits);
         if let Some(mut facts) = pause {
-            facts.closed = closed;
+            (facts.closed, facts.is_own_reset) = (closed, is_own);
             self.keep(facts);
         }
         self.rounds.end(self.round_state());

@@ -15,7 +15,7 @@ const DELAYED_ACK_MS: [std::ops::Range<u64>; 4] = [38..52, 98..110, 195..215, 49
 
 /// Returns whether an acknowledgement that was held back for so long, beside the round trip,
 /// fits a delayed-acknowledgement timer.
-pub(crate) fn is_delayed_ack(held_ns: u64) -> bool {
+pub fn is_delayed_ack(held_ns: u64) -> bool {
     let held_ms = held_ns / NS_PER_MS;
     DELAYED_ACK_MS.iter().any(|timer| timer.contains(&held_ms))
 }

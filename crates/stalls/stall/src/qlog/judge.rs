@@ -343,6 +343,8 @@ impl Judge {
             count: 1,
             explanation: judgement.explanation,
             advice: judgement.cause.advice().to_owned(),
+            asked: crate::predictions::Answers::default(),
+            number: 0,
         });
     }
 

@@ -48,6 +48,8 @@ pub struct StallRow {
     pub advice: String,
     /// Numbers of the packets that show it.
     pub evidence: String,
+    /// What the verdict follows from.
+    pub causes: Option<Table>,
 }
 
 /// Returns the page of one or more captures, with what is known about them. `sums` are pictures of
@@ -189,6 +191,9 @@ fn stall(number: usize, stall: &StallRow) -> Markup {
         }
         @if !stall.evidence.is_empty() {
             p.source { "Packets " (Text(&stall.evidence)) }
+        }
+        @if let Some(causes) = stall.causes.as_ref().filter(|_| number <= MOST_ROWS) {
+            (folded("What each cause predicts, and what was seen", causes, true))
         }
     }
 }

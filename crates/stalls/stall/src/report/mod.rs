@@ -2,6 +2,7 @@
 //! The output of `pspacer stalls`: its text and its page.
 
 mod document;
+pub mod explain;
 mod one_way;
 pub mod page;
 pub mod phrases;

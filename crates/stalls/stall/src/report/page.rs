@@ -7,6 +7,7 @@ use draw::Figure;
 use units::display::count;
 
 use super::document::{StallConnection, StallRow, stalls_html};
+use super::explain;
 use super::phrases::{self, words};
 use super::stream::{Sample, Shade, Stream};
 use super::time_lost::{SIDES, TimeLost, time_lost};
@@ -177,6 +178,7 @@ fn stall(s: &Stall) -> StallRow {
         explanation: sentence(&s.explanation),
         advice: s.advice.clone(),
         evidence: phrases::evidence(&s.evidence),
+        causes: (!s.asked.are_none()).then(|| explain::causes(s.asked)),
     }
 }
 

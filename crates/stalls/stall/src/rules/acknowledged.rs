@@ -4,10 +4,10 @@
 use units::time::NS_PER_MS;
 
 use super::finding::{Context, Finding};
-use super::timeouts::{DUPACK_THRESHOLD, arrived_unanswered, is_late_repeat};
+use super::timeouts::{arrived_unanswered, is_late_repeat};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts};
-use crate::flow::round_trip::is_delayed_ack;
+use crate::predictions::{DUPACK_THRESHOLD, is_delayed_ack};
 use crate::vantage::{View, ms};
 
 /// Up to so many repeats are a probe and the timer's.
@@ -39,6 +39,9 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     );
     let packets = gap.retransmitted_acked.iter();
     let known = &gap.known;
+    if known.crossed {
+        return Some(Finding::idle()); // the original had been held up, and came with its repeat
+    }
     if known.at_repeat {
         let text = "the sender sent again what it knew to be acknowledged: its repeat echoes the \
                     acknowledgement, or what came later";
@@ -159,7 +162,9 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     let first_ns = gap
         .first_timeout
         .map_or(facts.start_ns, |retransmitted| retransmitted.at_ns);
-    let others_before = is_late_repeat(facts, first_ns) && context.view != View::Sender;
+    // A first copy that had arrived shows that repeats before this one did not matter.
+    let others_before =
+        is_late_repeat(facts, first_ns) && context.view != View::Sender && !facts.reported_twice;
     // If each copy was reported as received twice, none was lost, however many there were.
     let several = gap.timeouts > 1
         && reported < gap.retransmitted.count()
@@ -172,16 +177,19 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     } else {
         Confidence::Low
     };
-    let was_captured = gap
+    let captured = gap
         .first_timeout
         .or(gap.first_probe)
-        .is_some_and(|retransmitted| retransmitted.copies_before > 0);
-    if context.view == View::Receiver && was_captured {
+        .filter(|retransmitted| retransmitted.copies_before > 0);
+    if context.view == View::Receiver && captured.is_some() {
         // What leaves the receiver is captured: it sent no acknowledgement before.
         return Some(arrived_unanswered(facts));
     }
-    let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-    if let Some(held_ns) = held_back(facts, wait_ns) {
+    // A repeat may bring new data, too.
+    let sent_ns = captured.map_or(u64::MAX, |retransmitted| retransmitted.last_ns);
+    let sent_ns = sent_ns.min(facts.last_data_ns);
+    let wait_ns = facts.end_ns.saturating_sub(sent_ns);
+    if let Some(held_ns) = held_back(facts, sent_ns) {
         let text = format!(
             "the data had arrived, and the repair was needless: a receiver may hold back the \
              acknowledgement of so little for the {} that it took",
@@ -219,13 +227,13 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
 
 /// Returns for how long a receiver may have held back the acknowledgement of one or two segments,
 /// until its timer, or the repair, made it answer.
-fn held_back(facts: &Facts, wait_ns: u64) -> Option<u64> {
+fn held_back(facts: &Facts, sent_ns: u64) -> Option<u64> {
     if facts.unanswered_segments > 2 {
         return None;
     }
-    let held_ns = wait_ns.saturating_sub(facts.receiver_rtt_ns);
+    let held_ns = facts.end_ns.saturating_sub(sent_ns + facts.receiver_rtt_ns);
     // The repair came before the longest timer in use, and was answered at once.
-    let repaired_ns = facts.gap.last_resent_ns.saturating_sub(facts.last_data_ns);
+    let repaired_ns = facts.gap.last_resent_ns.saturating_sub(sent_ns);
     let by_repair = facts.reported_twice && repaired_ns < LONGEST_HELD_NS;
     (by_repair || is_delayed_ack(held_ns)).then_some(held_ns)
 }

@@ -4,6 +4,7 @@
 use crate::cause::{Cause, Confidence, Side};
 use crate::direction::Direction;
 use crate::flow::Flow;
+use crate::flow::sender_clock::SenderClock;
 use crate::vantage::View;
 
 /// Most packet numbers named for a stall.
@@ -22,6 +23,8 @@ pub(crate) struct Origin {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) flow: &'a Flow,
+    /// The clock of the other end, which acknowledges.
+    pub(crate) receiver_clock: &'a SenderClock,
     pub(crate) direction: Direction,
     pub(crate) view: View,
     /// Where the flow's losses come from, if that is known.

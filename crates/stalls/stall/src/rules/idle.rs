@@ -4,14 +4,12 @@
 use units::time::NS_PER_MS;
 
 use super::finding::{Context, Finding};
-use super::timeouts::WHOLE_FLIGHT;
 use super::window;
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Closed, Facts};
+use crate::predictions::{ANSWER_NS, WHOLE_FLIGHT};
 use crate::vantage::{View, ms};
 
-/// New data that follows data of the other side within this time is its answer.
-const ANSWER_NS: u64 = 50 * NS_PER_MS;
 /// A response that takes less time than this is not reported as a wait.
 const WAIT_LEAST_NS: u64 = 100 * NS_PER_MS;
 
@@ -23,11 +21,7 @@ const MSS_LEAST_BYTES: u64 = 536;
 /// Finds pauses in which everything that was sent had arrived.
 pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let little = facts.outstanding_bytes <= 2 * facts.mss_bytes && context.view != View::Sender;
-    // Data that is sent now and then, each time with next to nothing outstanding before it.
-    let lone = (2 + gap.new_segments) * facts.mss_bytes;
-    let now_and_then = gap.new_segments > 0 && facts.outstanding_bytes <= lone;
-    let delivered = facts.outstanding_bytes == 0 || little || now_and_then;
+    let delivered = is_next_to_nothing(facts, context);
     if facts.closed != Closed::NewData || gap.retransmitted.count() > 0 || !delivered {
         return None;
     }
@@ -35,9 +29,8 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
         return None;
     }
     let before = window::no_room(facts).or_else(|| lost_before_the_capture(facts, context));
-    let is_asked = facts.peer_spoke() && facts.peer_data.0 > facts.last_data_ns;
     let is_small = facts.after.burst_bytes <= SMALL_MESSAGE_BYTES;
-    let is_last_word = facts.after.has_ended && is_small && !is_asked;
+    let is_last_word = facts.after.has_ended && is_small && !facts.is_asked();
     if facts.has_peer_ended || is_last_word {
         // What is said after the other side's end, or just before the own, says good-bye.
         return before.or_else(|| Some(Finding::idle()));
@@ -49,13 +42,23 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     before.or_else(|| Some(who_acts(facts, context)))
 }
 
+/// Returns whether hardly anything was under way: away from the sender a little may be acknowledged.
+pub(super) fn is_next_to_nothing(facts: &Facts, context: &Context<'_>) -> bool {
+    let little = facts.outstanding_bytes <= 2 * facts.mss_bytes && context.view != View::Sender;
+    // Data that is sent now and then, each time with next to nothing outstanding before it.
+    let new_segments = facts.gap.new_segments;
+    let lone = (2 + new_segments) * facts.mss_bytes;
+    let now_and_then = new_segments > 0 && facts.outstanding_bytes <= lone;
+    facts.outstanding_bytes == 0 || little || now_and_then
+}
+
 /// Finds which side had to act while nothing was outstanding.
 fn who_acts(facts: &Facts, context: &Context<'_>) -> Finding {
     let (peer_ns, _) = facts.peer_data;
     // Without the SYN, the largest segment captured counts as a full one, and it may be a
     // message.
     let is_full = |bytes: u64| bytes >= facts.mss_bytes.max(MSS_LEAST_BYTES);
-    if facts.peer_spoke() && peer_ns > facts.last_data_ns {
+    if facts.is_asked() {
         let since_ns = facts.end_ns.saturating_sub(peer_ns);
         if !context.knows_roles {
             // The one's work on an answer, or the other's thinking before it asks.
@@ -100,11 +103,10 @@ pub(super) fn without_acks(facts: &Facts, context: &Context<'_>) -> Option<Findi
         return Some(finding.shown_by(facts.gap.retransmitted.iter()));
     }
     let is_next = facts.closed == Closed::NewData && !facts.ended_by_fin && context.knows_roles;
-    let (peer_ns, _) = facts.peer_data;
     if !is_next || context.is_client || facts.has_peer_ended {
         return Some(Finding::idle());
     }
-    if facts.peer_spoke() && peer_ns > facts.last_data_ns {
+    if facts.is_asked() {
         return Some(response(facts, context));
     }
     let text = format!(
@@ -119,12 +121,14 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let (asked_ns, packet) = facts.peer_data;
     let way_ns = facts.sender_rtt_ns;
     let took_ns = facts.end_ns.saturating_sub(asked_ns).saturating_sub(way_ns);
-    if took_ns < wait_least_ns(facts.rtt_ns) || is_dialogue(facts) {
-        return Finding::idle();
+    if took_ns < wait_least_ns(facts.rtt_ns)
+        || is_dialogue(facts)
+        || facts.knows_request == Some(false)
+    {
+        return Finding::idle(); // what had not arrived was not answered
     }
     let settled_ns = facts.peer_settled_ns;
-    let had_it =
-        settled_ns >= asked_ns && (facts.end_ns - settled_ns.min(facts.end_ns)) * 2 >= took_ns;
+    let had_it = had_request(facts);
     if was_way_late(asked_ns, settled_ns, facts.end_ns) {
         let text = format!(
             "the answer came {} after the request, and just before it the acknowledgement, which \
@@ -161,6 +165,14 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     };
     let finding = Finding::new(Cause::ResponseTime, confidence, text);
     finding.waited_since(facts.end_ns - took_ns, packet)
+}
+
+/// Returns whether the server's host had acknowledged the request for half of the time or more.
+pub(super) fn had_request(facts: &Facts) -> bool {
+    let (asked_ns, _) = facts.peer_data;
+    let took_ns = facts.end_ns.saturating_sub(asked_ns + facts.sender_rtt_ns);
+    let since_ns = facts.end_ns.saturating_sub(facts.peer_settled_ns);
+    facts.peer_settled_ns >= asked_ns && since_ns * 2 >= took_ns
 }
 
 /// Returns whether both sides sent small messages of one length: keep-alives, keys and their echo.
@@ -202,7 +214,7 @@ fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
         // Only the sender's clock shows that it did not send. What follows a timeout is sent at
         // that time too, but a timeout lets a single segment go.
         View::Receiver | View::Middle
-            if paused_by_own_clock(facts, context) && !is_alone(facts) =>
+            if rested(facts, context) == Some(true) && !is_alone(facts) =>
         {
             Confidence::Medium
         }
@@ -245,18 +257,24 @@ fn window_allows(facts: &Facts) -> Confidence {
 }
 
 /// Returns whether the sender's own clock shows that it sent nothing for at least half of the
-/// pause.
-fn paused_by_own_clock(facts: &Facts, context: &Context<'_>) -> bool {
+/// pause, or that what ended it was sent within a quarter. `None`: it shows neither.
+pub(super) fn rested(facts: &Facts, context: &Context<'_>) -> Option<bool> {
     let waited_ns = facts.duration_ns();
     let tick = context.flow.sender_clock.tick(waited_ns);
-    let Some(ticks) = facts.ticks_apart else {
-        return false;
-    };
-    match tick {
-        Some(tick) => tick.apart_least_ns(ticks).saturating_mul(2) >= waited_ns,
+    let ticks = facts.ticks_apart?;
+    let (least_ns, most_ns) = match tick {
+        Some(tick) => (tick.apart_least_ns(ticks), tick.apart_most_ns(ticks)),
         // There are as many ticks as milliseconds: that is no coincidence.
-        None => (u64::from(ticks) * NS_PER_MS).abs_diff(waited_ns) <= waited_ns / 16,
+        None => {
+            let ticks_ns = u64::from(ticks) * NS_PER_MS;
+            let is_it = ticks_ns.abs_diff(waited_ns) <= waited_ns / 16;
+            return is_it.then_some(true);
+        }
+    };
+    if least_ns.saturating_mul(2) >= waited_ns {
+        return Some(true);
     }
+    (most_ns.saturating_mul(4) < waited_ns).then_some(false)
 }
 
 /// Returns whether one segment came, and more only when an answer can have let it go.
@@ -328,6 +346,14 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         // Or to others: a host that counts all its packets with one number looks the same while it
         // has one connection.
         return Some(Finding::new(Cause::SilentPath, Confidence::Low, text));
+    }
+    if facts.knows_ack == Some(false) {
+        let text = format!(
+            "what came after {} had been sent before the last acknowledgement reached its sender: \
+             the way takes so long by now, and the sender waited for acknowledgements",
+            ms(waited_ns)
+        );
+        return Some(Finding::new(Cause::DelaySpike, Confidence::Low, text));
     }
     if facts.peer_spoke() || facts.missed == Some(0) {
         return None; // it answers the other side's, at whatever time, or sent nothing meanwhile

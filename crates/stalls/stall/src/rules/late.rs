@@ -7,11 +7,8 @@ use super::finding::{Context, Finding};
 use super::window;
 use crate::cause::{Cause, Confidence};
 use crate::flow::facts::{Closed, Facts};
-use crate::flow::round_trip::is_delayed_ack;
+use crate::predictions::{HELD_BACK_NS, is_delayed_ack};
 use crate::vantage::{View, ms};
-
-/// Times for which a receiver may hold back an acknowledgement (RFC 1122: up to 500 ms).
-const HELD_BACK_NS: std::ops::Range<u64> = 15 * NS_PER_MS..520 * NS_PER_MS;
 
 /// Finds the cause of a pause that an acknowledgement ended.
 pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
@@ -25,18 +22,44 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
     if facts.outlasts_timers() {
         return Some(Finding::idle());
     }
-    let held_ns = if gap.new_segments == 0 {
-        let wait_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-        wait_ns.saturating_sub(facts.receiver_rtt_ns)
-    } else {
-        facts.duration_ns().saturating_sub(facts.receiver_rtt_ns)
-    };
+    let held_ns = held_ns(facts);
     match (facts.unanswered_segments, gap.new_segments) {
         (..=2, 0) => held_back(facts, held_ns, context),
         (..=2, 1) => held_back_meanwhile(facts, held_ns, context),
         (..=2, _) => None,
         _ => of_many(facts, held_ns, context),
     }
+}
+
+/// Returns for how long the acknowledgement that ended the pause was held back, beside the way.
+pub(super) fn held_ns(facts: &Facts) -> u64 {
+    let wait_ns = match facts.gap.new_segments {
+        0 => facts.end_ns.saturating_sub(facts.last_data_ns),
+        _ => facts.duration_ns(),
+    };
+    wait_ns.saturating_sub(facts.receiver_rtt_ns)
+}
+
+/// Returns whether no more was under way than a receiver may leave unacknowledged; `None`: one that
+/// gathers segments may.
+pub(super) fn is_few(facts: &Facts, context: &Context<'_>) -> Option<bool> {
+    match facts.unanswered_segments {
+        ..=2 => Some(true),
+        few if few <= (2 * context.flow.segments_per_ack()).max(3) => None,
+        _ => Some(false),
+    }
+}
+
+/// Returns whether the receiver's own clock shows that it sent the acknowledgement late, or that it
+/// was under way for most of the time. `None`: it shows neither.
+pub(super) fn receiver_held(facts: &Facts, context: &Context<'_>) -> Option<bool> {
+    let tick = context.receiver_clock.tick(facts.duration_ns())?;
+    let (ticks, apart_ms) = facts.answer_apart.filter(|&(ticks, _)| ticks < 1 << 31)?;
+    let late_ns = (u64::from(apart_ms) * NS_PER_MS).saturating_sub(tick.apart_most_ns(ticks));
+    if late_ns >= held_ns(facts) / 4 * 3 {
+        return Some(false);
+    }
+    (tick.apart_least_ns(ticks) >= held_ns(facts) / 2).then_some(true)
 }
 
 /// Judges a late acknowledgement of a whole flight, and of what was sent into the silence to
@@ -114,6 +137,27 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     let is_known = is_delayed_ack(held_ns);
     if let Some(finding) = window::filled(facts, is_known) {
         return Some(finding);
+    }
+    // What the receiver sent meanwhile, or its clock, says where the acknowledgement was.
+    if let Some(sent) = facts
+        .answers_sent
+        .filter(|&sent| sent > 1 && context.view != View::Receiver)
+    {
+        let text = format!(
+            "by the numbers of its packets the receiver sent {} more before the acknowledgement that \
+             ended {}: they were lost before the capture",
+            sent - 1,
+            ms(held_ns)
+        );
+        return Some(Finding::new(Cause::AckLoss, Confidence::Low, text));
+    }
+    if receiver_held(facts, context) == Some(false) {
+        let text = format!(
+            "by the receiver's own clock the acknowledgement was sent when the data came: it was \
+             {} on its way",
+            ms(held_ns)
+        );
+        return Some(Finding::new(Cause::DelaySpike, Confidence::Medium, text));
     }
     let room = facts.gap.room_least_bytes.unwrap_or(u64::MAX);
     // What then fills the room to its edge may have waited for it.

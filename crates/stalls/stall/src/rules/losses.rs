@@ -212,5 +212,7 @@ pub(super) fn stall(flow: &Flow, context: &Context<'_>) -> Option<Stall> {
         count: span.episodes.max(1),
         explanation: origin.explanation.clone(),
         advice: origin.cause.advice().to_owned(),
+        asked: crate::predictions::Answers::default(),
+        number: 0,
     })
 }

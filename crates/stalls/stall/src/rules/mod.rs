@@ -3,6 +3,7 @@
 //! explains each rule.
 
 mod acknowledged;
+mod asked;
 mod finding;
 mod heartbeats;
 mod idle;
@@ -20,6 +21,8 @@ use crate::analysis::{Idle, Stall, StallKind};
 use crate::cause::{Cause, Confidence};
 use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
+use crate::predictions::{self, Answers, State};
+use crate::report::phrases::words;
 
 pub(crate) use finding::{Context, Origin};
 pub(crate) use losses::origin;
@@ -103,13 +106,20 @@ enum Judged {
 }
 
 fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
-    if facts.is_only_fin {
-        return Judged::Nothing; // all data had been acknowledged
+    // All data had been acknowledged; or the sender gave the connection up by itself.
+    if facts.is_only_fin || facts.is_own_reset && facts.gap.retransmitted.count() < 2 {
+        return Judged::Nothing;
     }
-    let finding = if context.is_filtered {
-        idle::without_acks(facts, context)
+    let (finding, answers) = if context.is_filtered {
+        (idle::without_acks(facts, context), Answers::default())
     } else {
-        RULES.iter().find_map(|rule| rule(facts, context))
+        let answers = asked::answers(facts, context);
+        let is_left = |finding: &Finding| {
+            let row = predictions::row_of(finding.cause).filter(|_| finding.what != Finds::Idle);
+            row.is_none_or(|row| row.state(answers) != State::Refuted)
+        };
+        let mut findings = RULES.iter().filter_map(|rule| rule(facts, context));
+        (findings.find(is_left), answers)
     };
     let finding = finding.unwrap_or_else(|| unknown(facts));
     if facts.is_only_late && finding.cause != Cause::DelayedAck {
@@ -132,12 +142,16 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
         _ => StallKind::Silence,
     };
     let (end_ns, last) = finding.until.unwrap_or((facts.end_ns, facts.packet_after));
+    if finding.until.is_some() && end_ns.saturating_sub(start_ns) < facts.threshold_ns {
+        return Judged::Nothing; // no silence is shorter than that
+    }
     let cost = u128::from(facts.rate_before) * u128::from(end_ns.saturating_sub(facts.start_ns));
     let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
     let mut packets = vec![first];
     packets.extend(&finding.evidence);
     packets.push(last);
-    let confidence = doubt(finding.confidence, facts, context);
+    let most = predictions::most(finding.cause, answers);
+    let confidence = doubt(finding.confidence.min(most), facts, context);
     Judged::Stall(Box::new(Stall {
         direction: context.direction,
         start_ns: start_ns.saturating_sub(context.start_ns),
@@ -150,9 +164,22 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
         confidence,
         evidence: in_order(packets),
         count: 1,
-        explanation: finding.explanation,
+        explanation: finding.explanation + &not_excluded(finding.cause, answers),
         advice: finding.cause.advice().to_owned(),
+        asked: answers,
+        number: 0,
     }))
+}
+
+/// Names the causes on other sides that nothing excludes, if there are some.
+fn not_excluded(cause: Cause, answers: Answers) -> String {
+    let known = predictions::row_of(cause).is_some() && !answers.are_none();
+    let left = predictions::others(cause.side(), answers, &[State::Shown, State::Left]);
+    if !known || left.is_empty() {
+        return String::new();
+    }
+    let names: Vec<_> = left.iter().map(words).collect();
+    format!("; not excluded: {}", names.join(", "))
 }
 
 /// Lowers the confidence where the capture lacks packets, most where it lacks those of the

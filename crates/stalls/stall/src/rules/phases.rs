@@ -60,6 +60,8 @@ fn stall(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stall> {
         count: 1,
         explanation: finding.explanation,
         advice: finding.cause.advice().to_owned(),
+        asked: crate::predictions::Answers::default(),
+        number: 0,
     })
 }
 

@@ -5,7 +5,7 @@
 use units::time::NS_PER_MS;
 
 use super::finding::in_order;
-use super::idle;
+use super::{heartbeats, idle};
 use crate::analysis::{Stall, StallKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
@@ -66,6 +66,8 @@ fn wait(
         count: 1,
         explanation,
         advice: cause.advice().to_owned(),
+        asked: crate::predictions::Answers::default(),
+        number: 0,
     }
 }
 
@@ -150,6 +152,9 @@ fn first_response(
     } = flows[1].first_data()?;
     if !roles::are_known(connection) || settled_ns < asked_ns {
         return None; // the client's next request looks the same, or the request had not arrived
+    }
+    if asked_ns == 0 && heartbeats::begin_with(first.now, flows[1].stalls()) {
+        return None;
     }
     let ready = connection.handshake.ack;
     let (from_ns, from) = match asked_ns {
@@ -271,5 +276,7 @@ fn repeated(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option
         count: 1,
         explanation,
         advice: Cause::ConnectionSetup.advice().to_owned(),
+        asked: crate::predictions::Answers::default(),
+        number: 0,
     })
 }

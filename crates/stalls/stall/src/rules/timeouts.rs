@@ -7,19 +7,16 @@ use super::finding::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts, Retransmitted};
 use crate::history::RetransmissionKind;
+use crate::predictions::{DUPACK_THRESHOLD, WHOLE_FLIGHT};
 use crate::vantage::{View, ms};
 
 /// Longest first timeout in use is 3 s (RFC 1122, 4.2.3.1), and clocks tick each half second.
 const LONGEST_FIRST_NS: u64 = 3500 * NS_PER_S / 1000;
-/// Segments behind a loss that let it be repaired without a timeout (RFC 5681).
-pub(super) const DUPACK_THRESHOLD: u64 = 3;
 /// Least timeout of stacks that follow RFC 6298, 2.4.
 const RTO_LEAST_NS: u64 = NS_PER_S;
 /// With a first timeout of a second (RFC 6298, 2.4) the second is over after three; with the round
 /// trip, a little later.
 const LONGEST_SECOND_NS: u64 = 3250 * NS_PER_MS;
-/// From so many segments on, a loss of all at once is no loss of single ones.
-pub(super) const WHOLE_FLIGHT: u64 = 8;
 
 /// Finds a path on which full segments never came through, and small ones did.
 pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
@@ -345,7 +342,11 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
 
 /// Returns whether the data had arrived before it was sent again: it was captured at the
 /// receiver, and the answer to the repair acknowledges everything.
-fn had_arrived(facts: &Facts, retransmitted: &Retransmitted, context: &Context<'_>) -> bool {
+pub(super) fn had_arrived(
+    facts: &Facts,
+    retransmitted: &Retransmitted,
+    context: &Context<'_>,
+) -> bool {
     context.view == View::Receiver
         && retransmitted.copies_before > 0
         && facts.closed == Closed::Delivery

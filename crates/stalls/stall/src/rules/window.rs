@@ -58,9 +58,7 @@ pub(super) fn closed(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     if gap.closed_window.count() == 0 || !is_closed {
         return None;
     }
-    let from = gap.closed_ns.max(facts.start_ns);
-    let until = gap.opened.map_or(facts.end_ns, |(at, _)| at);
-    let closed_ns = until.saturating_sub(from);
+    let closed_ns = closed_ns(facts);
     if closed_ns.saturating_mul(2) < facts.duration_ns() {
         return None;
     }
@@ -99,6 +97,13 @@ pub(super) fn closed(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     };
     let finding = Finding::new(Cause::ReceiverWindowClosed, confidence, text);
     Some(finding.shown_by(packets))
+}
+
+/// Returns for how long of the pause the window was closed.
+pub(super) fn closed_ns(facts: &Facts) -> u64 {
+    let from = facts.gap.closed_ns.max(facts.start_ns);
+    let until = facts.gap.opened.map_or(facts.end_ns, |(at, _)| at);
+    until.saturating_sub(from)
 }
 
 /// Returns whether the data that ended the pause followed the packet captured at `at_ns` as

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kinds of pauses whose verdict was wrong: a capture of each in `kinds`, and what only looks like it:
+//! the same capture with the one thing changed that tells the two apart, or a script.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use capture::segment::{Flags, SackBlocks, Segment};
+use capture::segments::{Segments, Source};
+use stall::predictions::{self, State};
+use stall::{Cause, Confidence, Connection, Side, Stall};
+
+use crate::script::{Base, HANDSHAKE, analyse, segments};
+
+const MS: u64 = 1_000_000;
+
+/// Returns the segments of a capture.
+fn captured(name: &str) -> Vec<Segment> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kinds");
+    let path = folder.join(format!("{name}.pcap.gz"));
+    let open = || Ok(Box::new(File::open(&path)?) as Box<dyn Read>);
+    let mut read = Segments::open(vec![Source::new(name, open)]).unwrap();
+    std::iter::from_fn(|| read.next()).collect()
+}
+
+/// What no answer of the pause refutes is said.
+fn judged(segments: &[Segment]) -> Connection {
+    let mut all = analyse(segments).connections;
+    assert_eq!(all.len(), 1);
+    let found = all.pop().unwrap();
+    for stall in found.stalls.iter().filter(|stall| !stall.asked.are_none()) {
+        let row = predictions::row_of(stall.cause);
+        let state = row.map(|row| row.state(stall.asked));
+        assert_ne!(state, Some(State::Refuted), "{stall:#?}");
+    }
+    found
+}
+
+fn longest(found: &Connection) -> &Stall {
+    let longest = found.stalls.iter().max_by_key(|stall| stall.duration_ns);
+    longest.unwrap_or_else(|| panic!("{found:#?}"))
+}
+
+fn scripted(text: &str) -> Connection {
+    judged(&segments(text, Base::default()))
+}
+
+/// Returns the causes of the stalls that took so long, of medium confidence or high.
+fn claims(found: &Connection, least_ms: u64) -> Vec<Cause> {
+    let sure = |stall: &&Stall| {
+        stall.confidence >= Confidence::Medium && stall.duration_ns >= least_ms * MS
+    };
+    found.stalls.iter().filter(sure).map(|s| s.cause).collect()
+}
+
+#[test]
+fn copies_are_recognised_in_the_handshake_too() {
+    assert_eq!(judged(&captured("syn-copied")).stalls, []);
+    // A host whose identification never changes asks again after a second.
+    let text =
+        "0 S SYN id 5\n1000 S SYN id 5\n1020 R SYN\n1020 S ack\n1020 S 0..100\n1040 R ack 100\n";
+    assert_eq!(longest(&scripted(text)).cause, Cause::ConnectionSetup);
+}
+
+#[test]
+fn a_hole_at_the_beginning_was_not_acknowledged() {
+    let found = judged(&captured("early-hole"));
+    let stall = longest(&found);
+    assert!(
+        matches!(stall.cause, Cause::RtoFewDupacks | Cause::RtoTail),
+        "{found:#?}"
+    );
+    assert_eq!((stall.side, stall.duration_ns / MS), (Side::Network, 420));
+    assert_eq!(found.flows[1].retransmissions.spurious, 0);
+    // Nothing took 20 ms: what counts as a silence has a least length.
+    assert_eq!(judged(&captured("early-hole-3ms")).stalls, []);
+    // What was under way when the capture began is acknowledged, and no hole of it.
+    let text = "
+        0   R ack 0
+        5   S 5000..6448
+        8   R ack 2500
+        12  R ack 5000
+        25  R ack 6448
+        30  S 6448..7896
+        50  R ack 7896
+    ";
+    let found = scripted(text);
+    assert_eq!((found.stalls.len(), found.flows[0].unseen_bytes), (0, 0));
+}
+
+#[test]
+fn a_repeat_that_was_on_its_way_shows_no_lost_acknowledgement() {
+    let mut all = captured("repeat-behind-original");
+    assert_eq!(claims(&judged(&all), 0), []);
+    // The repeat comes a second later: the sender had time to get the acknowledgement.
+    let copy = all.iter().position(|s| s.number == 24).unwrap();
+    let late = all[copy..].iter_mut();
+    late.for_each(|segment| segment.time_ns += 1200 * MS);
+    assert!(claims(&judged(&all), 1000).contains(&Cause::AckLoss));
+}
+
+#[test]
+fn messages_that_keep_their_times_answer_nothing() {
+    for name in ["server-polls", "own-clock"] {
+        assert_eq!(claims(&judged(&captured(name)), 0), [], "{name}");
+    }
+    // The client asks each five seconds; the server takes its time.
+    let mut text = HANDSHAKE.to_owned();
+    for n in 0..8u32 {
+        let (at, asked, said) = (5000 * (n + 1), n * 200, n * 90);
+        let answered = at + 320 + [0, 70, 20, 50][n as usize % 4];
+        let _ = writeln!(text, "{at} S {asked}..{}", asked + 200);
+        let _ = writeln!(text, "{} R ack {}", at + 20, asked + 200);
+        let _ = writeln!(text, "{answered} R {said}..{}", said + 90);
+        let _ = writeln!(text, "{answered} S ack {}", said + 90);
+    }
+    let late = claims(&scripted(&text), 250);
+    assert!(late.len() >= 7, "{late:?}");
+    assert!(late.iter().all(|&cause| cause == Cause::ResponseTime));
+}
+
+/// What the data behind a pause echoes says whether its sender had the last acknowledgement.
+#[test]
+fn rounds_clocked_by_acknowledgements_are_no_pauses_of_the_application() {
+    let mut all = captured("ack-clocked");
+    let found = judged(&all);
+    assert_eq!(claims(&found, 0), [], "{found:#?}");
+    assert_eq!(longest(&found).side, Side::Network);
+    let mut acked = None;
+    for segment in &mut all {
+        let Some(stamps) = &mut segment.timestamps else {
+            continue;
+        };
+        match segment.from.port {
+            80 if stamps.echo > Some(0) => stamps.echo = acked.or(stamps.echo),
+            _ => acked = Some(stamps.value),
+        }
+    }
+    let found = judged(&all);
+    assert_eq!(longest(&found).cause, Cause::Application, "{found:#?}");
+}
+
+/// Reports of duplicates and numbers of packets prove that data had arrived, whatever time the
+/// repeat took: the timer was still backed off (RFC 6298, 5.7).
+#[test]
+fn acknowledgements_were_lost_whatever_the_timer_was() {
+    let mut all = captured("backed-off-timer");
+    let causes = |all: &[Segment]| {
+        let found = judged(all);
+        let to_server = found.stalls.iter().take(2);
+        to_server.map(|s| (s.cause, s.side)).collect::<Vec<_>>()
+    };
+    assert_eq!(causes(&all), [(Cause::AckLoss, Side::Network); 2]);
+    for segment in &mut all {
+        segment.sack = SackBlocks::default();
+    }
+    assert_eq!(causes(&all)[0].0, Cause::SilentPath);
+}
+
+#[test]
+fn flags_count_as_the_handshake_agreed() {
+    let mut all = captured("accurate-ecn");
+    let found = judged(&all);
+    assert_eq!(claims(&found, 700), [Cause::PathLoss], "{found:#?}");
+    assert!(found.notes.iter().all(|note| !note.contains("congestion")));
+    // The client asks for classic marks.
+    all[0].flags = Flags(all[0].flags.0 & !Flags::AE);
+    assert!(judged(&all).notes.iter().any(|n| n.contains("congestion")));
+}
+
+#[test]
+fn data_in_a_syn_is_a_request() {
+    let found = judged(&captured("fast-open"));
+    assert_eq!(found.flows[0].bytes, 300);
+    assert!(found.notes.is_empty(), "{found:#?}");
+    let stall = longest(&found);
+    assert_eq!(
+        (stall.cause, stall.duration_ns / MS),
+        (Cause::ResponseTime, 800)
+    );
+    // The server does not take it: the client sends it once more, and that is the request.
+    let refused = "
+        0    S 0..300 SYN
+        20   R SYN
+        20   S ack
+        21   S 0..300
+        41   R ack 300
+        341  R 0..1448
+        341  S ack 1448
+    ";
+    let found = scripted(refused);
+    assert_eq!(found.flows[0].retransmissions.total(), 0);
+    assert_eq!(longest(&found).duration_ns / MS, 300);
+}
+
+#[test]
+fn a_senders_own_reset_is_no_silent_path() {
+    let end = |end: &str| {
+        format!("{HANDSHAKE}20 S 0..1448\n40 R ack 1448\n50 S 1448..2896\n310 S 1448..2896\n{end}")
+    };
+    assert_eq!(scripted(&end("900 S RST\n")).stalls, []);
+    let found = scripted(&end("900 S 1448..2896\n2100 S 1448..2896\n2200 R RST\n"));
+    assert_eq!(longest(&found).cause, Cause::SilentPath);
+}
+
+/// Twenty exchanges, then one segment that is acknowledged 200 ms later than the round trip.
+fn held(id: u32, value: u32) -> Connection {
+    let mut text =
+        "0 S SYN ts 0 0 id 1\n20 R SYN ts 9020 0 id 1\n20 S ack ts 20 9020 id 2\n".to_owned();
+    for n in 0..20u32 {
+        let (at, from) = (30 + n * 30, n * 1448);
+        let _ = writeln!(
+            text,
+            "{at} S {from}..{} ts {at} 9020 id {}",
+            from + 1448,
+            n + 3
+        );
+        let (at, value) = (at + 20, 9000 + at + 20);
+        let _ = writeln!(
+            text,
+            "{at} R ack {} ts {value} {} id {}",
+            from + 1448,
+            at - 20,
+            n + 2
+        );
+    }
+    let _ = writeln!(text, "660 S 28960..29460 ts 660 9620 id 23");
+    let _ = writeln!(text, "880 R ack 29460 ts {value} 660 id {id}");
+    text.push_str("880 S 29460..30908 ts 880 9880 id 24\n900 R ack 30908 ts 9900 880\n");
+    scripted(&text)
+}
+
+#[test]
+fn numbers_and_clock_of_the_receiver_say_where_an_acknowledgement_was() {
+    let cause = |found: &Connection| longest(found).cause;
+    assert_eq!(cause(&held(22, 9880)), Cause::DelayedAck);
+    assert_eq!(cause(&held(24, 9880)), Cause::AckLoss);
+    assert_eq!(cause(&held(22, 9670)), Cause::DelaySpike);
+}
