@@ -22,8 +22,9 @@ use crate::choice::Choice;
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
-use crate::frame::{BEYOND_SECOND, Interface, Options};
+use crate::frame::{BEYOND_SECOND, Interface, Oddities, Options, READ_AS_NS};
 use crate::headers::Other;
+use crate::inside::Insides;
 use crate::link::{self, Link};
 use crate::packets::Packets;
 use crate::pcapng::Skipped;
@@ -100,6 +101,12 @@ pub struct Counts {
     pub beyond_second: u64,
     /// Packets that were not wanted.
     pub left_out: u64,
+    /// Packets that the captures lost, as they count them: of files that were read to their end.
+    pub dropped: u64,
+    /// Blocks whose length is no multiple of 4, of such files.
+    pub odd_lengths: u64,
+    /// Such files whose headers state microseconds, and whose packets have nanoseconds.
+    pub read_as_ns: u64,
 }
 
 /// A file that is being read, and its current packet.
@@ -132,6 +139,8 @@ struct Shared {
     processes: Processes,
     interfaces: Vec<Interface>,
     counts: Counts,
+    /// What the packets had in place of TCP, as long as no segment was found.
+    insides: Insides,
     damages: Vec<(String, Damage)>,
 }
 
@@ -151,6 +160,8 @@ impl Shared {
     #[inline]
     fn head<R: Read>(&mut self, packets: &mut Packets<R>) -> Result<Option<Head>, ReadError> {
         let (all, choice) = (&mut self.encapsulations, &self.choice);
+        // Only where nothing is found is it said what was there instead.
+        let mut insides = (self.counts.segments == 0).then_some(&mut self.insides);
         let processes = &mut self.processes;
         let start_ns = &mut self.start_ns;
         packets.next(|frame| {
@@ -165,6 +176,9 @@ impl Shared {
                     let found = dissect(&frame, all);
                     if let (false, Ok((segment, _))) = (frame.options.bytes.is_empty(), &found) {
                         note_process(processes, frame.options, segment);
+                    }
+                    if let (Err(_), Some(insides)) = (&found, &mut insides) {
+                        insides.note(&frame);
                     }
                     found
                 } else {
@@ -205,7 +219,19 @@ impl Shared {
                 unknown.push(number);
             }
         }
+        if self.counts.segments == 0 {
+            let links = interfaces.iter().map(|interface| interface.link_number);
+            links.for_each(|number| self.insides.note_link(number));
+        }
         self.interfaces.extend_from_slice(interfaces);
+        let Oddities {
+            is_read_as_ns,
+            odd_lengths,
+            dropped,
+        } = packets.oddities();
+        self.counts.read_as_ns += u64::from(is_read_as_ns);
+        self.counts.odd_lengths += odd_lengths;
+        self.counts.dropped = self.counts.dropped.saturating_add(dropped);
     }
 
     fn pass(&mut self, skipped: Skipped) {
@@ -385,6 +411,12 @@ impl<'a> Segments<'a> {
         &self.shared.processes
     }
 
+    /// Returns what the packets had in place of TCP, if no segment was found: link types,
+    /// EtherTypes, protocols and ports, the most frequent first.
+    pub fn insides(&self) -> String {
+        self.shared.insides.to_string()
+    }
+
     /// Returns the VLANs and tunnels that were found. Call it after the last segment.
     pub fn into_encapsulations(self) -> Encapsulations {
         self.shared.encapsulations
@@ -456,6 +488,16 @@ impl Counts {
                 self.first_fragments + self.later_fragments,
                 "packets are IP fragments: of each packet only the first counts",
             ),
+            of(
+                self.dropped,
+                "packets were lost by the capture itself, as it says: what was not seen cannot be \
+                 told from what was not there",
+            ),
+            of(
+                self.odd_lengths,
+                "blocks have a length that is no multiple of 4, which pcapng does not allow",
+            ),
+            (self.read_as_ns > 0).then(|| READ_AS_NS.to_owned()),
             of(self.beyond_second, BEYOND_SECOND),
             of(
                 self.backwards,

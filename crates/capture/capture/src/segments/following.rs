@@ -169,7 +169,8 @@ fn opened(mut head: Vec<u8>, mut source: Input) -> Opened {
     }
     if PACKED.iter().any(|magic| head.starts_with(magic)) {
         return Opened::Failed(ReadError::Foreign {
-            expected: "a capture (pcap or pcapng) that is not packed, because it is followed",
+            expected: "a capture (pcap or pcapng) that is not packed, because it is followed"
+                .into(),
             first: head.get(..16).unwrap_or(&head).to_vec(),
         });
     }
