@@ -21,6 +21,7 @@ mod limits;
 mod proof;
 mod properties;
 mod qlog;
+mod qlog_stacks;
 mod script;
 mod sender_clock;
 mod two_ends;
