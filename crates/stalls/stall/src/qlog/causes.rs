@@ -105,9 +105,8 @@ fn ours(cause: Cause, confidence: Confidence, explanation: String) -> Judgement 
     }
 }
 
-/// Returns the cause of a pause; `None` if neither end had anything to do.
-pub(super) fn judgement(pause: &Pause, context: &Context, end: &End) -> Option<Judgement> {
-    let duration_ns = context.duration_ns;
+/// Judges a pause in which one end had no credit from the other.
+fn closed_window(pause: &Pause, duration_ns: u64, end: &End) -> Option<Judgement> {
     let time = ms(duration_ns);
     // Credit that came early in the pause does not explain the rest of it.
     let waited_ns = |at: u64| at.saturating_sub(pause.begin_ns);
@@ -131,29 +130,49 @@ pub(super) fn judgement(pause: &Pause, context: &Context, end: &End) -> Option<J
     }
     let is_peers_pause = pause.peer_was_blocked || pause.peer_was_full && is_ended;
     if is_peers_pause && is_credits && !matches!(end, End::Sent { .. } | End::Acknowledged { .. }) {
-        let how = match pause.peer_was_blocked {
-            true => "it sent blocked frames",
-            false => "it had sent all that was allowed, and went on after credit",
+        let how = if pause.peer_was_blocked {
+            "it sent blocked frames"
+        } else {
+            "it had sent all that was allowed, and went on after credit"
         };
         let explanation =
             format!("The other end had data and no credit from this one for {time}: {how}.");
         return Some(peers(ours(closed.0, closed.1, explanation)));
     }
-    if let End::Acknowledged {
+    None
+}
+
+/// Judges a pause whose acknowledgement says that the receiver held it.
+fn held_back(pause: &Pause, context: &Context, end: &End) -> Option<Judgement> {
+    let &End::Acknowledged {
         held_ns: Some(held_ns),
         ..
-    } = *end
-    {
-        let rest_ns = duration_ns.saturating_sub(held_ns);
-        let is_most = held_ns <= duration_ns && held_ns > duration_ns / 2;
-        let is_all = context.rtt_ns.is_none_or(|rtt| rest_ns <= 2 * rtt);
-        if is_most && is_all && pause.expiries() == 0 {
-            let explanation = format!(
-                "The acknowledgement came after {time}, and says itself that the receiver held it for {}.",
-                ms(held_ns)
-            );
-            return Some(ours(Cause::DelayedAck, Confidence::High, explanation));
-        }
+    } = end
+    else {
+        return None;
+    };
+    let duration_ns = context.duration_ns;
+    let rest_ns = duration_ns.saturating_sub(held_ns);
+    let is_most = held_ns <= duration_ns && held_ns > duration_ns / 2;
+    let is_all = context.rtt_ns.is_none_or(|rtt| rest_ns <= 2 * rtt);
+    if is_most && is_all && pause.expiries() == 0 {
+        let explanation = format!(
+            "The acknowledgement came after {}, and says itself that the receiver held it for {}.",
+            ms(duration_ns),
+            ms(held_ns)
+        );
+        return Some(ours(Cause::DelayedAck, Confidence::High, explanation));
+    }
+    None
+}
+
+/// Returns the cause of a pause; `None` if neither end had anything to do.
+pub(super) fn judgement(pause: &Pause, context: &Context, end: &End) -> Option<Judgement> {
+    let time = ms(context.duration_ns);
+    let known = closed_window(pause, context.duration_ns, end);
+    let known = known.or_else(|| held_back(pause, context, end));
+    if known.is_some() {
+        return known;
     }
     if pause.oldest.is_some() {
         return outstanding_data(pause, context, &time, end);
@@ -195,9 +214,10 @@ pub(super) fn judgement(pause: &Pause, context: &Context, end: &End) -> Option<J
             follows: true,
             ..
         } => {
-            let confidence = match context.has_frames {
-                true => Confidence::Medium,
-                false => Confidence::Low,
+            let confidence = if context.has_frames {
+                Confidence::Medium
+            } else {
+                Confidence::Low
             };
             let explanation = format!(
                 "A stream that had begun brought nothing for {time}, and the packet that went on bears the next \
