@@ -129,6 +129,17 @@ struct Head {
     outcome: Result<(Segment, bool), Other>,
 }
 
+impl Default for Head {
+    fn default() -> Self {
+        Self {
+            time_ns: 0,
+            is_beyond_second: false,
+            passed: Skipped::default(),
+            outcome: Err(Other::NotTcp),
+        }
+    }
+}
+
 /// Results that all files contribute to.
 #[derive(Default)]
 struct Shared {
@@ -156,9 +167,13 @@ pub struct Segments<'a> {
 }
 
 impl Shared {
-    /// Reads the next packet; `None` at the end.
+    /// Reads the next packet into `head`; `None` at the end.
     #[inline]
-    fn head<R: Read>(&mut self, packets: &mut Packets<R>) -> Result<Option<Head>, ReadError> {
+    fn read<R: Read>(
+        &mut self,
+        packets: &mut Packets<R>,
+        head: &mut Head,
+    ) -> Result<Option<()>, ReadError> {
         let (all, choice) = (&mut self.encapsulations, &self.choice);
         // Only where nothing is found is it said what was there instead.
         let mut insides = (self.counts.segments == 0).then_some(&mut self.insides);
@@ -167,23 +182,18 @@ impl Shared {
         packets.next(|frame| {
             let time_ns = frame.time.ns();
             let start_ns = *start_ns.get_or_insert(time_ns);
-            let is_wanted = choice.is_all() || choice.takes(&frame, time_ns, start_ns);
-            Head {
-                time_ns,
-                is_beyond_second: frame.time.is_beyond_second(),
-                passed: Skipped::default(),
-                outcome: if is_wanted {
-                    let found = dissect(&frame, all);
-                    if let (false, Ok((segment, _))) = (frame.options.bytes.is_empty(), &found) {
-                        note_process(processes, frame.options, segment);
-                    }
-                    if let (Err(_), Some(insides)) = (&found, &mut insides) {
-                        insides.note(&frame);
-                    }
-                    found
-                } else {
-                    Err(Other::LeftOut)
-                },
+            head.time_ns = time_ns;
+            head.is_beyond_second = frame.time.is_beyond_second();
+            if !choice.is_all() && !choice.takes(&frame, time_ns, start_ns) {
+                head.outcome = Err(Other::LeftOut);
+                return;
+            }
+            head.outcome = dissect(&frame, all);
+            if let (false, Ok((segment, _))) = (frame.options.bytes.is_empty(), &head.outcome) {
+                note_process(processes, frame.options, segment);
+            }
+            if let (Err(_), Some(insides)) = (&head.outcome, &mut insides) {
+                insides.note(&frame);
             }
         })
     }
@@ -191,14 +201,16 @@ impl Shared {
     /// Reads the next packet of a file; `false` at its end.
     #[inline]
     fn advance(&mut self, reading: &mut Reading<'_>) -> bool {
-        let next = self.head(&mut reading.packets);
+        let before_ns = reading.head.time_ns;
+        let next = self.read(&mut reading.packets, &mut reading.head);
         let skipped = reading.packets.skipped();
         let passed = skipped.since(std::mem::replace(&mut reading.skipped, skipped));
         match next {
-            Ok(Some(head)) => {
+            Ok(Some(())) => {
+                let head = &mut reading.head;
                 self.counts.beyond_second += u64::from(head.is_beyond_second);
-                self.counts.backwards += u64::from(head.time_ns < reading.head.time_ns);
-                reading.head = Head { passed, ..head };
+                self.counts.backwards += u64::from(head.time_ns < before_ns);
+                head.passed = passed;
                 return true;
             }
             Ok(None) => {}
@@ -240,14 +252,17 @@ impl Shared {
         self.counts.no_interface += skipped.no_interface;
     }
 
+    /// Counts a packet, and returns its segment with its number.
     #[inline]
-    fn count(&mut self, head: &Head) -> Option<Segment> {
+    fn count<'h>(&mut self, head: &'h mut Head) -> Option<&'h Segment> {
         let counts = &mut self.counts;
-        let counter = match head.outcome {
+        counts.packets += 1;
+        let counter = match &mut head.outcome {
             Ok((segment, first_fragment)) => {
                 counts.segments += 1;
                 counts.options_cut += u64::from(segment.options_cut);
-                counts.first_fragments += u64::from(first_fragment);
+                counts.first_fragments += u64::from(*first_fragment);
+                segment.number = counts.packets;
                 return Some(segment);
             }
             Err(Other::UnknownLink) => &mut counts.unknown_link,
@@ -330,12 +345,7 @@ impl<'a> Segments<'a> {
             place,
             packets,
             skipped: Skipped::default(),
-            head: Head {
-                time_ns: 0,
-                is_beyond_second: false,
-                passed: Skipped::default(),
-                outcome: Err(Other::NotTcp),
-            },
+            head: Head::default(),
         };
         if self.shared.advance(&mut reading) {
             self.reading.push(reading);
@@ -379,14 +389,35 @@ impl<'a> Segments<'a> {
             };
             let reading = self.reading.get_mut(index)?;
             self.shared.pass(reading.head.passed);
-            self.shared.counts.packets += 1;
-            let number = self.shared.counts.packets;
-            let segment = self.shared.count(&reading.head);
+            let segment = self.shared.count(&mut reading.head).copied();
             if !self.shared.advance(reading) {
                 self.reading.swap_remove(index);
             }
-            if let Some(segment) = segment {
-                return Some(Segment { number, ..segment });
+            if segment.is_some() {
+                return segment;
+            }
+        }
+    }
+
+    /// Passes each segment to `use_it`, to the end of all files. A segment of the last file is
+    /// where it was read, and not copied.
+    pub fn each(&mut self, mut use_it: impl FnMut(&Segment)) {
+        while !self.waiting.is_empty() || self.reading.len() > 1 {
+            match self.next() {
+                Some(segment) => use_it(&segment),
+                None => return,
+            }
+        }
+        let Some(mut reading) = self.reading.pop() else {
+            return;
+        };
+        loop {
+            self.shared.pass(reading.head.passed);
+            if let Some(segment) = self.shared.count(&mut reading.head) {
+                use_it(segment);
+            }
+            if !self.shared.advance(&mut reading) {
+                return;
             }
         }
     }

@@ -49,9 +49,7 @@ pub fn read(
         history_of,
         ..Options::of_stalls_from(min_stall_ns)
     });
-    while let Some(segment) = segments.next() {
-        analyser.segment(&segment);
-    }
+    segments.each(|segment| analyser.segment(segment));
     if let Some(most) = confidence_most(segments.counts()) {
         analyser.believe_at_most(most);
     }
