@@ -390,13 +390,13 @@ fn damage_is_reported_with_its_place() {
             "{error}"
         );
     }
-    // Nothing but packets of a link type that is not read: PPP.
+    // Nothing but packets of a link type that is not read: SLIP.
     let mut foreign = whole.clone();
-    foreign[20] = 9;
-    let out = stalls(&[&folder.file("ppp", &foreign)]);
+    foreign[20] = 8;
+    let out = stalls(&[&folder.file("slip", &foreign)]);
     assert_eq!(out.status.code(), Some(1));
     let error = text(&out.stderr);
-    let expected = "left out: 9 (PPP); expected Ethernet (1), IP (101)";
+    let expected = "left out: 8 (SLIP); expected Ethernet (1), IP (101)";
     assert!(
         error.contains("no TCP segment among") && error.contains(expected),
         "{error}"

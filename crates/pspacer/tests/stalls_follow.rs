@@ -174,6 +174,43 @@ fn a_file_that_grows_is_followed() {
     );
 }
 
+#[test]
+fn a_named_pipe_is_followed_to_its_end() {
+    let folder = Folder::new("follow-fifo");
+    let path = folder.0.join("fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut follow = Follow::of(path.to_str().unwrap(), &[]);
+    let whole = transfer(1_000_000, 5001);
+    fs::write(&path, &whole).unwrap();
+    let lines = follow.until("summary");
+    assert_eq!(causes(&lines), [("receiver-window-closed", 1)]);
+    assert!(follow.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_name_that_does_not_come_is_said() {
+    let folder = Folder::new("follow-awaited");
+    let path = folder.0.join("later.pcapng");
+    let mut follow = Follow::of(path.to_str().unwrap(), &[]);
+    let note = follow.line();
+    let text = note["text"].as_str().unwrap();
+    assert!(
+        text.contains("no capture with a packet is there yet") && text.ends_with("later.pcapng"),
+        "{text}"
+    );
+    // It comes by the name that dumpcap makes of it.
+    let file = folder.0.join("later_00001_20261123021957.pcapng");
+    write(&file, &transfer(1_000_000, 5001));
+    assert_eq!(follow.line()["cause"], "receiver-window-closed");
+    follow.end();
+}
+
 /// Writes a file of a ring.
 fn write(path: &Path, bytes: &[u8]) {
     // As tcpdump does: the file is truncated and written anew.

@@ -336,7 +336,8 @@ fn from_pcap<R: Read, W: Write + Seek>(
     out: &mut Output<W>,
     comments: &Comments,
 ) -> Result<Copied, AnnotateError> {
-    let pcap = Pcap::open(input)?;
+    let mut pcap = Pcap::open(input)?;
+    pcap.begin(input)?;
     out.big_endian = pcap.is_big_endian();
     let magic = out.word(0x1a2b_3c4d);
     let version = [out.half(1), out.half(0)].concat();

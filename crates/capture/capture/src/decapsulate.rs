@@ -9,7 +9,7 @@ use units::ethernet::IPV4_HEADER_BYTES;
 use crate::encapsulation::Encapsulations;
 use crate::frame::Frame;
 use crate::headers::{Ahead, Endpoints, Ip, Other, Outline, Place, TcpPacket};
-use crate::link_headers::{begin, ethernet, llc};
+use crate::link_headers::{begin, ethernet, llc, ppp};
 use crate::tunnels;
 use crate::wireless;
 
@@ -38,10 +38,12 @@ pub(crate) fn decapsulate<'a>(
     let mut ip = None;
     for _ in 0..MOST_LAYERS {
         let layer;
+        outline.last = Some(ahead);
         (ahead, layer) = match (ahead, &ip) {
             (Ahead::Ethernet, _) => (ethernet(&mut place)?, None),
             (Ahead::Wifi { is_padded }, _) => (wireless::data_frame(is_padded, &mut place)?, None),
             (Ahead::Llc, _) => (llc(&mut place)?, None),
+            (Ahead::Ppp, _) => (ppp(&mut place)?, None),
             (Ahead::EtherType(kind), _) => {
                 let is_outermost = outline.ether_type.is_none_or(tunnels::is_vlan) && ip.is_none();
                 if is_outermost {

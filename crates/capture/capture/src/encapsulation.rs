@@ -38,6 +38,12 @@ pub enum Layer {
     Eoip(u16),
     /// CAPWAP, with its ends.
     Capwap(IpAddr, IpAddr),
+    /// Ethernet in IP (EtherIP, SRv6), with its ends.
+    EthernetInIp(IpAddr, IpAddr),
+    /// L2TP, with its ends.
+    L2tp(IpAddr, IpAddr),
+    /// A mirrored frame in TZSP, with its ends.
+    Tzsp(IpAddr, IpAddr),
     /// MPLS: labels differ by direction.
     Mpls,
 }
@@ -58,6 +64,9 @@ impl fmt::Display for Layer {
             Self::Pbb(service) => write!(f, "PBB {service}"),
             Self::Eoip(tunnel) => write!(f, "EoIP {tunnel}"),
             Self::Capwap(a, b) => write!(f, "CAPWAP {a} - {b}"),
+            Self::EthernetInIp(a, b) => write!(f, "Ethernet in IP {a} - {b}"),
+            Self::L2tp(a, b) => write!(f, "L2TP {a} - {b}"),
+            Self::Tzsp(a, b) => write!(f, "TZSP {a} - {b}"),
             Self::Mpls => f.write_str("MPLS"),
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of capture and timeline files.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Why a file cannot be read.
@@ -18,7 +19,7 @@ pub enum ReadError {
     #[error("expected {expected}; the file starts with {}", Hex(.first))]
     Foreign {
         /// The formats that are supported here.
-        expected: &'static str,
+        expected: Cow<'static, str>,
         /// The first bytes of the file, at most 16.
         first: Vec<u8>,
     },

@@ -11,8 +11,11 @@ use crate::segment::HostDirection;
 pub(crate) const LARGEST_BLOCK_BYTES: u32 = 16 << 20;
 
 /// What is said of packets whose time has a fraction of a second or more, after their number.
-pub const BEYOND_SECOND: &str = "packets have fractions of a second or more in their times: the file's header \
-    probably says microseconds, and its writer wrote nanoseconds; their times are not to be relied on";
+pub const BEYOND_SECOND: &str = "packets have fractions of a second or more in their times, which are not to be \
+    relied on";
+/// What is said of a file whose header states microseconds and whose packets have nanoseconds.
+pub const READ_AS_NS: &str = "the file's header says microseconds, and the fractions of its packets are nanoseconds: \
+    they were read as those";
 
 /// Time at which a packet was captured, since 1970. It is exact for every resolution down to a
 /// picosecond, without 128-bit arithmetic for each packet.
@@ -89,6 +92,17 @@ impl<'a> Iterator for Options<'a> {
         self.bytes = rest.unwrap_or_default();
         (code != END_OF_OPTIONS).then_some((code, value))
     }
+}
+
+/// What a file says of itself, or contradicts itself in, beside its packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Oddities {
+    /// Whether the header states microseconds, and the packets have nanoseconds.
+    pub(crate) is_read_as_ns: bool,
+    /// Blocks whose length is no multiple of 4.
+    pub(crate) odd_lengths: u64,
+    /// Packets that the capture lost, as it counts them.
+    pub(crate) dropped: u64,
 }
 
 /// An interface at which packets were captured.

@@ -72,6 +72,8 @@ pub(crate) enum Ahead {
     },
     /// Logical link control (IEEE 802.2).
     Llc,
+    /// PPP: address and control where they are not left out, and the protocol.
+    Ppp,
     EtherType(u16),
     Ip,
     /// A header inside an IP packet: the protocol's number.
@@ -125,6 +127,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) ether_type: Option<u16>,
     /// Bytes after that EtherType.
     pub(crate) payload: &'a [u8],
+    /// What the header announces that was passed last.
+    pub(crate) last: Option<Ahead>,
     /// Innermost UDP header.
     pub(crate) datagram: Option<Endpoints<'a>>,
     /// Bytes that IP headers state beyond what the packet is said to have had.

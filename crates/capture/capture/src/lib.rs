@@ -26,6 +26,7 @@ pub mod flows;
 pub mod frame;
 mod headers;
 mod input;
+mod inside;
 mod link;
 mod link_headers;
 mod packets;

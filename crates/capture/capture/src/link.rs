@@ -29,12 +29,34 @@ pub(crate) enum Link {
     Ppi,
     /// Linux netfilter's log: attributes, one of which is the IP packet.
     Nflog,
+    /// PPP (RFC 1661), with address and control (RFC 1662) or without.
+    Ppp,
+    /// PPP or Cisco HDLC, which the first byte tells apart.
+    Serial,
+    /// PPP, and before it a byte with the direction: pppd writes it in the address's place.
+    PppDirected {
+        is_address: bool,
+    },
+    /// A PPPoE session's header, without Ethernet's.
+    PppoeSession,
+    /// Apple's header of interface and process, and a packet of the link type that it names.
+    Pktap,
+    /// Ethernet with a switch's tag of so many bytes behind the addresses (Linux's DSA).
+    SwitchTag {
+        tag_bytes: usize,
+    },
+    /// Ethernet behind a switch's tag of four bytes.
+    TagPrepended,
+    /// IP over InfiniBand (RFC 4391), behind a global routing header.
+    Ipoib,
 }
 
 /// The link types that are read, by name, as the notes list them.
 pub(crate) const READ: &str = "Ethernet (1), IP (101), Linux cooked (113, 276), BSD loopback (0, \
-                               108), Frame Relay (107), Cisco HDLC (104), IEEE 802.11 (105, 127, \
-                               192) or NFLOG (239)";
+                               108), PPP (9, 50, 51, 166, 204), Frame Relay (107), Cisco HDLC \
+                               (104), IEEE 802.11 (105, 127, 192), NFLOG (239), IP over \
+                               InfiniBand (242), PKTAP (258) or switches' tags (281, 282, 284, \
+                               285)";
 
 impl Link {
     /// Returns the link type of a number in the file (LINKTYPE_...), if it is supported.
@@ -42,7 +64,10 @@ impl Link {
         match number {
             1 => Some(Self::Ethernet),
             0 | 108 => Some(Self::Loopback),
+            9 => Some(Self::Ppp),
             12 | 14 | 101 | 228 | 229 => Some(Self::RawIp),
+            50 => Some(Self::Serial),
+            51 => Some(Self::PppoeSession),
             104 => Some(Self::CiscoHdlc),
             105 => Some(Self::Wifi),
             107 => Some(Self::FrameRelay),
@@ -51,12 +76,19 @@ impl Link {
                 type_at: 14,
             }),
             127 => Some(Self::Radiotap),
+            166 => Some(Self::PppDirected { is_address: true }),
             192 => Some(Self::Ppi),
+            204 => Some(Self::PppDirected { is_address: false }),
             239 => Some(Self::Nflog),
+            242 => Some(Self::Ipoib),
+            258 => Some(Self::Pktap),
             276 => Some(Self::Cooked {
                 header_bytes: 20,
                 type_at: 0,
             }),
+            281 | 284 => Some(Self::SwitchTag { tag_bytes: 4 }),
+            282 => Some(Self::TagPrepended),
+            285 => Some(Self::SwitchTag { tag_bytes: 8 }),
             _ => None,
         }
     }
@@ -67,7 +99,6 @@ impl Link {
             6 => "Token Ring",
             7 | 129 => "ARCNET",
             8 => "SLIP",
-            9 | 50 | 51 | 166 | 204 => "PPP",
             10 => "FDDI",
             11 | 100 | 123 => "ATM or SNAP",
             119 | 163 => "IEEE 802.11 with a Prism or AVS header",
@@ -82,7 +113,7 @@ impl Link {
             199 => "IPMB",
             206 | 227 => "CAN",
             224 | 225 => "Fibre Channel",
-            242 | 247 => "InfiniBand",
+            247 => "InfiniBand",
             253 => "netlink",
             _ => "unknown",
         }
@@ -95,7 +126,12 @@ impl Link {
             Self::RawIp => Some(0),
             Self::Loopback | Self::CiscoHdlc => Some(4),
             Self::Cooked { header_bytes, .. } => u32::try_from(header_bytes).ok(),
-            Self::FrameRelay | Self::Wifi | Self::Radiotap | Self::Ppi | Self::Nflog => None,
+            Self::SwitchTag { tag_bytes } => {
+                u32::try_from(tag_bytes).ok().map(|tag| HEADER_BYTES + tag)
+            }
+            Self::TagPrepended => Some(HEADER_BYTES + 4),
+            Self::Ipoib => Some(44),
+            _ => None,
         }
     }
 }
@@ -118,9 +154,12 @@ mod tests {
             assert_eq!(Link::from_number(number).unwrap().header_bytes(), expected);
         }
         assert_eq!(Link::from_number(119), None);
-        assert_eq!(Link::name(9), "PPP");
+        assert_eq!(Link::name(8), "SLIP");
         assert_eq!(Link::name(9999), "unknown");
-        for number in [0, 1, 101, 104, 105, 107, 108, 113, 127, 192, 239, 276] {
+        for number in [
+            0, 1, 9, 50, 51, 101, 104, 105, 107, 108, 113, 127, 166, 192, 204, 239, 242, 258, 276,
+            281, 282, 284, 285,
+        ] {
             assert!(Link::from_number(number).is_some(), "{number}");
             assert!(READ.contains(&number.to_string()), "{number}");
         }

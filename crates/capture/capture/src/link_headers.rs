@@ -6,11 +6,13 @@ use crate::frame::Frame;
 use crate::headers::{Ahead, Other, Place};
 use crate::link::Link;
 use crate::segment::HostDirection;
-use crate::tunnels::ip_ether_type;
+use crate::tunnels::{self, ip_ether_type};
 use crate::wireless;
 
 /// Unnumbered information, the control byte of frames that carry data (RFC 2427, 2).
 const UNNUMBERED: u8 = 0x03;
+/// Ethernet's two addresses.
+const ADDRESSES_BYTES: usize = 12;
 
 /// Moves past the link header; returns the type of the header that follows. Sets the direction
 /// where the link header states it.
@@ -47,6 +49,37 @@ pub(crate) fn begin(
         Link::Radiotap => wireless::radiotap(place),
         Link::Ppi => wireless::ppi(place),
         Link::Nflog => nflog(place, host_direction),
+        Link::Ppp => Ok(Ahead::Ppp),
+        Link::Serial => match place.head::<1>()?[0] {
+            0x0f | 0x8f => begin(Some(Link::CiscoHdlc), place, host_direction),
+            _ => Ok(Ahead::Ppp),
+        },
+        Link::PppDirected { is_address } => {
+            *host_direction = match place.head::<1>()?[0] {
+                0 => HostDirection::In,
+                _ => HostDirection::Out,
+            };
+            place.skip(if is_address { 2 } else { 1 })?;
+            Ok(Ahead::Ppp)
+        }
+        Link::PppoeSession => Ok(Ahead::EtherType(tunnels::PPPOE)),
+        Link::Pktap => pktap(place, host_direction),
+        Link::SwitchTag { tag_bytes } => {
+            place.skip(ADDRESSES_BYTES + tag_bytes)?;
+            let kind = *place.head::<2>()?;
+            place.skip(2)?;
+            Ok(Ahead::EtherType(u16::from_be_bytes(kind)))
+        }
+        Link::TagPrepended => {
+            place.skip(4)?;
+            Ok(Ahead::Ethernet)
+        }
+        Link::Ipoib => {
+            place.skip(40)?;
+            let header = place.head::<4>()?;
+            place.skip(4)?;
+            Ok(Ahead::EtherType(u16::from_be_bytes([header[0], header[1]])))
+        }
     }
 }
 
@@ -67,6 +100,7 @@ pub(crate) fn outermost<'a>(frame: &Frame<'a>) -> Result<(u16, Place<'a>), Other
             Ahead::Ethernet => ethernet(&mut place)?,
             Ahead::Wifi { is_padded } => wireless::data_frame(is_padded, &mut place)?,
             Ahead::Llc => llc(&mut place)?,
+            Ahead::Ppp => ppp(&mut place)?,
             Ahead::Protocol(_) => return Err(Other::NotTcp),
         };
     }
@@ -135,6 +169,55 @@ fn snap(place: &mut Place<'_>) -> Result<Ahead, Other> {
         ([0, 0x80, 0xc2], 1 | 7) => Ok(Ahead::Ethernet),
         _ => Err(Other::NotTcp),
     }
+}
+
+/// Parses PPP's header: address and control, which may be left out, and a protocol of two bytes,
+/// or of one if its lowest bit is set (RFC 1661, 6.5).
+pub(crate) fn ppp(place: &mut Place<'_>) -> Result<Ahead, Other> {
+    if place.head::<2>()? == &[0xff, UNNUMBERED] {
+        place.skip(2)?;
+    }
+    let first = place.head::<1>()?[0];
+    let protocol = if first & 1 != 0 {
+        place.skip(1)?;
+        u16::from(first)
+    } else {
+        let both = *place.head::<2>()?;
+        place.skip(2)?;
+        u16::from_be_bytes(both)
+    };
+    match protocol {
+        0x21 | 0x57 => Ok(Ahead::Ip),
+        0x0281 => Ok(Ahead::EtherType(0x8847)),
+        0x0283 => Ok(Ahead::EtherType(0x8848)),
+        // Compressed or encrypted: MPPE, deflate, ECP.
+        0x53 | 0xfd | 0xfb => Err(Other::Encrypted),
+        _ => Err(Other::NotTcp),
+    }
+}
+
+/// Parses Apple's header of a packet's interface and process: its length, then, as little-endian
+/// words, the type of the record and the link type of the packet behind it.
+fn pktap(place: &mut Place<'_>, host_direction: &mut HostDirection) -> Result<Ahead, Other> {
+    const FLAGS_AT: usize = 36;
+    let h = *place.head::<{ FLAGS_AT + 4 }>()?;
+    let word = |at: usize| u32::from_le_bytes([h[at], h[at + 1], h[at + 2], h[at + 3]]);
+    let header_bytes = usize::try_from(word(0)).unwrap_or(usize::MAX);
+    if header_bytes < FLAGS_AT + 4 {
+        return Err(Other::Malformed);
+    }
+    place.skip(header_bytes)?;
+    let inner = i32::try_from(word(8)).ok().and_then(Link::from_number);
+    if inner == Some(Link::Pktap) {
+        return Err(Other::Malformed);
+    }
+    let ahead = begin(inner, place, host_direction)?;
+    *host_direction = match word(FLAGS_AT) & 3 {
+        1 => HostDirection::In,
+        2 => HostDirection::Out,
+        _ => *host_direction,
+    };
+    Ok(ahead)
 }
 
 /// Parses a Frame Relay header: an address of two to four bytes (Q.922), then the control byte

@@ -5,7 +5,7 @@
 use std::io::Read;
 
 use crate::error::ReadError;
-use crate::frame::{Frame, Interface};
+use crate::frame::{Frame, Interface, Oddities};
 use crate::input::{Lookahead, unpacked};
 use crate::pcap::Pcap;
 use crate::pcapng::{PcapNg, Skipped};
@@ -59,19 +59,38 @@ impl<'a> Packets<Box<dyn Read + 'a>> {
     }
 }
 
-/// What files of Solaris's snoop begin with (RFC 1761).
-const SNOOP: &[u8] = b"snoop\0\0\0";
+/// What the files of others begin with, and whose format it is.
+const OTHERS: [(&[u8], &str); 17] = [
+    (b"snoop\0\0\0", "snoop's"),
+    (b"btsnoop\0", "btsnoop's"),
+    (b"RTSS", "Network Monitor's"),
+    (b"GMBU", "Network Monitor's"),
+    (b"XCP\0", "NetXRay's"),
+    (b"TRSNIFF data    \x1a", "Sniffer's"),
+    (b"iptrace ", "iptrace's"),
+    (b"\x7fver", "OmniPeek's"),
+    (b"\x7fpkt", "OmniPeek's"),
+    (b"ObserverPktBuffe", "Observer's"),
+    (b"\x05VNF", "Visual Networks'"),
+    (b"LANalyzer", "LANalyzer's"),
+    (&[0, 0, 2, 0, 0x12, 5, 0, 0x10], "K12's"),
+    (&[0x34, 0xcd, 0xb2, 0xa1], "a modified pcap's"),
+    (&[0xa1, 0xb2, 0xcd, 0x34], "a modified pcap's"),
+    (&[0x1c, 0, 1, 0xac], "IxCatapult's"),
+    (&[0xac, 1, 0, 0x1c], "IxCatapult's"),
+];
 
 /// Returns the error of a file that is no capture and begins with these bytes.
 pub(crate) fn foreign(first: &[u8]) -> ReadError {
-    let expected = if first.starts_with(SNOOP) {
-        "a capture (pcap or pcapng) and not snoop's format: \"editcap -F pcap IN OUT\" \
-         converts it"
-    } else {
-        "a capture (pcap or pcapng, plain or packed by gzip or zstd)"
+    let other = OTHERS.iter().find(|(magic, _)| first.starts_with(magic));
+    let expected = match other {
+        Some((_, whose)) => format!(
+            "a capture (pcap or pcapng) and not {whose} format: \"editcap -F pcap IN OUT\" converts it"
+        ),
+        None => "a capture (pcap or pcapng, plain or packed by gzip or zstd)".to_owned(),
     };
     ReadError::Foreign {
-        expected,
+        expected: expected.into(),
         first: first[..first.len().min(16)].to_vec(),
     }
 }
@@ -102,6 +121,21 @@ impl<R: Read> Packets<R> {
         match &self.format {
             Format::Pcap(_) => Skipped::default(),
             Format::PcapNg(pcapng) => pcapng.skipped,
+        }
+    }
+
+    /// Returns what the file says of itself so far, and contradicts itself in.
+    pub(crate) fn oddities(&self) -> Oddities {
+        match &self.format {
+            Format::Pcap(pcap) => Oddities {
+                is_read_as_ns: pcap.is_read_as_ns,
+                ..Oddities::default()
+            },
+            Format::PcapNg(pcapng) => Oddities {
+                odd_lengths: pcapng.odd_lengths,
+                dropped: pcapng.dropped(),
+                ..Oddities::default()
+            },
         }
     }
 

@@ -21,6 +21,9 @@ pub(crate) struct Pcap {
     is_old: bool,
     pub(crate) link_number: i32,
     pub(crate) unit_ps: u64,
+    /// Whether the header states microseconds, and the first packet's fraction is of nanoseconds.
+    pub(crate) is_read_as_ns: bool,
+    has_begun: bool,
     /// Longest packet that was captured, as the file states it.
     pub(crate) snap_bytes: u32,
     /// Length of the frame check sequence, if the file states it.
@@ -94,6 +97,8 @@ impl Pcap {
             link: Link::from_number(link_number),
             link_number,
             unit_ps,
+            is_read_as_ns: false,
+            has_begun: false,
             snap_bytes,
             // A bit says that the length is stated; its unit is 16 bits.
             fcs_bytes: (network & (1 << 26) != 0).then_some((network >> 28) as u8 * 2),
@@ -110,10 +115,13 @@ impl Pcap {
     /// Passes the next packet to `use_it`; returns `None` at the end.
     #[inline]
     pub(crate) fn next<R: Read, T>(
-        &self,
+        &mut self,
         input: &mut Lookahead<R>,
         use_it: impl FnOnce(Frame<'_>) -> T,
     ) -> Result<Option<T>, ReadError> {
+        if !self.has_begun {
+            self.begin(input)?;
+        }
         let fcs_bytes = u32::from(self.fcs_bytes.unwrap_or(0));
         self.next_raw(input, |packet| {
             // Frames are counted without it. The captured bytes stay: not all writers that state it keep it.
@@ -132,6 +140,27 @@ impl Pcap {
                 options: Options::default(),
             })
         })
+    }
+
+    /// Looks at the first packet's fraction of a second: microseconds are less than a million.
+    pub(crate) fn begin<R: Read>(&mut self, input: &mut Lookahead<R>) -> Result<(), ReadError> {
+        const SECOND_US: u32 = 1_000_000;
+        const SECOND_NS: u32 = 1_000_000_000;
+        let head = input.peek(RECORD_HEADER_BYTES)?;
+        let Some(&fraction) = head.get(4..).and_then(|rest| rest.first_chunk()) else {
+            return Ok(());
+        };
+        let fraction = if self.big_endian {
+            u32::from_be_bytes(fraction)
+        } else {
+            u32::from_le_bytes(fraction)
+        };
+        self.has_begun = true;
+        if self.unit_ps == 1_000_000 && (SECOND_US..SECOND_NS).contains(&fraction) {
+            self.is_read_as_ns = true;
+            self.unit_ps = 1_000;
+        }
+        Ok(())
     }
 
     /// Passes the next record to `use_it`; returns `None` at the end.

@@ -19,12 +19,17 @@ const SMALLEST_BLOCK_BYTES: u32 = 12;
 
 /// Types of blocks.
 const INTERFACE: u32 = 1;
+const STATISTICS: u32 = 5;
 pub(crate) const OBSOLETE_PACKET: u32 = 2;
 pub(crate) const SIMPLE_PACKET: u32 = 3;
 pub(crate) const ENHANCED_PACKET: u32 = 6;
 pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
 /// Codes of options. `epb_flags` holds the packet's direction in its two lowest bits.
 const EPB_FLAGS: u16 = 2;
+/// Packets lost since the interface's packet before.
+const EPB_DROPPED: u16 = 4;
+/// Packets lost since the capture began: by the interface, and for want of room in the system.
+const ISB_DROPPED: [u16; 2] = [5, 7];
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
@@ -86,6 +91,8 @@ struct TimedInterface {
     number: u32,
     link: Option<Link>,
     clock: Clock,
+    /// Lost packets, as its packets and as its statistics count them.
+    dropped: [u64; 2],
 }
 
 /// Numbers of packets that no [`Frame`] can be made of.
@@ -116,6 +123,10 @@ pub(crate) struct PcapNg {
     pub(crate) interfaces: Vec<Interface>,
     /// Packets that were skipped.
     pub(crate) skipped: Skipped,
+    /// Blocks whose length is no multiple of 4.
+    pub(crate) odd_lengths: u64,
+    /// Lost packets of the sections before.
+    dropped_before: u64,
 }
 
 impl PcapNg {
@@ -137,6 +148,7 @@ impl PcapNg {
             let malformed = |what: String| ReadError::Malformed { offset, what };
             let length = bytes.len();
             let body = &bytes[8..length - 4];
+            self.odd_lengths += u64::from(self.word(bytes, 4).is_some_and(|said| said % 4 != 0));
             let frame = match self.word(bytes, 0) {
                 Some(kind @ (ENHANCED_PACKET | OBSOLETE_PACKET)) => {
                     let frame = if kind == ENHANCED_PACKET {
@@ -146,6 +158,11 @@ impl PcapNg {
                     };
                     let frame = frame.map_err(malformed)?;
                     self.skipped.no_interface += u64::from(frame.is_none());
+                    if let Some(options) = frame.map(|frame| frame.options) {
+                        if !options.bytes.is_empty() {
+                            self.note_lost_before(body, options);
+                        }
+                    }
                     frame
                 }
                 Some(SIMPLE_PACKET) => {
@@ -158,6 +175,10 @@ impl PcapNg {
                 }
                 Some(INTERFACE) => {
                     self.add_interface(body).map_err(malformed)?;
+                    None
+                }
+                Some(STATISTICS) => {
+                    self.note_statistics(body);
                     None
                 }
                 _ => None,
@@ -182,16 +203,27 @@ impl PcapNg {
         let Some(length) = self.block_length(input)? else {
             return Ok(None);
         };
-        let held = input.peek(length)?;
-        let Some(bytes) = held.get(..length) else {
-            let (have, want) = (held.len() as u64, length as u64);
-            return Err(ReadError::Truncated { offset, have, want });
+        // Some writers do not count the padding of a block in its length.
+        let padded = length.next_multiple_of(4);
+        let held = input.peek(padded)?;
+        let ends_at = |end: usize| held.get(end - 4..end) == held.get(4..8);
+        let end = match held.len() {
+            have if have < length => {
+                let (have, want) = (have as u64, length as u64);
+                return Err(ReadError::Truncated { offset, have, want });
+            }
+            _ if padded != length && ends_at(padded) => padded,
+            _ if ends_at(length) => length,
+            _ => {
+                let odd = match length % 4 {
+                    0 => "",
+                    _ => ", of which the first is no multiple of 4",
+                };
+                let what = format!("a block whose two lengths differ{odd}");
+                return Err(ReadError::Malformed { offset, what });
+            }
         };
-        if bytes[4..8] != bytes[length - 4..] {
-            let what = "a block whose two lengths differ".into();
-            return Err(ReadError::Malformed { offset, what });
-        }
-        Ok(Some(bytes))
+        Ok(held.get(..end))
     }
 
     pub(crate) fn is_big_endian(&self) -> bool {
@@ -220,6 +252,47 @@ impl PcapNg {
         })
     }
 
+    /// Returns the packets that the capture lost, as it counts them.
+    pub(crate) fn dropped(&self) -> u64 {
+        let of = |interface: &TimedInterface| interface.dropped[0].max(interface.dropped[1]);
+        let dropped = self.section.iter().map(of).fold(0, u64::saturating_add);
+        self.dropped_before.saturating_add(dropped)
+    }
+
+    fn long(&self, bytes: &[u8]) -> Option<u64> {
+        let long = *bytes.first_chunk()?;
+        Some(if self.big_endian {
+            u64::from_be_bytes(long)
+        } else {
+            u64::from_le_bytes(long)
+        })
+    }
+
+    /// Adds the packets that an enhanced packet says were lost before it.
+    fn note_lost_before(&mut self, body: &[u8], mut options: Options<'_>) {
+        let found = options.find(|(code, _)| *code == EPB_DROPPED);
+        let lost = found.and_then(|(_, value)| self.long(value));
+        let interface = self.word(body, 0).unwrap_or(u32::MAX);
+        if let (Some(lost), Some(interface)) = (lost, self.section.get_mut(interface as usize)) {
+            interface.dropped[0] = interface.dropped[0].saturating_add(lost);
+        }
+    }
+
+    /// Reads the counts of an interface, of which the last holds for the whole capture.
+    fn note_statistics(&mut self, body: &[u8]) {
+        const FIXED_BYTES: usize = 12;
+        let options = self.options(body.get(FIXED_BYTES..).unwrap_or_default());
+        let counts = options.filter(|(code, _)| ISB_DROPPED.contains(code));
+        let lost = counts.filter_map(|(_, value)| self.long(value));
+        // u64::MAX is what some writers have for an unknown count.
+        let lost = lost.filter(|lost| *lost != u64::MAX);
+        let lost = lost.fold(0, u64::saturating_add);
+        let interface = self.word(body, 0).unwrap_or(u32::MAX);
+        if let Some(interface) = self.section.get_mut(interface as usize) {
+            interface.dropped[1] = interface.dropped[1].max(lost);
+        }
+    }
+
     fn options<'a>(&self, bytes: &'a [u8]) -> Options<'a> {
         Options {
             bytes,
@@ -233,6 +306,7 @@ impl PcapNg {
         let major = self.half(body, 4).filter(|_| body.len() >= 16);
         match major.ok_or("a broken section header")? {
             1 => {
+                self.dropped_before = self.dropped();
                 self.section.clear();
                 Ok(())
             }
@@ -317,7 +391,7 @@ impl PcapNg {
         } else {
             u32::from_le_bytes(word(4))
         };
-        if !(SMALLEST_BLOCK_BYTES..=LARGEST_BLOCK_BYTES).contains(&length) || length % 4 != 0 {
+        if !(SMALLEST_BLOCK_BYTES..=LARGEST_BLOCK_BYTES).contains(&length) {
             return Err(malformed(format!("a block of {length} bytes")));
         }
         Ok(Some(length as usize))
@@ -362,6 +436,7 @@ impl PcapNg {
             number,
             link: Link::from_number(link),
             clock,
+            dropped: [0; 2],
         });
         Ok(())
     }

@@ -22,8 +22,9 @@ use crate::choice::Choice;
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
-use crate::frame::{BEYOND_SECOND, Interface, Options};
+use crate::frame::{BEYOND_SECOND, Interface, Oddities, Options, READ_AS_NS};
 use crate::headers::Other;
+use crate::inside::Insides;
 use crate::link::{self, Link};
 use crate::packets::Packets;
 use crate::pcapng::Skipped;
@@ -100,6 +101,12 @@ pub struct Counts {
     pub beyond_second: u64,
     /// Packets that were not wanted.
     pub left_out: u64,
+    /// Packets that the captures lost, as they count them: of files that were read to their end.
+    pub dropped: u64,
+    /// Blocks whose length is no multiple of 4, of such files.
+    pub odd_lengths: u64,
+    /// Such files whose headers state microseconds, and whose packets have nanoseconds.
+    pub read_as_ns: u64,
 }
 
 /// A file that is being read, and its current packet.
@@ -122,6 +129,17 @@ struct Head {
     outcome: Result<(Segment, bool), Other>,
 }
 
+impl Default for Head {
+    fn default() -> Self {
+        Self {
+            time_ns: 0,
+            is_beyond_second: false,
+            passed: Skipped::default(),
+            outcome: Err(Other::NotTcp),
+        }
+    }
+}
+
 /// Results that all files contribute to.
 #[derive(Default)]
 struct Shared {
@@ -132,6 +150,8 @@ struct Shared {
     processes: Processes,
     interfaces: Vec<Interface>,
     counts: Counts,
+    /// What the packets had in place of TCP, as long as no segment was found.
+    insides: Insides,
     damages: Vec<(String, Damage)>,
 }
 
@@ -147,29 +167,33 @@ pub struct Segments<'a> {
 }
 
 impl Shared {
-    /// Reads the next packet; `None` at the end.
+    /// Reads the next packet into `head`; `None` at the end.
     #[inline]
-    fn head<R: Read>(&mut self, packets: &mut Packets<R>) -> Result<Option<Head>, ReadError> {
+    fn read<R: Read>(
+        &mut self,
+        packets: &mut Packets<R>,
+        head: &mut Head,
+    ) -> Result<Option<()>, ReadError> {
         let (all, choice) = (&mut self.encapsulations, &self.choice);
+        // Only where nothing is found is it said what was there instead.
+        let mut insides = (self.counts.segments == 0).then_some(&mut self.insides);
         let processes = &mut self.processes;
         let start_ns = &mut self.start_ns;
         packets.next(|frame| {
             let time_ns = frame.time.ns();
             let start_ns = *start_ns.get_or_insert(time_ns);
-            let is_wanted = choice.is_all() || choice.takes(&frame, time_ns, start_ns);
-            Head {
-                time_ns,
-                is_beyond_second: frame.time.is_beyond_second(),
-                passed: Skipped::default(),
-                outcome: if is_wanted {
-                    let found = dissect(&frame, all);
-                    if let (false, Ok((segment, _))) = (frame.options.bytes.is_empty(), &found) {
-                        note_process(processes, frame.options, segment);
-                    }
-                    found
-                } else {
-                    Err(Other::LeftOut)
-                },
+            head.time_ns = time_ns;
+            head.is_beyond_second = frame.time.is_beyond_second();
+            if !choice.is_all() && !choice.takes(&frame, time_ns, start_ns) {
+                head.outcome = Err(Other::LeftOut);
+                return;
+            }
+            head.outcome = dissect(&frame, all);
+            if let (false, Ok((segment, _))) = (frame.options.bytes.is_empty(), &head.outcome) {
+                note_process(processes, frame.options, segment);
+            }
+            if let (Err(_), Some(insides)) = (&head.outcome, &mut insides) {
+                insides.note(&frame);
             }
         })
     }
@@ -177,14 +201,16 @@ impl Shared {
     /// Reads the next packet of a file; `false` at its end.
     #[inline]
     fn advance(&mut self, reading: &mut Reading<'_>) -> bool {
-        let next = self.head(&mut reading.packets);
+        let before_ns = reading.head.time_ns;
+        let next = self.read(&mut reading.packets, &mut reading.head);
         let skipped = reading.packets.skipped();
         let passed = skipped.since(std::mem::replace(&mut reading.skipped, skipped));
         match next {
-            Ok(Some(head)) => {
+            Ok(Some(())) => {
+                let head = &mut reading.head;
                 self.counts.beyond_second += u64::from(head.is_beyond_second);
-                self.counts.backwards += u64::from(head.time_ns < reading.head.time_ns);
-                reading.head = Head { passed, ..head };
+                self.counts.backwards += u64::from(head.time_ns < before_ns);
+                head.passed = passed;
                 return true;
             }
             Ok(None) => {}
@@ -205,7 +231,19 @@ impl Shared {
                 unknown.push(number);
             }
         }
+        if self.counts.segments == 0 {
+            let links = interfaces.iter().map(|interface| interface.link_number);
+            links.for_each(|number| self.insides.note_link(number));
+        }
         self.interfaces.extend_from_slice(interfaces);
+        let Oddities {
+            is_read_as_ns,
+            odd_lengths,
+            dropped,
+        } = packets.oddities();
+        self.counts.read_as_ns += u64::from(is_read_as_ns);
+        self.counts.odd_lengths += odd_lengths;
+        self.counts.dropped = self.counts.dropped.saturating_add(dropped);
     }
 
     fn pass(&mut self, skipped: Skipped) {
@@ -214,14 +252,17 @@ impl Shared {
         self.counts.no_interface += skipped.no_interface;
     }
 
+    /// Counts a packet, and returns its segment with its number.
     #[inline]
-    fn count(&mut self, head: &Head) -> Option<Segment> {
+    fn count<'h>(&mut self, head: &'h mut Head) -> Option<&'h Segment> {
         let counts = &mut self.counts;
-        let counter = match head.outcome {
+        counts.packets += 1;
+        let counter = match &mut head.outcome {
             Ok((segment, first_fragment)) => {
                 counts.segments += 1;
                 counts.options_cut += u64::from(segment.options_cut);
-                counts.first_fragments += u64::from(first_fragment);
+                counts.first_fragments += u64::from(*first_fragment);
+                segment.number = counts.packets;
                 return Some(segment);
             }
             Err(Other::UnknownLink) => &mut counts.unknown_link,
@@ -304,12 +345,7 @@ impl<'a> Segments<'a> {
             place,
             packets,
             skipped: Skipped::default(),
-            head: Head {
-                time_ns: 0,
-                is_beyond_second: false,
-                passed: Skipped::default(),
-                outcome: Err(Other::NotTcp),
-            },
+            head: Head::default(),
         };
         if self.shared.advance(&mut reading) {
             self.reading.push(reading);
@@ -353,14 +389,35 @@ impl<'a> Segments<'a> {
             };
             let reading = self.reading.get_mut(index)?;
             self.shared.pass(reading.head.passed);
-            self.shared.counts.packets += 1;
-            let number = self.shared.counts.packets;
-            let segment = self.shared.count(&reading.head);
+            let segment = self.shared.count(&mut reading.head).copied();
             if !self.shared.advance(reading) {
                 self.reading.swap_remove(index);
             }
-            if let Some(segment) = segment {
-                return Some(Segment { number, ..segment });
+            if segment.is_some() {
+                return segment;
+            }
+        }
+    }
+
+    /// Passes each segment to `use_it`, to the end of all files. A segment of the last file is
+    /// where it was read, and not copied.
+    pub fn each(&mut self, mut use_it: impl FnMut(&Segment)) {
+        while !self.waiting.is_empty() || self.reading.len() > 1 {
+            match self.next() {
+                Some(segment) => use_it(&segment),
+                None => return,
+            }
+        }
+        let Some(mut reading) = self.reading.pop() else {
+            return;
+        };
+        loop {
+            self.shared.pass(reading.head.passed);
+            if let Some(segment) = self.shared.count(&mut reading.head) {
+                use_it(segment);
+            }
+            if !self.shared.advance(&mut reading) {
+                return;
             }
         }
     }
@@ -383,6 +440,12 @@ impl<'a> Segments<'a> {
     /// Returns the processes that comments named so far.
     pub fn processes(&self) -> &Processes {
         &self.shared.processes
+    }
+
+    /// Returns what the packets had in place of TCP, if no segment was found: link types,
+    /// EtherTypes, protocols and ports, the most frequent first.
+    pub fn insides(&self) -> String {
+        self.shared.insides.to_string()
     }
 
     /// Returns the VLANs and tunnels that were found. Call it after the last segment.
@@ -456,6 +519,16 @@ impl Counts {
                 self.first_fragments + self.later_fragments,
                 "packets are IP fragments: of each packet only the first counts",
             ),
+            of(
+                self.dropped,
+                "packets were lost by the capture itself, as it says: what was not seen cannot be \
+                 told from what was not there",
+            ),
+            of(
+                self.odd_lengths,
+                "blocks have a length that is no multiple of 4, which pcapng does not allow",
+            ),
+            (self.read_as_ns > 0).then(|| READ_AS_NS.to_owned()),
             of(self.beyond_second, BEYOND_SECOND),
             of(
                 self.backwards,

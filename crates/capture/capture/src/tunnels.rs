@@ -17,6 +17,15 @@ const EOIP: u16 = 0x6400;
 const CAPWAP: u16 = 5247;
 const ERSPAN_2: u16 = 0x88be;
 const ERSPAN_3: u16 = 0x22eb;
+/// A PPPoE session's packet.
+pub(crate) const PPPOE: u16 = 0x8864;
+/// Packets that a router redirects to a cache, in GRE.
+const WCCP: u16 = 0x883e;
+const MACSEC: u16 = 0x88e5;
+/// A chain of services (RFC 8300).
+const NSH: u16 = 0x894f;
+const L2TP: u16 = 1701;
+const TZSP: u16 = 37008;
 
 fn be16(high: u8, low: u8) -> u16 {
     u16::from_be_bytes([high, low])
@@ -63,7 +72,7 @@ pub(crate) fn ether_type(kind: u16, place: &mut Place<'_>) -> Result<Step, Other
         }
         TRANSPARENT_ETHERNET => Ok((Ahead::Ethernet, None)),
         // PPPoE session: PPP's protocol follows.
-        0x8864 => {
+        PPPOE => {
             let h = place.head::<8>()?;
             place.skip(8)?;
             match be16(h[6], h[7]) {
@@ -71,6 +80,49 @@ pub(crate) fn ether_type(kind: u16, place: &mut Place<'_>) -> Result<Step, Other
                 _ => Err(Other::NotTcp),
             }
         }
+        NSH => nsh(place),
+        MACSEC => macsec(place),
+        // VN-tag, and HSR's tag (IEC 62439-3): four bytes, and the EtherType.
+        0x8926 | 0x892f => tag(4, place),
+        // Cisco's tag of security groups: version, and a length in words.
+        0x8909 => tag(2 + usize::from(place.head::<2>()?[1]) * 4, place),
+        // A switch's tag, as Linux has it with an EtherType of its own.
+        0xdada => tag(6, place),
+        _ => Err(Other::NotTcp),
+    }
+}
+
+/// Skips a tag behind which the EtherType stands.
+fn tag(tag_bytes: usize, place: &mut Place<'_>) -> Result<Step, Other> {
+    place.skip(tag_bytes)?;
+    let kind = *place.head::<2>()?;
+    place.skip(2)?;
+    Ok((Ahead::EtherType(be16(kind[0], kind[1])), None))
+}
+
+/// Parses MACsec (IEEE 802.1AE), which leaves the packet readable if it protects integrity alone.
+fn macsec(place: &mut Place<'_>) -> Result<Step, Other> {
+    const ENCRYPTED: u8 = 0x0c;
+    const HAS_CHANNEL: u8 = 0x20;
+    let control = place.head::<6>()?[0];
+    if control & ENCRYPTED != 0 {
+        return Err(Other::Encrypted);
+    }
+    tag(if control & HAS_CHANNEL != 0 { 14 } else { 6 }, place)
+}
+
+fn nsh(place: &mut Place<'_>) -> Result<Step, Other> {
+    let h = *place.head::<4>()?;
+    let header_bytes = usize::from(h[1] & 0x3f) * 4;
+    if header_bytes < 8 {
+        return Err(Other::Malformed);
+    }
+    place.skip(header_bytes)?;
+    match h[3] {
+        1 | 2 => Ok((Ahead::Ip, None)),
+        3 => Ok((Ahead::Ethernet, None)),
+        4 => Ok((Ahead::EtherType(NSH), None)),
+        5 => mpls(place),
         _ => Err(Other::NotTcp),
     }
 }
@@ -112,7 +164,14 @@ pub(crate) fn protocol(protocol: u8, ip: &Ip, place: &mut Place<'_>) -> Result<S
             place.skip((usize::from(h[1]) + 2) * 4)?;
             Ok((Ahead::Protocol(h[0]), None))
         }
+        // EtherIP (RFC 3378): a version before the frame.
+        97 => {
+            place.skip(2)?;
+            Ok((Ahead::Ethernet, Some(Layer::EthernetInIp(low, high))))
+        }
         137 => mpls(place),
+        // Ethernet behind a segment routing header (RFC 8986).
+        143 => Ok((Ahead::Ethernet, Some(Layer::EthernetInIp(low, high)))),
         _ => Err(Other::NotTcp),
     }
 }
@@ -127,7 +186,11 @@ fn udp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
         place.skip(8)?;
         return capwap(ip, place);
     }
-    if !matches!(port, 2152 | 4789 | 4790 | 6081 | 6635 | 8472) {
+    if from == L2TP || port == L2TP {
+        place.skip(8)?;
+        return l2tp(ip, place);
+    }
+    if !matches!(port, 2152 | 4789 | 4790 | 6081 | 6635 | 8472 | TZSP) {
         return Err(Other::NotTcp);
     }
     place.skip(8)?;
@@ -135,6 +198,7 @@ fn udp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
         2152 => gtp(ip, place),
         6081 => geneve(place),
         6635 => mpls(place),
+        TZSP => tzsp(ip, place),
         _ => vxlan(port == 4790, place),
     }
 }
@@ -157,12 +221,59 @@ fn vxlan(generic: bool, place: &mut Place<'_>) -> Result<Step, Other> {
     }
     place.skip(8)?;
     let ahead = match h[3] {
+        4 if generic => Ahead::EtherType(NSH),
         1 | 2 if generic => Ahead::Ip,
         3 => Ahead::Ethernet,
         _ if generic => return Err(Other::NotTcp),
         _ => Ahead::Ethernet,
     };
     Ok((ahead, Some(Layer::Vxlan(be24(&[h[4], h[5], h[6]])))))
+}
+
+/// Parses L2TP's data of version 2 (RFC 2661): PPP.
+fn l2tp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
+    let [flags, version] = *place.head::<2>()?;
+    let (is_control, has_length, has_sequence, has_offset) = (
+        flags & 0x80 != 0,
+        flags & 0x40 != 0,
+        flags & 0x08 != 0,
+        flags & 0x02 != 0,
+    );
+    if is_control || version & 15 != 2 {
+        return Err(Other::NotTcp);
+    }
+    // Flags, tunnel and session; length; numbers.
+    place.skip(6 + usize::from(has_length) * 2 + usize::from(has_sequence) * 4)?;
+    if has_offset {
+        let offset = *place.head::<2>()?;
+        place.skip(2 + usize::from(be16(offset[0], offset[1])))?;
+    }
+    let (low, high) = ip.ends();
+    Ok((Ahead::Ppp, Some(Layer::L2tp(low, high))))
+}
+
+/// Parses a mirrored frame in TZSP, after its fields.
+fn tzsp(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
+    const PADDING: u8 = 0;
+    const END: u8 = 1;
+    let h = *place.head::<4>()?;
+    let ahead = match (h[0], be16(h[2], h[3])) {
+        (1, 1) => Ahead::Ethernet,
+        (1, 18) => Ahead::Wifi { is_padded: false },
+        _ => return Err(Other::NotTcp),
+    };
+    place.skip(4)?;
+    // The loop ends: each field takes a byte at least.
+    loop {
+        match *place.head::<1>()? {
+            [END] => break,
+            [PADDING] => place.skip(1)?,
+            _ => place.skip(2 + usize::from(place.head::<2>()?[1]))?,
+        }
+    }
+    place.skip(1)?;
+    let (low, high) = ip.ends();
+    Ok((ahead, Some(Layer::Tzsp(low, high))))
 }
 
 /// Parses GENEVE (RFC 8926).
@@ -204,6 +315,14 @@ fn gre(ip: &Ip, place: &mut Place<'_>) -> Result<Step, Other> {
     }
     match (kind, key) {
         (ERSPAN_2 | ERSPAN_3, _) => erspan(kind, sequence, place),
+        (WCCP, _) => {
+            // Version 2 has four bytes before the packet.
+            if place.head::<1>()?[0] >> 4 != 4 {
+                place.skip(4)?;
+            }
+            let (low, high) = ip.ends();
+            Ok((Ahead::Ip, Some(Layer::Gre(low, high))))
+        }
         (TRANSPARENT_ETHERNET, Some(key)) => Ok((Ahead::Ethernet, Some(Layer::Nvgre(key >> 8)))),
         (_, Some(key)) => Ok((Ahead::EtherType(kind), Some(Layer::GreKey(key)))),
         (_, None) => {

@@ -359,3 +359,155 @@ fn what_is_no_tunnel_keeps_its_outer_flow() {
         "0 udp 10.1.1.1 40000 10.1.2.1 4789\n1 udp 192.0.2.1 50000 192.0.2.2 4789\n"
     );
 }
+
+fn segments_of(file: &[u8]) -> (Vec<u64>, capture::segments::Counts, Vec<String>) {
+    let source =
+        capture::segments::Source::new("a", || Ok(Box::new(file) as Box<dyn std::io::Read>));
+    let mut segments = capture::segments::Segments::open(vec![source]).unwrap();
+    let mut times = Vec::new();
+    while let Some(segment) = segments.next() {
+        times.push(segment.time_ns);
+    }
+    let damages = segments.damages().iter().map(|(_, d)| d.to_string());
+    (times, segments.counts().clone(), damages.collect())
+}
+
+fn tcp() -> Vec<u8> {
+    let mut out = Vec::new();
+    etherparse::PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv4([10, 1, 1, 1], [10, 1, 2, 1], 64)
+        .tcp(5000, 80, 1, 900)
+        .write(&mut out, &[7; 11])
+        .unwrap();
+    out
+}
+
+#[test]
+fn a_file_of_nanoseconds_that_says_microseconds_is_read_as_nanoseconds() {
+    for order in ORDERS {
+        let file = pcap(order, false, &[(1, 20_010_240, tcp()), (1, 300, tcp())]);
+        let (times, counts, _) = segments_of(&file);
+        assert_eq!(times, [1_020_010_240, 1_000_000_300]);
+        assert_eq!((counts.read_as_ns, counts.beyond_second), (1, 0));
+        assert!(counts.notes()[0].contains("fractions of its packets are nanoseconds"));
+        // Its look-alikes: what says nanoseconds, what fits into a second, and what fits nothing.
+        for (nanos, fraction, ns, beyond) in [
+            (true, 20_010_240, 1_020_010_240, 0),
+            (false, 999_999, 1_999_999_000, 0),
+            (false, 1_000_000_000, 1001 * 1_000_000_000u64, 1),
+        ] {
+            let (times, counts, _) = segments_of(&pcap(order, nanos, &[(1, fraction, tcp())]));
+            assert_eq!((times, counts.read_as_ns), (vec![ns], 0));
+            assert_eq!(counts.beyond_second, beyond);
+        }
+    }
+}
+
+#[test]
+fn a_link_type_with_the_length_of_a_checksum_is_that_link_type() {
+    for order in ORDERS {
+        let mut file = pcap(order, false, &[(1, 0, tcp())]);
+        file[20..24].copy_from_slice(&order.u32(0x1400_0001));
+        assert_eq!(segments_of(&file).1.segments, 1);
+    }
+}
+
+/// An enhanced packet with options, or without the padding of its block.
+fn enhanced(order: Order, bytes: &[u8], options: &[u8], is_padded: bool) -> Vec<u8> {
+    let length = order.u32(bytes.len() as u32);
+    let head = [&order.u32(0)[..], &[0; 8], &length, &length, bytes].concat();
+    let mut body = [&head[..], options].concat();
+    if is_padded {
+        body = head;
+        body.resize(body.len().next_multiple_of(4), 0);
+        body.extend(options);
+    }
+    let length = order.u32(body.len() as u32 + 12);
+    [&order.u32(6)[..], &length, &body, &length].concat()
+}
+
+#[test]
+fn blocks_of_odd_lengths_are_read_and_said() {
+    for order in ORDERS {
+        let bytes = tcp();
+        assert_ne!(bytes.len() % 4, 0);
+        let begin = [section(order), interface(order, 1, 9, 0)].concat();
+        let odd = enhanced(order, &bytes, &[], false);
+        let (_, counts, damages) = segments_of(&[&begin[..], &odd, &odd].concat());
+        assert_eq!((counts.segments, counts.odd_lengths), (2, 2), "{damages:?}");
+        assert!(counts.notes()[0].starts_with("2 blocks have a length that is no multiple of 4"));
+        // Padded, and the padding not counted.
+        let mut uncounted = enhanced(order, &bytes, &[], true);
+        let said = order.u32(odd.len() as u32);
+        let last = uncounted.len() - 4;
+        uncounted[4..8].copy_from_slice(&said);
+        uncounted[last..].copy_from_slice(&said);
+        let (_, counts, damages) =
+            segments_of(&[&begin[..], &uncounted, &odd, &uncounted].concat());
+        assert_eq!((counts.segments, counts.odd_lengths), (3, 3), "{damages:?}");
+        let even = enhanced(order, &bytes, &[], true);
+        assert_eq!(segments_of(&[&begin[..], &even].concat()).1.odd_lengths, 0);
+        // The lengths of a block contradict each other.
+        let mut broken = [&begin[..], &odd].concat();
+        let last = broken.len() - 4;
+        broken[last..].copy_from_slice(&order.u32(4));
+        let (_, _, damages) = segments_of(&broken);
+        assert!(
+            damages[0].contains("differ, of which the first is no multiple of 4"),
+            "{damages:?}"
+        );
+    }
+}
+
+#[test]
+fn packets_that_the_capture_lost_are_said() {
+    for order in ORDERS {
+        let begin = [section(order), interface(order, 1, 9, 0)].concat();
+        let option = |code: u16, value: u64| {
+            [&order.u16(code)[..], &order.u16(8), &order.u64(value)].concat()
+        };
+        let packet = |lost: u64| enhanced(order, &tcp(), &option(4, lost), true);
+        let statistics = |lost: u64, system: u64| {
+            let body = [
+                &order.u32(0)[..],
+                &[0; 8],
+                &option(5, lost),
+                &option(7, system),
+            ]
+            .concat();
+            crate::common::block(order, 5, &body)
+        };
+        let dropped = |blocks: &[&[u8]]| {
+            segments_of(&[&begin[..], &blocks.concat()].concat())
+                .1
+                .dropped
+        };
+        assert_eq!(dropped(&[&packet(0), &statistics(0, 0)]), 0);
+        assert_eq!(dropped(&[&packet(2), &packet(3)]), 5);
+        // The counts of an interface grow, and are of the same packets.
+        assert_eq!(
+            dropped(&[&packet(2), &statistics(1, 0), &statistics(4, 3)]),
+            7
+        );
+        let (_, counts, _) = segments_of(&[&begin[..], &packet(2), &begin, &packet(1)].concat());
+        assert_eq!(counts.dropped, 3);
+        assert!(counts.notes()[0].starts_with("3 packets were lost by the capture itself"));
+    }
+}
+
+#[test]
+fn formats_that_editcap_converts_are_named() {
+    for (first, whose) in [
+        (&b"snoop\0\0\0\0\0\0\x02"[..], "snoop's"),
+        (b"GMBU\0\x02\x01\0", "Network Monitor's"),
+        (b"XCP\x002.00", "NetXRay's"),
+        (b"iptrace 2.0 ", "iptrace's"),
+        (b"TRSNIFF data    \x1a\0", "Sniffer's"),
+    ] {
+        let error = read_capture(first).unwrap_err().to_string();
+        assert!(
+            error.contains(whose) && error.contains("editcap -F pcap"),
+            "{error}"
+        );
+    }
+}

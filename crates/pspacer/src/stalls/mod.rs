@@ -256,6 +256,9 @@ fn analyse(args: &StallsArgs, history_of: Option<usize>) -> Result<CaptureResult
         if found.counts.left_out > 0 {
             why += "; --from, --to or --filter leave packets out";
         }
+        if !found.insides.is_empty() && found.counts.packets > 0 {
+            why = format!(" ({}){why}", found.insides);
+        }
         bail!("no TCP segment among {} packets{why}", found.counts.packets);
     }
     Ok(found)

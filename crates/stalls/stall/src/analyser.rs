@@ -7,6 +7,7 @@ use capture::segment::{EncapsulationId, Endpoint, Segment};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{self, Analysis};
+use crate::cause::Confidence;
 use crate::clock::{Clock, EPOCH_NS};
 use crate::conclude::conclude;
 use crate::connection::{Connection, HALVES_MOST};
@@ -36,6 +37,7 @@ pub struct Analyser {
     connections: Vec<Entry>,
     /// The connection of the last segment: most often the next segment belongs to it too.
     last: Option<(Key, usize)>,
+    confidence_most: Confidence,
 }
 
 /// A connection, boxed: a vector that grows would otherwise move them all, and need twice their
@@ -84,6 +86,7 @@ impl Analyser {
             joined: FxHashMap::default(),
             connections: Vec::new(),
             last: None,
+            confidence_most: Confidence::High,
         }
     }
 
@@ -210,6 +213,11 @@ impl Analyser {
         flows.map(crate::flow::Flow::steps).sum()
     }
 
+    /// Believes no more of what the capture shows.
+    pub fn believe_at_most(&mut self, most: Confidence) {
+        self.confidence_most = self.confidence_most.min(most);
+    }
+
     /// Ends the analysis and returns its results.
     pub fn finish(self) -> Analysis {
         let start_ns = self.clock.start_ns();
@@ -217,9 +225,11 @@ impl Analyser {
         let mut connections: Vec<analysis::Connection> = Vec::with_capacity(self.connections.len());
         for entry in self.connections {
             let mut connection = match entry {
-                Entry::Open(connection) => conclude(*connection, EPOCH_NS),
-                Entry::Opening(opening) => conclude(opening.open(&self.options), EPOCH_NS),
+                Entry::Open(connection) => *connection,
+                Entry::Opening(opening) => opening.open(&self.options),
             };
+            connection.confidence_most = self.confidence_most;
+            let mut connection = conclude(connection, EPOCH_NS);
             if let Some(before) = connections.last() {
                 connection.flows.share(&before.flows);
             }

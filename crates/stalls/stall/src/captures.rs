@@ -9,8 +9,8 @@ use capture::selector::Selector;
 
 use crate::two_ends::{TooMany, Trace, TwoEnds};
 use crate::{
-    Analyser, Analysis, CauseTotal, Connection, HostPairTotal, Options, SideTotal, by_cause,
-    by_host_pair, by_side,
+    Analyser, Analysis, CauseTotal, Confidence, Connection, HostPairTotal, Options, SideTotal,
+    by_cause, by_host_pair, by_side,
 };
 
 /// The results of some captures.
@@ -21,6 +21,8 @@ pub struct CaptureResults {
     pub counts: Counts,
     /// Damage of the files, each with the name of the file.
     pub damages: Vec<(String, Damage)>,
+    /// What the packets had in place of TCP, if no segment was found.
+    pub insides: String,
     /// The VLANs and tunnels of the connections.
     pub encapsulations: Encapsulations,
     /// The processes that comments of packets name.
@@ -47,19 +49,30 @@ pub fn read(
         history_of,
         ..Options::of_stalls_from(min_stall_ns)
     });
-    while let Some(segment) = segments.next() {
-        analyser.segment(&segment);
+    segments.each(|segment| analyser.segment(segment));
+    if let Some(most) = confidence_most(segments.counts()) {
+        analyser.believe_at_most(most);
     }
     CaptureResults {
         analysis: analyser.finish(),
         counts: segments.counts().clone(),
         damages: segments.damages().to_vec(),
         processes: segments.processes().clone(),
+        insides: segments.insides(),
         encapsulations: segments.into_encapsulations(),
         files,
         shown: Vec::new(),
         two_ends: None,
         most: None,
+    }
+}
+
+/// Returns what is believed at most of captures that lost packets or contradict themselves.
+pub(crate) fn confidence_most(counts: &Counts) -> Option<Confidence> {
+    if counts.beyond_second > 0 {
+        Some(Confidence::Low)
+    } else {
+        (counts.dropped > 0).then_some(Confidence::Medium)
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn settled(
         stalls.extend(rules::pauses(facts, context).0);
     }
     leave_out_short(&mut stalls, flows[0].least_ns());
-    weigh(&mut stalls, &vantage);
+    weigh(&mut stalls, &vantage, connection.confidence_most);
     (stalls, ends.map(|end| connection.ends[end]))
 }
 
@@ -89,8 +89,12 @@ fn contexts<'a>(
     })
 }
 
-/// Orders stalls by time, and believes them less where the place of the capture is not sure.
-fn weigh(stalls: &mut [Stall], vantage: &analysis::Vantage) {
+/// Orders stalls by time, and believes them less where the place of the capture is not sure, or the
+/// capture says that it is not to be relied on.
+fn weigh(stalls: &mut [Stall], vantage: &analysis::Vantage, most: Confidence) {
+    for stall in stalls.iter_mut() {
+        stall.confidence = stall.confidence.min(most);
+    }
     if vantage.confidence < Confidence::High {
         stalls.iter_mut().for_each(believe_less);
     }
@@ -123,7 +127,7 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
     }
     let least_ns = flows[0].least_ns();
     leave_out_short(&mut stalls, least_ns);
-    weigh(&mut stalls, &vantage);
+    weigh(&mut stalls, &vantage, connection.confidence_most);
     let notes = notes(&connection, flows, &vantage);
     let mut result = analysis::Connection {
         client: connection.ends[client],

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use capture::segment::{EncapsulationId, Endpoint, Flags, HostDirection, Segment};
 use units::time::NS_PER_S;
 
+use crate::cause::Confidence;
 use crate::direction::Direction;
 use crate::flow::Flow;
 use crate::flow::at::At;
@@ -64,6 +65,8 @@ pub(crate) struct Connection {
     pub(crate) whole_hops: [u64; 2],
     pub(crate) cut_hops: [u64; 2],
     pub(crate) recorder: Option<Recorder>,
+    /// What is believed at most of what the capture shows.
+    pub(crate) confidence_most: Confidence,
     is_ended: bool,
 }
 
@@ -92,6 +95,7 @@ impl Connection {
             whole_hops: [0; 2],
             cut_hops: [0; 2],
             recorder,
+            confidence_most: Confidence::High,
             is_ended: false,
         }
     }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use units::time::NS_PER_S;
 
 use crate::analysis::{self, Stall};
+use crate::cause::Confidence;
 use crate::clock::{Clock, EPOCH_NS};
 use crate::conclude::{conclude, settled};
 use crate::connection::{Connection, HALVES_MOST};
@@ -124,6 +125,7 @@ pub struct Follower {
     swept_ns: u64,
     since_sweep: usize,
     reports: Vec<Report>,
+    confidence_most: Confidence,
 }
 
 impl Follower {
@@ -141,6 +143,7 @@ impl Follower {
             swept_ns: 0,
             since_sweep: 0,
             reports: Vec::new(),
+            confidence_most: Confidence::High,
         }
     }
 
@@ -201,6 +204,7 @@ impl Follower {
                 time_lost_ns: 0,
             })
         });
+        followed.connection.confidence_most = self.confidence_most;
         followed.connection.segment(from, segment, now_ns);
         followed.judge(now_ns, &mut self.reports);
         self.since_sweep += 1;
@@ -260,6 +264,11 @@ impl Follower {
                 self.halves.remove(&ends);
             }
         }
+    }
+
+    /// Believes no more of what the captures show from now on.
+    pub fn believe_at_most(&mut self, most: Confidence) {
+        self.confidence_most = self.confidence_most.min(most);
     }
 
     /// Judges every pause that is over, although what followed it is not known to its end:

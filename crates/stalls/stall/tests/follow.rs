@@ -222,3 +222,27 @@ fn ports_that_are_used_again() {
     );
     assert_eq!(follower.connections(), 1);
 }
+
+/// A capture that lost packets, or whose times contradict themselves, is believed less, whole or
+/// followed; one that is believed less than that anyway stays.
+#[test]
+fn what_a_capture_lost_lowers_the_confidence() {
+    use stall::{Analyser, Confidence};
+    let packets = segments(
+        &format!("{HANDSHAKE}{TEN}{}{END}", SILENCES[1]),
+        Base::default(),
+    );
+    let plain = analyse(&packets).connections[0].stalls[0].confidence;
+    assert_eq!(plain, Confidence::High);
+    for most in [Confidence::High, Confidence::Medium, Confidence::Low] {
+        let mut analyser = Analyser::new(Options::default());
+        packets.iter().for_each(|packet| analyser.segment(packet));
+        analyser.believe_at_most(most);
+        let found = analyser.finish();
+        assert_eq!(found.connections[0].stalls[0].confidence, most);
+        let mut follower = Follower::new(Options::default(), Limits::default());
+        follower.believe_at_most(most);
+        let found = reports(&mut follower, &packets);
+        assert_eq!(stalls(&found)[0].confidence, most);
+    }
+}

@@ -22,6 +22,7 @@ mod limits;
 mod proof;
 mod properties;
 mod qlog;
+mod qlog_stacks;
 mod script;
 mod sender_clock;
 mod two_ends;

@@ -75,6 +75,25 @@ fn event(line: &str, old: bool) -> String {
             };
             format!(r#""{name}","data":{{"pto_count":{n}}}"#)
         }
+        ["limit", bytes] => format!(
+            r#""{transport}:parameters_set","data":{{"owner":"remote","initial_max_data":{bytes}}}"#
+        ),
+        ["raise", number, bytes] => packet(
+            &received,
+            number,
+            &format!(r#"{{"frame_type":"max_data","maximum":{bytes}}}"#),
+        ),
+        ["timer", kind] => format!(
+            r#""quic:timer_updated","data":{{"event_type":"expired","timer_type":"{kind}"}}"#
+        ),
+        ["held", first, last, ms] => packet(
+            &received,
+            "7",
+            &format!(
+                r#"{{"frame_type":"ack","ack_delay":{ms},"acked_ranges":[[{first},{last}]]}}"#
+            ),
+        ),
+        ["close", number] => packet(&sent, number, r#"{"frame_type":"connection_close"}"#),
         ["rtt", ms] => {
             format!(
                 r#""recovery:metrics_updated","data":{{"smoothed_rtt":{ms},"congestion_window":12000,"bytes_in_flight":0}}"#
@@ -320,6 +339,154 @@ fn applications_and_idle_connections() {
     assert!(c.stalls.is_empty(), "{:#?}", c.stalls);
     assert_eq!((c.idle.count, c.idle.duration_ns), (1, 1_460_000_000));
     assert!(c.verdict.contains("never stopped"));
+}
+
+#[test]
+fn data_that_is_sent_again_is_no_progress() {
+    // Three times by a timer that is not logged; the path passed nothing.
+    let again = "41 send 4 0 3000\n141 send 5 0 3000\n341 send 6 0 3000\n741 send 7 0 3000\n";
+    let c = of(&format!("{again}761 ack 7 7\n761 lost 4"), "client");
+    assert_eq!(
+        only(&c),
+        (
+            Cause::SilentPath,
+            Confidence::Medium,
+            720,
+            Direction::ToServer
+        )
+    );
+    // Its look-alike: each is new, and each is acknowledged in time.
+    let new = "41 send 4 0 3000\n61 ack 4 4\n61 send 5 0 4000\n81 ack 5 5\n";
+    assert!(of(new, "client").stalls.is_empty());
+    // What a lost packet leaves is repaired at once: no timeout.
+    let c = of(
+        "41 send 4 0 3000\n42 send 5 0 4000\n62 ack 5 5\n62 lost 4\n63 send 6 0 3000\n183 ack 6 6",
+        "client",
+    );
+    assert_eq!(only(&c).0, Cause::DelaySpike);
+}
+
+#[test]
+fn a_long_delay_is_no_silent_path() {
+    let probes =
+        "41 send 4 0 3000\n141 pto\n141 ping 5\n341 pto\n341 ping 6\n741 pto\n741 ping 7\n";
+    // All that had been sent was acknowledged: nothing was lost.
+    let c = of(&format!("{probes}800 ack 4 4"), "client");
+    assert_eq!(only(&c).0, Cause::DelaySpike);
+    let two = probes.replace("41 send 4 0 3000", "40 send 3 0 2500\n41 send 4 0 3000");
+    let c = of(&format!("{two}800 lost 3\n800 ack 4 4"), "client");
+    assert_eq!(only(&c).0, Cause::SilentPath);
+    // Timers of other things are no probe timeouts.
+    for kind in ["ack", "path_idle", "key_discard", "idle_timeout"] {
+        let script = format!(
+            "41 send 4 0 3000\n50 timer {kind}\n60 timer {kind}\n70 timer {kind}\n161 ack 4 4"
+        );
+        assert!(
+            only(&of(&script, "client")).0 == Cause::DelaySpike,
+            "{kind}"
+        );
+    }
+    let loss = "41 send 4 0 3000\n141 timer loss_timeout\n141 ping 5\n161 ack 5 5";
+    assert_eq!(only(&of(loss, "client")).0, Cause::TailLossProbe);
+}
+
+#[test]
+fn a_closed_window_is_known_by_its_limit() {
+    // Three segments were sent before, and one more; all that was allowed.
+    let full = "40 limit 4000\n41 send 4 0 3000\n61 ack 4 4\n";
+    let c = of(
+        &format!("{full}561 raise 9 9000\n562 send 6 0 4000\n582 ack 6 6"),
+        "server",
+    );
+    let closed = (
+        Cause::ReceiverWindowClosed,
+        Confidence::Medium,
+        501,
+        Direction::ToClient,
+    );
+    assert_eq!(only(&c), closed);
+    // A byte more is allowed, or the credit was there long before.
+    let room = full.replace("4000", "4001");
+    for script in [
+        format!("{room}561 raise 9 9000\n562 send 6 0 4000\n582 ack 6 6"),
+        format!("{full}71 raise 9 9000\n562 send 6 0 4000\n582 ack 6 6"),
+    ] {
+        assert_eq!(
+            only(&of(&script, "server")).0,
+            Cause::Application,
+            "{script}"
+        );
+    }
+    // Blocked frames say nothing while data is outstanding.
+    let c = of(
+        "41 blocked 4\n42 send 5 0 3000\n142 pto\n142 ping 6\n162 ack 6 6",
+        "server",
+    );
+    assert_eq!(only(&c).0, Cause::TailLossProbe);
+}
+
+#[test]
+fn who_waited_is_in_the_acknowledgement() {
+    let c = of("41 send 4 0 3000\n101 held 4 4 39.5", "client");
+    assert_eq!(only(&c).0, Cause::DelayedAck);
+    // It was held shortly, longer than the pause, or in a log of another unit.
+    for held in ["2", "80", "3274"] {
+        let c = of(&format!("41 send 4 0 3000\n101 held 4 4 {held}"), "client");
+        assert_eq!(only(&c).0, Cause::DelaySpike, "{held}");
+    }
+    let c = of(
+        "40 held 1 1 3274\n41 send 4 0 3000\n101 held 4 4 39.5",
+        "client",
+    );
+    assert_eq!(only(&c).0, Cause::DelaySpike);
+}
+
+#[test]
+fn a_peer_that_sent_nothing_is_told_by_its_packet_numbers() {
+    let begin = "0 rtt 20\n0 send 1 0 0\n20 receive 1 0 0\n20 ack 1 1\n40 receive 8 0 1000\n";
+    let c = connection(&format!("{begin}440 receive 9 0 2000"), "client");
+    assert_eq!(
+        only(&c),
+        (
+            Cause::Application,
+            Confidence::Medium,
+            400,
+            Direction::ToClient
+        )
+    );
+    for other in ["440 receive 10 0 2000", "440 receive 9 0 0"] {
+        let c = connection(&format!("{begin}{other}"), "client");
+        assert_eq!((only(&c).0, only(&c).1), (Cause::Unknown, Confidence::Low));
+    }
+}
+
+#[test]
+fn nothing_is_waited_for_after_the_close() {
+    let open = "41 send 4 0 3000\n141 pto\n141 ping 5\n";
+    assert_eq!(of(&format!("{open}900 pto"), "client").stalls.len(), 1);
+    let c = of(&format!("{open}150 close 6\n900 pto"), "client");
+    assert_eq!(only(&c).2, 109);
+}
+
+#[test]
+fn times_of_an_event_may_have_a_form_of_their_own() {
+    let script = "0 rtt 20\n0 send 1 0 0\n20 ack 1 1\n300 send 2 0 1000\n320 ack 2 2";
+    let plain = connection(script, "client");
+    let form = &forms(script, "client")[1];
+    let own = form.replace(
+        r#"{"time":320,"#,
+        r#"{"time":20,"time_format":"relative_to_previous_event","#,
+    );
+    assert!(own != *form);
+    let own = &read(own.as_bytes()).unwrap().connections[0];
+    assert_eq!(format!("{own:?}"), format!("{plain:?}"));
+    // The first drafts had arrays for events.
+    let arrays = r#"{"qlog_version":"draft-01","traces":[{"event_fields":["time","event"],"events":[[1,"a"]]}]}"#;
+    let error = read(arrays.as_bytes()).unwrap_err();
+    assert!(
+        error.contains("draft-00 and draft-01 of qlog, which are not read"),
+        "{error}"
+    );
 }
 
 #[test]

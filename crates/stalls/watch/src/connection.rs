@@ -80,6 +80,8 @@ pub struct Connection {
     is_client: Option<bool>,
     is_ended: bool,
     sequence: Sequence,
+    /// First byte that was not acknowledged when this host had no more to send.
+    finishing_at: Option<u32>,
     pause: Pause,
     over: Option<Over>,
     /// First bytes of segments that were retransmitted and are not acknowledged, and why.
@@ -114,6 +116,7 @@ impl Connection {
             is_client: None,
             is_ended: first.moment == Moment::End,
             sequence: Sequence::default(),
+            finishing_at: None,
             pause: Pause::new(first.time_ns, first, 0, 1),
             over: None,
             resent: BTreeMap::new(),
@@ -125,8 +128,13 @@ impl Connection {
             receiving: Receiving::default(),
             drops: Drops::default(),
         };
-        connection.sequence.advance(first.una);
-        connection.sequence.advance(first.ack);
+        // A SYN takes a sequence number and is no byte, as the FIN.
+        let is_syn = first.tcp_state == TcpState::SynSent;
+        let begin = first.una.wrapping_add(u32::from(is_syn));
+        connection.sequence.advance(begin);
+        if first.advances() {
+            connection.sequence.advance(first.ack);
+        }
         connection
             .rate
             .note(first.time_ns, connection.acked_bytes());
@@ -142,6 +150,9 @@ impl Connection {
         let before = std::mem::replace(&mut self.last, *reading);
         self.readings += 1;
         self.lost += u64::from(reading.lost);
+        if reading.tcp_state == TcpState::Finishing {
+            self.finishing_at.get_or_insert(reading.una);
+        }
         let mut found: Vec<Stall> = self.settle(reading.time_ns).into_iter().collect();
         if before.moment == Moment::Ack && reading.delivered != before.delivered {
             // Only now is it known that the acknowledgement before reported something (SACK).
@@ -225,7 +236,12 @@ impl Connection {
 
     /// Returns the bytes acknowledged since the connection was first seen.
     pub fn acked_bytes(&self) -> u64 {
-        self.sequence.offset(self.last.ack)
+        // The FIN, which comes last, takes a sequence number and is no byte.
+        let has_fin = self
+            .finishing_at
+            .is_some_and(|una| self.last.ack != una && self.last.ack == self.last.nxt);
+        let offset = self.sequence.offset(self.last.ack);
+        offset.saturating_sub(u64::from(has_fin))
     }
 
     /// Returns the stream offset of a sequence number near the present ones.

@@ -103,6 +103,34 @@ fn a_steady_flow_has_no_stall() {
 }
 
 #[test]
+fn syn_and_fin_are_no_bytes() {
+    let mut syn = ack(0);
+    (syn.moment, syn.tcp_state) = (Moment::State, TcpState::SynSent);
+    (syn.ack, syn.nxt) = (syn.una, syn.una + 1);
+    let mut connection = Connection::new(&syn, None, 0);
+    let mut answered = later(&syn, 20, Moment::State);
+    answered.tcp_state = TcpState::Connected;
+    (answered.una, answered.ack) = (1, 1);
+    connection.reading(&answered);
+    assert_eq!(connection.acked_bytes(), 0);
+    let mut data = later(&answered, 40, Moment::Ack);
+    (data.ack, data.nxt) = (1 + MSS, 1 + MSS);
+    connection.reading(&data);
+    assert_eq!(connection.acked_bytes(), u64::from(MSS));
+    // All was acknowledged before the application closed: nothing is taken off.
+    let mut closing = later(&data, 50, Moment::State);
+    closing.tcp_state = TcpState::Finishing;
+    connection.reading(&closing);
+    assert_eq!(connection.acked_bytes(), u64::from(MSS));
+    let mut fin = later(&closing, 70, Moment::Ack);
+    (fin.ack, fin.nxt) = (2 + MSS, 2 + MSS);
+    connection.reading(&fin);
+    assert_eq!(connection.acked_bytes(), u64::from(MSS));
+    connection.reading(&later(&fin, 80, Moment::End));
+    assert_eq!(connection.acked_bytes(), u64::from(MSS));
+}
+
+#[test]
 fn the_timer_repairs_a_lost_tail() {
     let (mut connection, last) = flowing();
     let mut timeout = later(&last, 1240, Moment::CaState);

@@ -121,8 +121,10 @@ impl CaState {
 pub enum TcpState {
     /// The SYN was sent and not answered.
     SynSent,
-    /// Any state between the other two.
+    /// Any state between the others.
     Connected,
+    /// This host sends no more: its FIN is to be sent, is sent, or was acknowledged.
+    Finishing,
     /// The connection is closed.
     Closed,
 }
@@ -375,6 +377,7 @@ fn reading(
         },
         tcp_state: match fields.u8() {
             2 => TcpState::SynSent,
+            4..=6 | 9 | 11 => TcpState::Finishing,
             7 => TcpState::Closed,
             _ => TcpState::Connected,
         },

@@ -8,7 +8,7 @@
 
 use std::io::{self, Cursor, Read};
 
-use super::{Counts, Shared};
+use super::{Counts, Head, Shared};
 use crate::choice::Choice;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
@@ -88,11 +88,12 @@ impl Following {
                     Opened::Failed(error) => self.damaged(error),
                 },
                 State::Reading(mut packets, before) => {
-                    let head = self.shared.head(&mut packets);
+                    let mut head = Head::default();
+                    let read = self.shared.read(&mut packets, &mut head);
                     let skipped = packets.skipped();
                     self.shared.pass(skipped.since(before));
-                    let head = match head {
-                        Ok(Some(head)) => head,
+                    match read {
+                        Ok(Some(())) => {}
                         Ok(None) => {
                             self.shared.end(&packets);
                             continue;
@@ -109,12 +110,11 @@ impl Following {
                     };
                     self.state = State::Reading(packets, skipped);
                     let counts = &mut self.shared.counts;
-                    counts.packets += 1;
+                    counts.beyond_second += u64::from(head.is_beyond_second);
                     counts.backwards += u64::from(head.time_ns < self.last_ns);
                     self.last_ns = head.time_ns;
-                    let number = counts.packets;
-                    if let Some(segment) = self.shared.count(&head) {
-                        return Next::Segment(Segment { number, ..segment });
+                    if let Some(segment) = self.shared.count(&mut head) {
+                        return Next::Segment(*segment);
                     }
                 }
             }
@@ -169,7 +169,8 @@ fn opened(mut head: Vec<u8>, mut source: Input) -> Opened {
     }
     if PACKED.iter().any(|magic| head.starts_with(magic)) {
         return Opened::Failed(ReadError::Foreign {
-            expected: "a capture (pcap or pcapng) that is not packed, because it is followed",
+            expected: "a capture (pcap or pcapng) that is not packed, because it is followed"
+                .into(),
             first: head.get(..16).unwrap_or(&head).to_vec(),
         });
     }

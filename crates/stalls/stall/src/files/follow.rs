@@ -3,7 +3,9 @@
 //! over (`docs/use/formats.md`, "Followed stalls").
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
@@ -15,6 +17,7 @@ use capture::segments::following::{Following, Next};
 use serde::Serialize;
 
 use super::ring::Ring;
+use crate::captures::confidence_most;
 use crate::follow::{Because, ConnectionReport, Follower, Limits, Report, StallReport};
 use crate::{Cause, Options, Side, Stall};
 
@@ -22,6 +25,8 @@ use crate::{Cause, Options, Side, Stall};
 const PAUSE: Duration = Duration::from_millis(50);
 /// With nothing new for so long, what followed a pause is taken for known.
 const QUIET: Duration = Duration::from_secs(1);
+/// With no file of the name for so long, it is said.
+const NO_FILE: Duration = Duration::from_secs(3);
 /// Segments between two looks at whether to go on.
 const LOOK_EVERY: u32 = 4096;
 /// Bytes of standard input that are read at a time, and chunks that wait.
@@ -30,17 +35,24 @@ const CHUNKS: usize = 16;
 
 /// What is followed.
 pub enum Input {
-    /// Standard input, to its end.
-    Stdin(Option<Chunks>),
+    /// Standard input or a pipe of this name, to its end.
+    Pipe(String, Option<Chunks>),
     /// Files, until the caller ends it.
     Files(Ring),
 }
 
 impl Input {
-    /// Returns the input that a path names: "-", a file, a folder, or the files of a ring.
+    /// Returns the input that a path names: "-", a named pipe, a file, a folder, or the files of a
+    /// ring.
     pub fn new(path: &Path) -> Self {
         if path.as_os_str() == "-" {
-            Self::Stdin(Some(Chunks::of_stdin()))
+            let stdin = || Ok(Box::new(io::stdin()) as Box<dyn Read>);
+            Self::Pipe("standard input".to_owned(), Some(Chunks::of(stdin)))
+        } else if fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo()) {
+            // The thread waits for its writer, too.
+            let opened = path.to_owned();
+            let open = move || Ok(Box::new(File::open(opened)?) as Box<dyn Read>);
+            Self::Pipe(path.display().to_string(), Some(Chunks::of(open)))
         } else {
             Self::Files(Ring::new(path))
         }
@@ -49,12 +61,10 @@ impl Input {
     /// Returns the next capture and its name; `None` if there is none yet.
     fn next(&mut self) -> io::Result<Option<(String, Box<dyn Read>)>> {
         Ok(match self {
-            Self::Stdin(chunks) => chunks.take().map(|chunks| {
-                (
-                    "standard input".to_owned(),
-                    Box::new(chunks) as Box<dyn Read>,
-                )
-            }),
+            Self::Pipe(name, chunks) => {
+                let chunks = chunks.take();
+                chunks.map(|chunks| (name.clone(), Box::new(chunks) as Box<dyn Read>))
+            }
             Self::Files(ring) => ring
                 .advance()?
                 .map(|tail| (ring.name(), Box::new(tail) as Box<dyn Read>)),
@@ -63,30 +73,33 @@ impl Input {
 
     /// Returns whether nothing more can come.
     fn is_over(&self) -> bool {
-        matches!(self, Self::Stdin(None))
+        matches!(self, Self::Pipe(_, None))
     }
 }
 
-/// Standard input, read by a thread of its own so that nothing waits for it.
+/// A pipe, read by a thread of its own so that nothing waits for it.
 pub struct Chunks {
     from: Receiver<io::Result<Vec<u8>>>,
     rest: io::Cursor<Vec<u8>>,
 }
 
 impl Chunks {
-    fn of_stdin() -> Self {
+    fn of(open: impl FnOnce() -> io::Result<Box<dyn Read>> + Send + 'static) -> Self {
         let (to, from) = sync_channel(CHUNKS);
         thread::spawn(move || {
-            let mut stdin = io::stdin().lock();
+            let mut pipe = match open() {
+                Ok(pipe) => pipe,
+                // An error is that the follower has ended.
+                Err(error) => return drop(to.send(Err(error))),
+            };
             loop {
                 let mut chunk = vec![0; CHUNK_BYTES];
-                let read = stdin.read(&mut chunk);
+                let read = pipe.read(&mut chunk);
                 let is_last = !matches!(read, Ok(1..));
                 let chunk = read.map(|read| {
                     chunk.truncate(read);
                     chunk
                 });
-                // An error is that the follower has ended.
                 if to.send(chunk).is_err() || is_last {
                     return;
                 }
@@ -254,6 +267,16 @@ impl Lines<'_> {
         })
     }
 
+    /// Notes that no capture of the name is there.
+    fn nothing_yet(&mut self, input: &Input) -> Result<()> {
+        if let Input::Files(ring) = input {
+            let text = format!("no capture with a packet is there yet: {}", ring.awaited());
+            self.line(&Line::Note { text })?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
     /// Notes damages and files that were overwritten too soon.
     fn notes(&mut self, following: &mut Following, input: &Input) -> Result<()> {
         let damages = following.take_damages();
@@ -322,7 +345,9 @@ pub fn follow(
     let format = "pspacer-stalls-follow-1";
     lines.line(&Line::Start { format })?;
     lines.out.flush()?;
-    let mut came = Instant::now();
+    let began = Instant::now();
+    let mut is_said = false;
+    let mut came = began;
     let mut is_quiet = true;
     let mut until_look = LOOK_EVERY;
     loop {
@@ -346,13 +371,21 @@ pub fn follow(
                 }
             }
             Next::End => {
+                if let Some(most) = confidence_most(following.counts()) {
+                    follower.believe_at_most(most);
+                }
                 lines.notes(&mut following, &input)?;
                 if input.is_over() {
                     break;
                 }
                 if let Some((name, source)) = input.next().with_context(cannot)? {
                     following.begin(name, source);
+                    is_said = true;
                     continue;
+                }
+                if !is_said && began.elapsed() >= NO_FILE {
+                    is_said = true;
+                    lines.nothing_yet(&input)?;
                 }
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Captures that are written while they are read: standard input, one file, or the files of
-//! `tcpdump -C -W` and `-G`, which appear one after the other and are overwritten in turn.
+//! `tcpdump -C -W` and `-G` and of `dumpcap -b`, which appear one after the other and are overwritten in turn.
 //!
 //! A file's generation is what it holds from its first packet on. When it is overwritten, a new
 //! generation begins in the same file. Generations are read in the order of their first packets.
@@ -63,10 +63,13 @@ impl Pattern {
         Self { folder, parts }
     }
 
-    /// Returns whether a name fits, or does without the digits that `-C` appends.
+    /// Returns whether a name fits, or does without the digits that `-C` appends, or without the
+    /// number and time that dumpcap puts in front of the ending.
     fn matches(&self, name: &str) -> bool {
         let without = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        self.fits(name) || self.fits(without)
+        self.fits(name)
+            || self.fits(without)
+            || without_dumpcap(name).is_some_and(|name| self.fits(&name))
     }
 
     fn fits(&self, name: &str) -> bool {
@@ -87,6 +90,25 @@ impl Pattern {
         }
         rest.ends_with(last.as_str())
     }
+}
+
+/// Returns a name without what dumpcap makes of it for each file of a ring: `a.pcapng` becomes
+/// `a_00001_20260101120000.pcapng`, or `a_20260101120000_00001.pcapng`.
+fn without_dumpcap(name: &str) -> Option<String> {
+    const TIME_DIGITS: usize = 14;
+    const NUMBER_DIGITS_LEAST: usize = 5;
+    let (stem, ending) = match name.rfind('.') {
+        Some(at) => name.split_at(at),
+        None => (name, ""),
+    };
+    let (rest, second) = stem.rsplit_once('_')?;
+    let (base, first) = rest.rsplit_once('_')?;
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let fits =
+        |number: &str, time: &str| time.len() == TIME_DIGITS && number.len() >= NUMBER_DIGITS_LEAST;
+    let is_dumpcap =
+        is_number(first) && is_number(second) && (fits(first, second) || fits(second, first));
+    is_dumpcap.then(|| format!("{base}{ending}"))
 }
 
 /// What a file was like when it was looked at.
@@ -130,6 +152,12 @@ impl Ring {
     pub fn name(&self) -> String {
         let path = self.current.as_ref().map(|current| &current.path);
         path.map_or(String::new(), |path| path.display().to_string())
+    }
+
+    /// Returns the name that files are waited for by.
+    pub fn awaited(&self) -> String {
+        let name = self.pattern.parts.join("*");
+        self.pattern.folder.join(name).display().to_string()
     }
 
     /// Returns whether the file that was read was overwritten before its end, once.
@@ -276,6 +304,18 @@ mod tests {
             ),
             ("100%%.pcap", &["100%.pcap"], &["1000.pcap"]),
             ("*.pcapng", &["x.pcapng", ".pcapng"], &["x.pcap"]),
+            (
+                "a.pcapng",
+                &[
+                    "a_00001_20261123021957.pcapng",
+                    "a_20261123021957_00012.pcapng",
+                ],
+                &[
+                    "a_00001_2026.pcapng",
+                    "b_00001_20261123021957.pcapng",
+                    "a_1.pcapng",
+                ],
+            ),
             ("a*b*c", &["abc", "axxbyyc", "abbcc7"], &["acb", "ab"]),
         ] {
             let pattern = Pattern::new(&Path::new("/nowhere").join(pattern));

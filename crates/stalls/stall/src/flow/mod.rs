@@ -82,6 +82,10 @@ pub(crate) struct FirstData {
     pub(crate) settled_ns: u64,
 }
 
+/// Pauses in boxes: a list that grows would otherwise move them all, and need twice their memory.
+#[expect(clippy::vec_box, reason = "they are large")]
+pub(crate) type Pauses = Vec<Box<Facts>>;
+
 /// The events that a flow adds to the history.
 pub(crate) type Shown = Vec<What>;
 
@@ -191,7 +195,7 @@ pub(crate) struct Flow {
     pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
     pub(super) from_receiver: u64,
-    pub(super) stalls: Vec<Facts>,
+    pub(super) stalls: Pauses,
     pub(super) after_open: bool,
     pub(super) stalls_dropped: u64,
     pub(super) rounds: Rounds,
@@ -512,7 +516,7 @@ impl Flow {
         self.first_data
     }
 
-    pub(crate) fn stalls(&self) -> &[Facts] {
+    pub(crate) fn stalls(&self) -> &[Box<Facts>] {
         &self.stalls
     }
 
@@ -523,9 +527,10 @@ impl Flow {
     }
 
     /// Removes the pauses of which nothing more can be learnt at this time.
-    pub(crate) fn take_settled(&mut self, now_ns: u64) -> Vec<Facts> {
-        let is_settled = |stall: &&Facts| stall.after.until_ns < now_ns;
-        let settled = self.stalls.iter().take_while(is_settled).count();
+    pub(crate) fn take_settled(&mut self, now_ns: u64) -> Pauses {
+        let settled = self
+            .stalls
+            .partition_point(|stall| stall.after.until_ns < now_ns);
         self.stalls.drain(..settled).collect()
     }
 

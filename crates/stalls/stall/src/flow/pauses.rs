@@ -172,7 +172,7 @@ impl Flow {
             self.stalls.sort_by_key(|stall| stall.start_ns);
             self.stalls_dropped += most as u64;
         }
-        self.stalls.push(facts);
+        self.stalls.push(Box::new(facts));
     }
 
     /// Calls `note` with the record of what follows the last pause, while that time lasts.

@@ -16,9 +16,9 @@ pub(super) struct Place {
     index: usize,
 }
 
-/// Room for so many segments is kept in an empty queue: a flow that sends segments one at a
-/// time needs no new allocation for each.
-const KEPT: usize = 8;
+/// Room for so many segments is kept in an empty queue: a flow that sends a few at a time needs no
+/// new allocation for each round, and leaves no memory in pieces behind.
+const KEPT: usize = 32;
 
 /// Segments in order of their bytes. Only a chunk that is the only one may be empty.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl Queue {
             Some(chunk) => chunk.push_back(sent),
             None => {
                 // The first chunk grows as needed; later ones will be full.
-                let room = if self.chunks.is_empty() { 1 } else { CHUNK };
+                let room = if self.chunks.is_empty() { 4 } else { CHUNK };
                 let mut chunk = VecDeque::with_capacity(room);
                 chunk.push_back(sent);
                 self.chunks.push_back(chunk);

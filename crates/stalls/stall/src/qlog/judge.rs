@@ -2,85 +2,35 @@
 //! Follows a QUIC connection through its qlog, and judges the pauses in which nothing moved: no
 //! new data was sent, none was acknowledged and none was received.
 
-use std::collections::{BTreeSet, HashSet};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 use units::display::count;
-use units::terse::ms;
 
+use super::causes::{Context, End, Key, Pause, judgement};
 use super::connection::{QuicConnection, Vantage};
-use super::event::{Event, Frame, Packet, What};
+use super::event::{Event, Frame, Metrics, Packet, What};
 use super::parse::Head;
-use crate::analysis::{Stall, StallKind};
-use crate::cause::{Cause, Confidence};
+use super::streams::Streams;
+use crate::analysis::Stall;
 use crate::direction::Direction;
 use crate::options::Options;
 use crate::verdict::sum_up;
 
 /// Sent packets that are remembered until they are acknowledged or lost.
 const OUTSTANDING_MOST: usize = 1 << 18;
-/// Streams that are remembered of each direction.
-const STREAMS_MOST: usize = 1 << 16;
+/// Paths whose packet numbers are remembered.
+const PATHS_MOST: usize = 64;
 /// Stalls that are kept.
 const STALLS_MOST: usize = 1000;
 /// Events that are named for a stall.
 const EVIDENCE_MOST: usize = 16;
-/// Probe timeouts from which on the path, and not the loss of a tail, is the cause.
-const SILENT_EXPIRIES: u64 = 3;
 /// Round trips that a pause must exceed to be a stall.
 const ROUND_TRIPS: u64 = 2;
-
-/// Packet number space and packet number.
-type Key = (u8, u64);
-
-/// What has happened since something moved last.
-#[derive(Debug, Default)]
-struct Pause {
-    begin_ns: u64,
-    evidence: Vec<u64>,
-    /// The oldest packet that was outstanding.
-    oldest: Option<Key>,
-    /// Expiries of the timer, probe timeouts by their count, and whether there were probes: a log
-    /// may have any of the three.
-    timers: u64,
-    timeouts: u64,
-    has_probe: bool,
-    losses: u64,
-    /// Whether credit was missing, at this end or at the other.
-    was_blocked: bool,
-    peer_was_blocked: bool,
-    /// When credit came or was given.
-    credit_ns: Option<u64>,
-}
-
-impl Pause {
-    /// Returns the number of probe timeouts.
-    fn expiries(&self) -> u64 {
-        self.timers.max(self.timeouts).max(self.has_probe.into())
-    }
-}
-
-/// How a pause ended.
-enum End {
-    /// Data was sent: on a stream that had carried data, on one with a request, or neither.
-    Sent { goes_on: bool, answers: bool },
-    /// A packet was acknowledged; whether the pause's oldest was among them.
-    Acknowledged { oldest: bool },
-    /// Data was received: on a stream that had carried data, the first on one that this end has
-    /// sent on, or neither.
-    Received { goes_on: bool, is_answer: bool },
-    /// The log is over.
-    Over,
-}
-
-/// A cause and what speaks for it.
-struct Judgement {
-    cause: Cause,
-    confidence: Confidence,
-    kind: StallKind,
-    /// Whether the data is that of the other end.
-    is_peers: bool,
-    explanation: String,
-}
+/// Least time between two occasions at which old data is sent again.
+const REPEAT_NS: u64 = 10_000_000;
+/// No receiver holds an acknowledgement for so long: the log states another unit.
+const HELD_MOST_NS: u64 = 1_000_000_000;
 
 /// A connection that is being read.
 pub(super) struct Judge {
@@ -89,8 +39,10 @@ pub(super) struct Judge {
     last_ns: u64,
     last_event: u64,
     outstanding: BTreeSet<Key>,
-    sent_on: HashSet<u64>,
-    received_on: HashSet<u64>,
+    sent: Streams,
+    received: Streams,
+    /// The highest number received of each packet number space and path.
+    highest: BTreeMap<(u8, u64), u64>,
     blocked: bool,
     peer_blocked: bool,
     is_application_limited: bool,
@@ -100,6 +52,11 @@ pub(super) struct Judge {
     dropped: u64,
     pause: Pause,
     is_begun: bool,
+    is_closed: bool,
+    /// Whether it has packets behind those that are named initial.
+    has_later: bool,
+    /// Whether the log states how long acknowledgements were held in another unit.
+    is_held_unknown: bool,
 }
 
 impl Judge {
@@ -110,8 +67,9 @@ impl Judge {
             last_ns: 0,
             last_event: 0,
             outstanding: BTreeSet::new(),
-            sent_on: HashSet::new(),
-            received_on: HashSet::new(),
+            sent: Streams::default(),
+            received: Streams::default(),
+            highest: BTreeMap::new(),
             blocked: false,
             peer_blocked: false,
             is_application_limited: false,
@@ -121,7 +79,15 @@ impl Judge {
             dropped: 0,
             pause: Pause::default(),
             is_begun: false,
+            is_closed: false,
+            has_later: false,
+            is_held_unknown: false,
         }
+    }
+
+    /// Whether more than the first packets of a handshake belong to it.
+    pub(super) fn is_connection(&self) -> bool {
+        self.has_later
     }
 
     pub(super) fn event(&mut self, event: Event) {
@@ -137,107 +103,176 @@ impl Judge {
                 self.pause.losses += 1;
                 self.note(number);
                 if let Some(lost) = packet.number {
-                    self.outstanding.remove(&(packet.space, lost));
+                    self.outstanding.remove(&(packet.space, packet.path, lost));
                 }
             }
             What::TimerExpired => {
                 self.pause.timers += 1;
                 self.note(number);
             }
-            What::Metrics {
-                smoothed_rtt_ns,
-                cwnd_bytes,
-                in_flight_bytes,
-                pto_count,
+            What::Metrics(metrics) => self.metrics(now, number, &metrics),
+            What::Parameters {
+                is_peers,
+                all_bytes,
+                stream_bytes,
             } => {
-                self.of.smoothed_rtt_ns = smoothed_rtt_ns.or(self.of.smoothed_rtt_ns);
-                self.cwnd_bytes = cwnd_bytes.or(self.cwnd_bytes);
-                self.in_flight_bytes = in_flight_bytes.or(self.in_flight_bytes);
-                self.pause.timeouts = self.pause.timeouts.max(pto_count.unwrap_or(0));
+                let streams = if is_peers {
+                    &mut self.sent
+                } else {
+                    &mut self.received
+                };
+                streams.begin(all_bytes, stream_bytes);
             }
             What::ApplicationLimited(is_limited) => self.is_application_limited = is_limited,
             What::Other => {}
         }
     }
 
+    fn metrics(&mut self, now: u64, event: u64, metrics: &Metrics) {
+        let rtt_ns = metrics.smoothed_rtt_ns;
+        self.of.smoothed_rtt_ns = rtt_ns.or(self.of.smoothed_rtt_ns);
+        self.cwnd_bytes = metrics.cwnd_bytes.or(self.cwnd_bytes);
+        self.pause.timeouts = self.pause.timeouts.max(metrics.pto_count.unwrap_or(0));
+        self.is_application_limited = metrics
+            .is_application_limited
+            .unwrap_or(self.is_application_limited);
+        let lost = metrics.lost.unwrap_or(0);
+        self.of.packets_lost = self.of.packets_lost.saturating_add(lost);
+        self.pause.losses = self.pause.losses.saturating_add(lost);
+        let before = self.in_flight_bytes;
+        self.in_flight_bytes = metrics.in_flight_bytes.or(before);
+        // Where frames are not logged, this alone shows data and acknowledgements.
+        if let (false, Some(bytes)) = (self.has_frames, metrics.in_flight_bytes) {
+            match bytes.cmp(&before.unwrap_or(0)) {
+                Ordering::Less => self.moved(
+                    now,
+                    event,
+                    &End::Acknowledged {
+                        oldest: true,
+                        all: bytes == 0,
+                        held_ns: None,
+                    },
+                ),
+                Ordering::Greater => {
+                    let goes_on = self.is_begun;
+                    let answers = false;
+                    self.moved(now, event, &End::Sent { goes_on, answers });
+                }
+                Ordering::Equal => {}
+            }
+            self.pause.oldest = (bytes > 0).then_some((2, 0, 0));
+        }
+    }
+
     fn note(&mut self, event: u64) {
-        if self.pause.evidence.len() < EVIDENCE_MOST {
+        let is_known = self.pause.evidence.last() == Some(&event);
+        if !is_known && self.pause.evidence.len() < EVIDENCE_MOST {
             self.pause.evidence.push(event);
         }
     }
 
     fn sent(&mut self, now: u64, event: u64, packet: &Packet) {
         self.of.packets_sent += 1;
+        self.has_later |= packet.space > 0;
         self.has_frames |= packet.frames.is_some();
         let frames = packet.frames.as_deref();
         let all = frames.unwrap_or_default();
-        let is_eliciting = frames.is_none_or(|all| {
-            let is_silent = |f: &Frame| matches!(f, Frame::Ack(_) | Frame::Silent);
-            !all.iter().all(is_silent)
-        });
-        let has_data = frames.is_none_or(|all| {
-            let is_data = |f: &Frame| matches!(f, Frame::Data | Frame::Stream(..));
-            all.iter().any(is_data)
-        });
-        if all.contains(&Frame::Blocked) {
-            self.blocked = true;
-            self.pause.was_blocked = true;
-            self.note(event);
+        let is_eliciting = all
+            .iter()
+            .any(|f| !matches!(f, Frame::Ack { .. } | Frame::Silent | Frame::Close));
+        let is_data = |f: &Frame| matches!(f, Frame::Data | Frame::Stream(..));
+        let has_data = all.iter().any(is_data);
+        let (mut is_new, mut goes_on, mut answers) = (false, false, false);
+        for frame in all {
+            match *frame {
+                Frame::Blocked => {
+                    self.blocked = true;
+                    self.pause.was_blocked = true;
+                    self.note(event);
+                }
+                Frame::Credit(id, limit) => {
+                    self.peer_blocked = false;
+                    self.pause.peer_was_full |= self.received.is_full();
+                    self.pause.credit_ns = Some(now);
+                    self.received.credit(id, limit);
+                }
+                Frame::Data => is_new = true,
+                Frame::Stream(id, offset, bytes) => {
+                    goes_on |= self.sent.is_known(id) || offset.is_some_and(|o| o > 0);
+                    answers |= self.received.is_known(id);
+                    self.pause.was_full |= self.sent.is_full();
+                    is_new |= self.sent.data(id, offset, bytes);
+                    self.of.bytes_sent = self.of.bytes_sent.saturating_add(bytes);
+                }
+                _ => {}
+            }
         }
-        if all.contains(&Frame::Credit) {
-            self.peer_blocked = false;
-            self.pause.credit_ns = Some(now);
+        if has_data && !is_new {
+            self.repeated(now, event);
         }
         let is_probe = packet.is_probe || self.pause.expiries() > 0;
         if is_probe && is_eliciting {
             self.pause.has_probe = true;
             self.note(event);
-        } else if has_data {
-            let mut end = (false, false);
-            for frame in all {
-                if let Frame::Stream(id, offset, _) = frame {
-                    end.0 |= self.sent_on.contains(id) || offset.is_some_and(|o| o > 0);
-                    end.1 |= self.received_on.contains(id);
-                }
-            }
-            let end = End::Sent {
-                goes_on: end.0,
-                answers: end.1,
-            };
-            self.moved(now, event, &end);
-        }
-        for frame in all {
-            if let Frame::Stream(id, _, bytes) = frame {
-                self.of.bytes_sent = self.of.bytes_sent.saturating_add(*bytes);
-                if self.sent_on.len() < STREAMS_MOST {
-                    self.sent_on.insert(*id);
-                }
-            }
+        } else if is_new {
+            self.moved(now, event, &End::Sent { goes_on, answers });
         }
         // Acknowledgements of frames without data are no progress.
         if let (true, Some(number)) = (has_data || is_probe && is_eliciting, packet.number) {
-            self.outstanding.insert((packet.space, number));
+            let key = (packet.space, packet.path, number);
+            self.outstanding.insert(key);
             if self.outstanding.len() > OUTSTANDING_MOST {
                 self.outstanding.pop_first();
             }
             if has_data && !is_probe {
                 self.pause.oldest = self.outstanding.first().copied();
+                self.pause.newest = Some(key);
             }
         }
+        if all.contains(&Frame::Close) {
+            self.close(now, event);
+        }
+    }
+
+    /// Old data is sent again although nothing was acknowledged: a timer has expired.
+    fn repeated(&mut self, now: u64, event: u64) {
+        let pause = &mut self.pause;
+        let since = pause.repeated_ns.unwrap_or(pause.begin_ns);
+        let least_ns = (self.of.smoothed_rtt_ns.unwrap_or(0) / 2).max(REPEAT_NS);
+        if pause.oldest.is_some() && now.saturating_sub(since) >= least_ns {
+            pause.repeats += 1;
+            pause.repeated_ns = Some(now);
+            self.note(event);
+        }
+    }
+
+    /// The connection is closed: what stands is judged, and nothing after it.
+    fn close(&mut self, now: u64, event: u64) {
+        self.note(event);
+        self.judge(now, &End::Over);
+        self.is_closed = true;
     }
 
     fn received(&mut self, now: u64, event: u64, packet: &Packet) {
         self.of.packets_received += 1;
+        self.has_later |= packet.space > 0;
         self.has_frames |= packet.frames.is_some();
         let all = packet.frames.as_deref().unwrap_or_default();
-        let (mut acked, mut acked_oldest) = (false, false);
-        let (mut has_data, mut goes_on, mut is_answer) = (false, false, false);
+        let (mut acked, mut acked_oldest, mut held_ns) = (false, false, None);
+        let (mut has_data, mut goes_on, mut is_answer, mut is_new) = (false, false, false, false);
+        let follows = self.follows(packet);
         for frame in all {
             match frame {
-                Frame::Ack(ranges) => {
+                Frame::Ack {
+                    path,
+                    ranges,
+                    held_ns: held,
+                } => {
+                    self.is_held_unknown |= held.is_some_and(|ns| ns > HELD_MOST_NS);
+                    held_ns = held.filter(|_| !self.is_held_unknown).or(held_ns);
+                    let space = packet.space;
                     for &(first, last) in ranges {
-                        let space = packet.space;
-                        let range = (space, first)..=(space, last);
+                        let range = (space, *path, first)..=(space, *path, last);
                         let keys: Vec<Key> = self.outstanding.range(range).copied().collect();
                         for key in keys {
                             self.outstanding.remove(&key);
@@ -245,22 +280,21 @@ impl Judge {
                             acked_oldest |= self.pause.oldest == Some(key);
                         }
                     }
-                    if packet.space == 2 {
+                    if space == 2 {
                         // What the handshake left open is no longer acknowledged.
-                        self.outstanding = self.outstanding.split_off(&(2, 0));
-                        if self.pause.oldest.is_some_and(|(space, _)| space < 2) {
+                        self.outstanding = self.outstanding.split_off(&(2, 0, 0));
+                        if self.pause.oldest.is_some_and(|(space, ..)| space < 2) {
                             self.pause.oldest = self.outstanding.first().copied();
                         }
                     }
                 }
-                Frame::Stream(id, offset, bytes) => {
+                &Frame::Stream(id, offset, bytes) => {
                     has_data = true;
-                    goes_on |= self.received_on.contains(id) || offset.is_some_and(|o| o > 0);
-                    is_answer |= self.sent_on.contains(id);
-                    self.of.bytes_received = self.of.bytes_received.saturating_add(*bytes);
-                    if self.received_on.len() < STREAMS_MOST {
-                        self.received_on.insert(*id);
-                    }
+                    goes_on |= self.received.is_known(id) || offset.is_some_and(|o| o > 0);
+                    is_answer |= self.sent.is_known(id);
+                    self.pause.peer_was_full |= self.received.is_full();
+                    is_new |= self.received.data(id, offset, bytes);
+                    self.of.bytes_received = self.of.bytes_received.saturating_add(bytes);
                 }
                 Frame::Data => has_data = true,
                 Frame::Blocked => {
@@ -268,20 +302,57 @@ impl Judge {
                     self.pause.peer_was_blocked = true;
                     self.note(event);
                 }
-                Frame::Credit => {
+                &Frame::Credit(id, limit) => {
                     self.blocked = false;
+                    self.pause.was_full |= self.sent.is_full();
                     self.pause.credit_ns = Some(now);
+                    self.sent.credit(id, limit);
                     self.note(event);
                 }
-                Frame::Silent | Frame::Other => {}
+                Frame::Silent | Frame::Close | Frame::Other => {}
             }
         }
         if acked {
             let oldest = acked_oldest;
-            self.moved(now, event, &End::Acknowledged { oldest });
+            let first = self.outstanding.first();
+            let all = first.is_none_or(|first| Some(*first) > self.pause.newest);
+            let end = End::Acknowledged {
+                oldest,
+                all,
+                held_ns,
+            };
+            self.moved(now, event, &end);
         } else if has_data {
-            self.moved(now, event, &End::Received { goes_on, is_answer });
+            let end = End::Received {
+                goes_on,
+                is_answer,
+                follows: follows && is_new,
+            };
+            self.moved(now, event, &end);
+        } else if !self.has_frames {
+            let end = End::Received {
+                goes_on: self.is_begun,
+                is_answer: false,
+                follows,
+            };
+            self.moved(now, event, &end);
         }
+        if all.contains(&Frame::Close) {
+            self.close(now, event);
+        }
+    }
+
+    /// Notes a received packet's number; returns whether it is the next one.
+    fn follows(&mut self, packet: &Packet) -> bool {
+        let Some(number) = packet.number else {
+            return false;
+        };
+        let key = (packet.space, packet.path);
+        let before = self.highest.get(&key).copied();
+        if before.is_some() || self.highest.len() < PATHS_MOST {
+            self.highest.insert(key, number.max(before.unwrap_or(0)));
+        }
+        before.and_then(|before| before.checked_add(1)) == Some(number)
     }
 
     /// Something moved: judges the pause before it, and begins the next.
@@ -293,6 +364,7 @@ impl Judge {
             begin_ns: now,
             evidence: vec![event],
             oldest: self.outstanding.first().copied(),
+            newest: self.outstanding.last().copied(),
             was_blocked: self.blocked,
             peer_was_blocked: self.peer_blocked,
             ..Pause::default()
@@ -310,10 +382,19 @@ impl Judge {
 
     fn judge(&mut self, now: u64, end: &End) {
         let duration_ns = now.saturating_sub(self.pause.begin_ns);
-        if !self.is_begun || duration_ns == 0 || duration_ns < self.least_ns() {
+        if !self.is_begun || self.is_closed || duration_ns == 0 || duration_ns < self.least_ns() {
             return;
         }
-        let Some(judgement) = self.judgement(duration_ns, end) else {
+        let flight = self.in_flight_bytes.zip(self.cwnd_bytes);
+        let context = Context {
+            duration_ns,
+            rtt_ns: self.of.smoothed_rtt_ns,
+            has_frames: self.has_frames,
+            is_application_limited: self.is_application_limited,
+            has_room: self.is_application_limited
+                || flight.is_some_and(|(flight, cwnd)| flight < cwnd / 2),
+        };
+        let Some(judgement) = judgement(&self.pause, &context, end) else {
             if !matches!(end, End::Over) {
                 self.of.idle.note(duration_ns);
             }
@@ -346,150 +427,6 @@ impl Judge {
             asked: crate::predictions::Answers::default(),
             number: 0,
         });
-    }
-
-    /// Returns the cause of a pause; `None` if neither end had anything to do.
-    fn judgement(&self, duration_ns: u64, end: &End) -> Option<Judgement> {
-        let (pause, time) = (&self.pause, ms(duration_ns));
-        let ours = |cause, confidence, explanation: String| {
-            Some(Judgement {
-                cause,
-                confidence,
-                kind: StallKind::Silence,
-                is_peers: false,
-                explanation,
-            })
-        };
-        // Credit that came early in the pause does not explain the rest of it.
-        let waited_ns = |at: u64| at.saturating_sub(pause.begin_ns);
-        let is_credits = pause
-            .credit_ns
-            .is_none_or(|at| waited_ns(at) > duration_ns / 2);
-        if pause.was_blocked && is_credits && pause.expiries() == 0 {
-            return ours(
-                Cause::ReceiverWindowClosed,
-                Confidence::Medium,
-                format!("This end had data and no credit for {time}: it sent blocked frames."),
-            );
-        }
-        if pause.peer_was_blocked && is_credits {
-            let explanation = format!(
-                "The other end had data and no credit from this one for {time}: it sent blocked \
-                 frames."
-            );
-            let (cause, confidence) = (Cause::ReceiverWindowClosed, Confidence::Medium);
-            return ours(cause, confidence, explanation).map(peers);
-        }
-        if pause.oldest.is_some() {
-            return self.outstanding_data(&time, end);
-        }
-        match end {
-            End::Sent { goes_on: true, .. } => {
-                let confidence = if self.is_application_limited {
-                    Confidence::Medium
-                } else {
-                    Confidence::Low
-                };
-                let explanation = format!(
-                    "All that was sent was acknowledged, and a stream went on {time} later: its \
-                     application had given nothing."
-                );
-                ours(Cause::Application, confidence, explanation)
-            }
-            End::Sent { answers: true, .. } => {
-                let explanation = format!("A request was answered {time} after it had come.");
-                ours(Cause::ResponseTime, Confidence::Medium, explanation).map(wait)
-            }
-            End::Received {
-                is_answer: true,
-                goes_on: false,
-            } => {
-                let explanation = format!(
-                    "The request was acknowledged, and the first of the answer came {time} later."
-                );
-                let found = ours(Cause::ResponseTime, Confidence::Low, explanation);
-                found.map(wait).map(peers)
-            }
-            End::Received { goes_on: true, .. } => {
-                let explanation = format!(
-                    "A stream that had begun brought nothing for {time}; why, only a qlog of its \
-                     sender shows."
-                );
-                ours(Cause::Unknown, Confidence::Low, explanation).map(peers)
-            }
-            _ => None,
-        }
-    }
-
-    /// Judges a pause that began while packets were outstanding.
-    fn outstanding_data(&self, time: &str, end: &End) -> Option<Judgement> {
-        let expiries = self.pause.expiries();
-        let expired = match expiries {
-            0 => "no probe timeout is logged".to_owned(),
-            1 => "one probe timeout expired".to_owned(),
-            n => format!("{} probe timeouts expired", count(n)),
-        };
-        let (cause, confidence, what) = match (end, expiries) {
-            (End::Over, 0) => return None,
-            (End::Over, _) => (
-                Cause::SilentPath,
-                Confidence::Medium,
-                "nothing came any more until the log's end",
-            ),
-            (End::Acknowledged { oldest: true }, _) => (
-                Cause::DelaySpike,
-                Confidence::Medium,
-                "then what had been sent before was acknowledged: it was late and not lost",
-            ),
-            (End::Acknowledged { oldest: false }, SILENT_EXPIRIES..) => (
-                Cause::SilentPath,
-                Confidence::Medium,
-                "and all that was sent meanwhile was lost",
-            ),
-            (End::Acknowledged { oldest: false }, 2) => (
-                Cause::RtoTail,
-                Confidence::Medium,
-                "and the second probe found out that the last packets were lost",
-            ),
-            (End::Acknowledged { oldest: false }, 1) => (
-                Cause::TailLossProbe,
-                Confidence::Medium,
-                "and the probe found out that the last packets were lost",
-            ),
-            (End::Acknowledged { oldest: false }, 0) => (
-                Cause::RtoOther,
-                Confidence::Low,
-                "and later packets were acknowledged first",
-            ),
-            (End::Sent { .. }, 0) if self.has_room() => (
-                Cause::Application,
-                Confidence::Low,
-                "and the congestion window had room: the application had given nothing",
-            ),
-            _ => (
-                Cause::Unknown,
-                Confidence::Low,
-                "and the log does not show what was waited for",
-            ),
-        };
-        let losses = match self.pause.losses {
-            0 => String::new(),
-            1 => "; one packet was taken for lost".to_owned(),
-            n => format!("; {} packets were taken for lost", count(n)),
-        };
-        Some(Judgement {
-            cause,
-            confidence,
-            kind: StallKind::Silence,
-            is_peers: false,
-            explanation: format!("Packets were outstanding for {time}: {expired}, {what}{losses}."),
-        })
-    }
-
-    /// Whether more could have been sent.
-    fn has_room(&self) -> bool {
-        let flight = self.in_flight_bytes.zip(self.cwnd_bytes);
-        self.is_application_limited || flight.is_some_and(|(flight, cwnd)| flight < cwnd / 2)
     }
 
     /// Ends the connection and returns its results.
@@ -533,21 +470,5 @@ impl Judge {
             sum_up(of.stalls.iter())
         );
         of
-    }
-}
-
-/// The data that stalled is that of the other end.
-fn peers(judgement: Judgement) -> Judgement {
-    Judgement {
-        is_peers: true,
-        ..judgement
-    }
-}
-
-/// One end was to act.
-fn wait(judgement: Judgement) -> Judgement {
-    Judgement {
-        kind: StallKind::Wait,
-        ..judgement
     }
 }

@@ -4,17 +4,20 @@
 //! [`parse`] reads events one by one (draft-ietf-quic-qlog-main-schema and -quic-events, their
 //! current names and those of qlog 0.3), `judge` follows a connection through them.
 
+mod causes;
 pub mod connection;
 pub mod event;
 pub mod json;
 mod judge;
 pub mod parse;
+mod streams;
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use crate::by_cause::{CauseTotal, of_stalls};
 pub use connection::{QuicConnection, Vantage};
-use event::Event;
+use event::{Event, What};
 use judge::Judge;
 use parse::{Head, Sink};
 
@@ -32,29 +35,73 @@ pub struct QlogResults {
 /// Most traces that are read of one file.
 const TRACES_MOST: usize = 10_000;
 
+/// The round trip that an end takes for known at first is 333 ms (RFC 9002, 6.2.2): a log that has
+/// .333 states seconds where milliseconds are due.
+const FIRST_RTT_NS: u64 = 333_000;
+
 /// Judges the traces of one file.
 struct Judges {
     min_stall_ns: Option<u64>,
-    current: Option<Judge>,
+    /// The connections of the trace, with the names that its events have, in their order; and
+    /// where each is.
+    current: Vec<(Option<String>, Judge)>,
+    places: HashMap<Option<String>, usize>,
+    /// Whether the trace has round trips, and states them in seconds.
+    has_rtt: bool,
+    is_in_seconds: bool,
     done: Vec<QuicConnection>,
     left_out: u64,
 }
 
 impl Sink for Judges {
     fn begin(&mut self) {
-        self.current = (self.done.len() < TRACES_MOST).then(|| Judge::new(self.min_stall_ns));
-        self.left_out += u64::from(self.current.is_none());
+        self.current.clear();
+        self.places.clear();
+        (self.has_rtt, self.is_in_seconds) = (false, false);
     }
 
-    fn event(&mut self, event: Event) {
-        if let Some(judge) = &mut self.current {
+    fn event(&mut self, mut event: Event) {
+        if let What::Metrics(metrics) = &mut event.what {
+            if let Some(rtt_ns) = &mut metrics.smoothed_rtt_ns {
+                self.is_in_seconds |= !self.has_rtt && *rtt_ns == FIRST_RTT_NS;
+                self.has_rtt = true;
+                *rtt_ns = rtt_ns.saturating_mul(if self.is_in_seconds { 1000 } else { 1 });
+            }
+        }
+        let group = &event.group;
+        let index = match self.places.get(group) {
+            Some(index) => *index,
+            None if self.done.len() + self.current.len() >= TRACES_MOST => {
+                self.left_out += 1;
+                return;
+            }
+            None => {
+                let judge = Judge::new(self.min_stall_ns);
+                self.current.push((group.clone(), judge));
+                self.places.insert(group.clone(), self.current.len() - 1);
+                self.current.len() - 1
+            }
+        };
+        if let Some((_, judge)) = self.current.get_mut(index) {
             judge.event(event);
         }
     }
 
     fn end(&mut self, head: &Head) {
-        self.done
-            .extend(self.current.take().map(|j| j.finish(head)));
+        let mut all = std::mem::take(&mut self.current);
+        // A client names its first packets by an ID that the server replaces, and what belongs to
+        // no connection has no name.
+        if all.len() > 1 {
+            all.retain(|(_, judge)| judge.is_connection());
+        }
+        let is_one = all.len() == 1;
+        for (name, judge) in all {
+            let mut connection = judge.finish(head);
+            if let (false, Some(name)) = (is_one, name) {
+                connection.name = name;
+            }
+            self.done.push(connection);
+        }
     }
 }
 
@@ -73,7 +120,10 @@ impl QlogResults {
     ) -> anyhow::Result<()> {
         let mut judges = Judges {
             min_stall_ns,
-            current: None,
+            current: Vec::new(),
+            places: HashMap::new(),
+            has_rtt: false,
+            is_in_seconds: false,
             done: Vec::new(),
             left_out: 0,
         };
@@ -89,8 +139,9 @@ impl QlogResults {
         }
         if judges.left_out > 0 {
             let left_out = judges.left_out;
-            self.notes
-                .push(format!("{name}: {left_out} more traces were left out"));
+            self.notes.push(format!(
+                "{name}: {left_out} events of more connections were left out"
+            ));
         }
         self.files.push(name.to_owned());
         self.connections.append(&mut judges.done);

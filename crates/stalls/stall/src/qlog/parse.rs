@@ -120,7 +120,11 @@ impl Reader<'_> {
             format!("line {}: {place}{problem}", self.line())
         });
         let (time_ms, what) = read?;
-        let is_delta = self.trace.as_ref().is_some_and(|head| head.is_delta);
+        let own = value.get("time_format").and_then(Value::as_str);
+        let is_delta = match own {
+            Some(format) => is_delta(format),
+            None => self.trace.as_ref().is_some_and(|head| head.is_delta),
+        };
         let first_ms = *self.first_ms.get_or_insert(time_ms);
         let ns = |ms: f64| (ms * 1e6).round().max(0.0) as u64;
         let time_ns = if !is_delta {
@@ -135,6 +139,7 @@ impl Reader<'_> {
         self.sink.event(Event {
             number,
             time_ns: self.last_ns,
+            group: value.get("group_id").and_then(Value::as_str).map(name),
             what,
         });
         Ok(())
@@ -211,11 +216,16 @@ fn name(text: &str) -> String {
     text.chars().take(NAME_MOST).collect()
 }
 
+/// Whether times of this format count from the event before.
+fn is_delta(format: &str) -> bool {
+    matches!(format, "delta" | "relative_to_previous_event")
+}
+
 /// Reads the value of `common_fields`.
 fn common_fields(head: &mut Head, fields: &Value) {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let format = text("time_format").unwrap_or_default();
-    head.is_delta = matches!(format, "delta" | "relative_to_previous_event");
+    head.is_delta = is_delta(format);
     if let (true, Some(id)) = (head.name.is_empty(), text("ODCID").or(text("group_id"))) {
         head.name = name(id);
     }

@@ -66,7 +66,7 @@ pub(crate) fn stalls(flow: &Flow, context: &Context<'_>) -> (Vec<Stall>, Idle) {
 }
 
 /// Returns the stalls among some pauses of a flow, in order, and the idle times.
-pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idle) {
+pub(crate) fn pauses(facts: &[Box<Facts>], context: &Context<'_>) -> (Vec<Stall>, Idle) {
     let mut idle = Idle::default();
     if context.flow.counts().bytes == 0 {
         return (Vec::new(), idle); // a flow of a FIN alone is no transfer
