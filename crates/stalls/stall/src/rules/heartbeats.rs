@@ -26,7 +26,7 @@ pub(super) fn of(facts: &[Box<Facts>], context: &Context<'_>) -> Vec<bool> {
     for (place, three) in facts.windows(3).enumerate() {
         if let [a, b, c] = three {
             let intervals_ns = [b.end_ns - a.end_ns, c.end_ns - b.end_ns];
-            let is_regular = three.iter().all(is_message)
+            let is_regular = three.iter().all(|facts| is_message(facts))
                 && intervals_ns[0] >= INTERVAL_LEAST_NS
                 && are_alike(intervals_ns[0], intervals_ns[1]);
             if is_regular && (is_apart(a, b) && is_apart(b, c) || is_own_clock(a, b, c)) {
@@ -76,7 +76,7 @@ fn is_own_clock(a: &Facts, b: &Facts, c: &Facts) -> bool {
 
 /// Returns whether the first message of all, which nobody had asked for, came one interval before
 /// others that keep it.
-pub(super) fn begin_with(first_ns: u64, facts: &[Facts]) -> bool {
+pub(super) fn begin_with(first_ns: u64, facts: &[Box<Facts>]) -> bool {
     let [a, b, ..] = facts else { return false };
     let intervals_ns = [a.end_ns.saturating_sub(first_ns), b.end_ns - a.end_ns];
     intervals_ns[0] >= INTERVAL_LEAST_NS && are_alike(intervals_ns[0], intervals_ns[1])
