@@ -24,8 +24,6 @@ const KERNELS: [&str; 3] = ["6_1", "6_12", "7"];
 #[serde(deny_unknown_fields)]
 pub struct Tiers {
     every_kernel: Vec<String>,
-    apart: Vec<Vec<String>>,
-    parts_of_others: Vec<String>,
     only_all: Vec<String>,
     long: Vec<String>,
 }
@@ -38,12 +36,9 @@ impl Tiers {
 
     /// Returns every rule that names none of these tests.
     pub fn idle<'a>(&'a self, names: &[&str]) -> Vec<&'a str> {
-        let rules = self.every_kernel.iter().chain(self.apart.iter().flatten());
-        let rules = rules
-            .chain(&self.parts_of_others)
-            .chain(&self.only_all)
-            .chain(&self.long);
+        let rules = self.every_kernel.iter().chain(&self.only_all);
         rules
+            .chain(&self.long)
             .map(String::as_str)
             .filter(|rule| !names.iter().any(|name| name.starts_with(rule)))
             .collect()
@@ -54,24 +49,15 @@ impl Tiers {
         let is_in = |rules: &[String]| rules.iter().any(|rule| name.starts_with(rule.as_str()));
         match tier {
             Tier::Check => false,
-            Tier::All => !is_in(&self.parts_of_others),
+            Tier::All => true,
             Tier::Test if is_in(&self.only_all) => false,
             Tier::Test => match family(name) {
                 Some((family, kernel)) if !is_in(&self.every_kernel) => {
-                    kernel == self.kernel(&family, name, round)
+                    kernel == kernel_of(&family, round)
                 }
                 _ => true,
             },
         }
-    }
-
-    /// Returns on which kernel a family of tests runs in this round.
-    fn kernel(&self, family: &str, name: &str, round: u32) -> usize {
-        let place = |group: &Vec<String>| group.iter().position(|rule| name.starts_with(rule));
-        // A sum of bytes is the same on every machine and in every version of Rust.
-        let own = family.bytes().map(usize::from).sum();
-        let from = self.apart.iter().find_map(place).unwrap_or(own);
-        (from + round as usize) % KERNELS.len()
     }
 
     /// Returns the place in the order in which tests begin.
@@ -79,6 +65,13 @@ impl Tiers {
         let place = self.long.iter().position(|rule| name.starts_with(rule));
         place.unwrap_or(self.long.len())
     }
+}
+
+/// Returns on which kernel a family of tests runs in this round.
+fn kernel_of(family: &str, round: u32) -> usize {
+    // A sum of bytes is the same on every machine and in every version of Rust.
+    let own: usize = family.bytes().map(usize::from).sum();
+    (own + round as usize) % KERNELS.len()
 }
 
 /// Returns the name without the kernel, and the kernel's number; `None` if a name has none.
@@ -113,10 +106,8 @@ mod tests {
 
     const TEXT: &str = r#"
 every_kernel = ["a::x_lab::light::"]
-apart = [["a::t_lab::all_", "a::t_lab::odd_", "a::t_lab::even_"]]
-parts_of_others = ["a::t_lab::odd_", "a::t_lab::even_"]
 only_all = ["a::m_lab::"]
-long = ["a::t_lab::", "a::x_lab::"]
+long = ["a::t_lab::", "a::x_lab::", "a::gone_lab::"]
 "#;
 
     fn tiers() -> Tiers {
@@ -170,27 +161,6 @@ long = ["a::t_lab::", "a::x_lab::"]
     }
 
     #[test]
-    fn what_is_apart_meets_every_kernel_in_each_round() {
-        let tiers = tiers();
-        for round in 0..7 {
-            let mut kernels: Vec<usize> = ["all", "odd", "even"]
-                .iter()
-                .map(|part| {
-                    let names = KERNELS.map(|kernel| format!("a::t_lab::{part}_on_{kernel}"));
-                    names
-                        .iter()
-                        .position(|name| tiers.runs(Tier::Test, name, round))
-                        .unwrap_or(9)
-                })
-                .collect();
-            kernels.sort_unstable();
-            assert_eq!(kernels, [0, 1, 2]);
-        }
-        assert!(tiers.runs(Tier::All, "a::t_lab::all_on_7", 0));
-        assert!(!tiers.runs(Tier::All, "a::t_lab::odd_on_7", 0));
-    }
-
-    #[test]
     fn the_rest_always_runs() {
         let tiers = tiers();
         for round in 0..3 {
@@ -205,14 +175,6 @@ long = ["a::t_lab::", "a::x_lab::"]
         assert!(!tiers.runs(Tier::Test, "a::m_lab::b", 0));
         assert!(tiers.runs(Tier::All, "a::m_lab::b", 0));
         let names = ["a::t_lab::all_on_7", "a::x_lab::light::v7", "a::m_lab::b"];
-        assert_eq!(
-            tiers.idle(&names),
-            [
-                "a::t_lab::odd_",
-                "a::t_lab::even_",
-                "a::t_lab::odd_",
-                "a::t_lab::even_"
-            ]
-        );
+        assert_eq!(tiers.idle(&names), ["a::gone_lab::"]);
     }
 }

@@ -26,7 +26,7 @@ fn run(name: &str, variables: &str) {
 #[test]
 #[ignore = "make test-debug"]
 fn conformance_cases() {
-    conformance(&lab(), Kernel::V6_1, TIMEOUT, |_| true);
+    conformance(&lab(), Kernel::V6_1, TIMEOUT);
 }
 
 #[test]

@@ -23,6 +23,18 @@ fn hostile(kernel: Kernel) {
     kernel_test(&lab, kernel, "hostile.sh", seconds, LONG * 2);
 }
 
+/// Launch times beside other classes: with interrupts that are held up and two loads, unless
+/// everything is to run.
+fn launch_beside(kernel: Kernel) {
+    let what = if testkit::everything() {
+        ""
+    } else {
+        "NOISES=60000 LOADS='140000000 850000000'"
+    };
+    let lab = Lab::find().unwrap();
+    kernel_test(&lab, kernel, "launch-beside.sh", what, LONG * 2);
+}
+
 /// Tests that take seconds, in one guest: those that other machines run, too.
 fn several(kernel: Kernel) {
     kernel_tests(&Lab::find().unwrap(), kernel, MACHINE_SCRIPTS, LONG * 2);
@@ -70,7 +82,7 @@ on_every_kernel! {
     deadlines_and_ceil: |kernel| run(kernel, "waits.sh");
     guard: |kernel| run(kernel, "guard.sh");
     classes_of_a_device: |kernel| run(kernel, "queues.sh");
-    launch_times_beside_others: |kernel| run(kernel, "launch-beside.sh");
+    launch_times_beside_others: launch_beside;
     light: several;
 }
 

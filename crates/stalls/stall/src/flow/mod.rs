@@ -83,7 +83,7 @@ pub(crate) struct FirstData {
 }
 
 /// Pauses in boxes: a list that grows would otherwise move them all, and need twice their memory.
-#[expect(clippy::vec_box, reason = "they are large")]
+#[allow(clippy::vec_box, reason = "they are large")]
 pub(crate) type Pauses = Vec<Box<Facts>>;
 
 /// The events that a flow adds to the history.
