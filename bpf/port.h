@@ -7,9 +7,8 @@
  * pace_init() and pace_class_add() leave them.  A port has room for two.  To change
  * the configuration the process writes the image that is not in use and says so;
  * the qdisc takes it at the next packet that comes or goes, or while packets wait within
- * 10 ms, under the lock that it
- * holds then (port_image.h).  A class is known by its slot, which it keeps
- * from image to image, so packets that wait go on waiting.
+ * 10 ms, under the lock that it holds then (port_image.h).  A class is known by its slot,
+ * which it keeps from image to image, so packets that wait go on waiting.
  *
  * crates/host/backend/src/qdisc/layout.rs says the same layout.
  */

@@ -69,7 +69,7 @@ impl Account {
     fn distance(&mut self, now_ns: u64) -> i128 {
         self.pass(now_ns);
         let units = self.sent as i128 * UNIT as i128 - self.due as i128;
-        units.signum() * (units.abs() as u128).div_ceil(UNIT) as i128
+        units.signum() * units.unsigned_abs().div_ceil(UNIT) as i128
     }
 
     fn note(&mut self, now_ns: u64) {

@@ -236,7 +236,8 @@ impl Ports {
     }
 
     /// Lays out an image that no program uses, with the classes in these slots, and asks for it.
-    /// The qdisc takes it with the next packet that comes or goes.
+    /// The qdisc takes it with the next packet that comes or goes, or while packets wait within
+    /// 10 ms.
     ///
     /// # Errors
     /// What the core refuses: nothing that [`check`] accepts.
