@@ -3,6 +3,9 @@
 # Runs in the laboratory's guest: `apply` is killed at each of its system calls that may change
 # something, one run after the other, and run again. It ends with the same options, classes, filters and byte queue limits each
 # time, priorities included, and `remove` puts back what was before.
+#
+# usage: killed.sh EVERY
+#   EVERY  tries every call, or one in so many
 
 . /changes/lib.sh
 
@@ -20,9 +23,9 @@ must expect
 call=1
 while driver second /changes/kill-at $call && status=0 || status=$?; [ $status = 0 ]; do
 	must again || { echo "killed at call $call"; exit 1; }
-	call=$((call + 1))
+	call=$((call + $1))
 done
 [ $status = 1 ] || { cat /tmp/said; exit 1; }
 must again
-echo "killed at each of $((call - 1)) system calls"
+echo "killed at one in $1 of $((call - 1)) system calls"
 [ $call -gt 20 ]
