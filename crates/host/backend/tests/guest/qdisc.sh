@@ -218,7 +218,11 @@ send 100 --flow to=10.0.0.2:5001,payload=1458,class=7073:8001 &
 sender=$!
 nap 50
 check "shorter frames" bpfq configure 1 c1a 0 rates=9000000,9000000 longest=1014
+nap 20
+check "longer ones are the device's" same 0 "$(count long 8001)"
+ip link set c1a mtu 1000
 wait $sender
+ip link set c1a mtu 1500
 drained c1a
 check "long packets are dropped and counted" at_least 50 "$(count long 8001)"
 
