@@ -253,7 +253,11 @@ pub const ROWS: [Row; 16] = [
             (Ask::ReceiverComplete, true),
             (Ask::Room, true),
         ],
-        &[(Ask::TimerOfReceiver, true), (Ask::ReceiverHeld, true)],
+        &[
+            (Ask::FewUnderWay, true),
+            (Ask::TimerOfReceiver, true),
+            (Ask::ReceiverHeld, true),
+        ],
     ),
     row(
         Cause::AckLoss,
