@@ -56,6 +56,43 @@ fn a_verdict_for_each_connection_and_the_worst_first() {
     assert!(widest <= Some(100), "{shown}");
 }
 
+/// What a verdict follows from is printed by the number that the list gives the stall.
+#[test]
+fn a_verdict_is_explained() {
+    let folder = Folder::new("stalls-explain");
+    let file = folder.file("a.pcap", &two_transfers().0);
+    let list = text(&stalls(&[&file]).stdout);
+    assert!(list.contains("\n  1 at "), "{list}");
+    let stall = &json(&[&file])["connections"][0]["stalls"][0];
+    assert_eq!(stall["number"], 1);
+    let left = stall["asked"]["left"].as_array().unwrap();
+    assert!(left.contains(&stall["cause"]), "{stall}");
+    assert!(
+        stall["asked"]["failed"]
+            .as_array()
+            .unwrap()
+            .contains(&"room".into())
+    );
+    let out = stalls(&[&file, "--explain", "1"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let shown = text(&out.stdout);
+    for part in [
+        "Stall 1: receiver window closed",
+        "could not be asked",
+        "the receiver's window had room for what came next",
+        "needs room",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let out = stalls(&[&file, "--explain", "2"]);
+    assert!(!out.status.success());
+    let said = text(&out.stderr);
+    assert!(
+        said.contains("--explain 2: expected the number of a stall"),
+        "{said}"
+    );
+}
+
 /// A quantity is written in one way, wherever on the screen it stands.
 #[test]
 fn the_verdict_and_the_facts_have_the_same_units() {

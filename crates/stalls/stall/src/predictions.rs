@@ -34,6 +34,7 @@ pub enum Ask {
     RepeatedAcked,
     FirstCopyArrived,
     BehindReported,
+    SentTwiceMore,
     Room,
     PeerSpoke,
     RequestAcked,
@@ -51,7 +52,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    pub const ALL: [Ask; 21] = [
+    pub const ALL: [Ask; 22] = [
         Ask::UnderWay,
         Ask::EndedByData,
         Ask::EndedByAck,
@@ -59,6 +60,7 @@ impl Ask {
         Ask::RepeatedAcked,
         Ask::FirstCopyArrived,
         Ask::BehindReported,
+        Ask::SentTwiceMore,
         Ask::Room,
         Ask::PeerSpoke,
         Ask::RequestAcked,
@@ -85,6 +87,7 @@ impl Ask {
             Ask::RepeatedAcked => "data was sent again that the capture shows as acknowledged",
             Ask::FirstCopyArrived => "the first copy of what was sent again had arrived",
             Ask::BehindReported => "data behind a hole was reported as arrived",
+            Ask::SentTwiceMore => "by timers the same was sent twice more, or oftener",
             Ask::Room => "the receiver's window had room for what came next",
             Ask::PeerSpoke => "the other side had sent data, which waited for an answer",
             Ask::RequestAcked => "the sender's host had acknowledged that for most of the pause",
@@ -188,6 +191,13 @@ const LOST: &[(Ask, bool)] = &[
     (Ask::FirstCopyArrived, false),
     (Ask::Room, true),
 ];
+/// The first repeat repaired it.
+const LOST_ONCE: &[(Ask, bool)] = &[
+    (Ask::Repeated, true),
+    (Ask::FirstCopyArrived, false),
+    (Ask::SentTwiceMore, false),
+    (Ask::Room, true),
+];
 const SHOWS_LOSS: &[(Ask, bool)] = &[(Ask::FirstCopyArrived, false), (Ask::BehindReported, true)];
 /// What was under way had arrived, and no timer of the receiver held its acknowledgement.
 const LATE: &[(Ask, bool)] = &[
@@ -253,7 +263,11 @@ pub const ROWS: [Row; 16] = [
             (Ask::ReceiverComplete, true),
             (Ask::Room, true),
         ],
-        &[(Ask::TimerOfReceiver, true), (Ask::ReceiverHeld, true)],
+        &[
+            (Ask::FewUnderWay, true),
+            (Ask::TimerOfReceiver, true),
+            (Ask::ReceiverHeld, true),
+        ],
     ),
     row(
         Cause::AckLoss,
@@ -284,15 +298,36 @@ pub const ROWS: [Row; 16] = [
         &[
             (Ask::LargePassed, false),
             (Ask::Repeated, true),
+            (Ask::FirstCopyArrived, false),
+            (Ask::SentTwiceMore, true),
             (Ask::Room, true),
         ],
         SHOWS_LOSS,
     ),
-    row(Cause::RtoTail, LOST, SHOWS_LOSS),
-    row(Cause::RtoFewDupacks, LOST, SHOWS_LOSS),
+    row(
+        Cause::RtoTail,
+        &[
+            (Ask::Repeated, true),
+            (Ask::FirstCopyArrived, false),
+            (Ask::BehindReported, false),
+            (Ask::SentTwiceMore, false),
+            (Ask::Room, true),
+        ],
+        &[(Ask::FirstCopyArrived, false)],
+    ),
+    row(Cause::RtoFewDupacks, LOST_ONCE, SHOWS_LOSS),
     row(Cause::RtoLostRetransmission, LOST, SHOWS_LOSS),
-    row(Cause::TailLossProbe, LOST, SHOWS_LOSS),
-    row(Cause::RtoStorm, LOST, SHOWS_LOSS),
+    row(Cause::TailLossProbe, LOST_ONCE, SHOWS_LOSS),
+    row(
+        Cause::RtoStorm,
+        &[
+            (Ask::Repeated, true),
+            (Ask::FirstCopyArrived, false),
+            (Ask::SentTwiceMore, true),
+            (Ask::Room, true),
+        ],
+        SHOWS_LOSS,
+    ),
     row(
         Cause::SilentPath,
         &[(Ask::Repeated, true), (Ask::Room, true)],
@@ -363,6 +398,8 @@ mod tests {
             (Ask::EndedByAck, true),
             (Ask::Repeated, true),
             (Ask::FirstCopyArrived, false),
+            (Ask::BehindReported, false),
+            (Ask::SentTwiceMore, false),
             (Ask::Room, true),
             (Ask::PeerSpoke, false),
             (Ask::Overtaken, false),
@@ -383,7 +420,7 @@ mod tests {
             [Cause::DelayedAck]
         );
         let shown = untested.with(Ask::BehindReported, Some(true));
-        assert_eq!(most(Cause::RtoTail, shown), Confidence::Medium);
+        assert_eq!(most(Cause::RtoFewDupacks, shown), Confidence::Medium);
         assert_eq!(most(Cause::RtoTail, untested), Confidence::Low);
         // No cause of the network holds the data up while the window has no room.
         let closed = Answers::default()

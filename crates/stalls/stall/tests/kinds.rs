@@ -239,3 +239,41 @@ fn numbers_and_clock_of_the_receiver_say_where_an_acknowledgement_was() {
     assert_eq!(cause(&held(24, 9880)), Cause::AckLoss);
     assert_eq!(cause(&held(22, 9670)), Cause::DelaySpike);
 }
+
+/// The acknowledgement and the answers to two repeats were lost between capture and sender; the
+/// answers only report duplicates, and nothing was to be sent behind them.
+#[test]
+fn repeats_that_duplicate_reports_alone_answer_are_seen() {
+    let at_receiver = |repeats: &str| {
+        format!(
+            "
+            0   S SYN ts 0 0
+            0   R SYN ts 9000 0
+            40  S ack ts 40 9000
+            40  S 0..1448 ts 40 9000
+            40  R ack 1448 ts 9040 40
+            80  S 1448..2896 ts 80 9040
+            80  R ack 2896 ts 9080 80
+            120 S 2896..4344 ts 120 9080
+            120 R ack 4344 ts 9120 120
+            160 S 4344..5792 ts 160 9120
+            160 R ack 5792 ts 9160 160
+            {repeats}"
+        )
+    };
+    let lost = at_receiver(
+        "
+            460  S 4344..5792 ts 460 9120
+            460  R ack 5792 sack 4344..5792 ts 9460 460
+            1060 S 4344..5792 ts 1060 9120
+            1060 R ack 5792 sack 4344..5792 ts 10060 1060
+        ",
+    );
+    let found = scripted(&lost);
+    let stall = longest(&found);
+    assert_eq!((stall.cause, stall.side), (Cause::AckLoss, Side::Network));
+    assert_eq!(stall.duration_ns / MS, 900);
+    // One repeat that came before the acknowledgement can have reached the sender.
+    let early = at_receiver("185 S 4344..5792 ts 185 9120\n185 R ack 5792 sack 4344..5792\n");
+    assert_eq!(scripted(&early).stalls, []);
+}

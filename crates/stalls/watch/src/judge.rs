@@ -94,6 +94,7 @@ fn answers(facts: &Facts) -> Answers {
             by_ack.filter(|_| again).map(|_| arrived),
         ),
         (Ask::BehindReported, Some(facts.idle_acks + sacked_out > 0)),
+        (Ask::SentTwiceMore, Some(facts.timeouts >= 2)),
         (Ask::Room, Some(!was_window_closed(facts))),
         (Ask::FewUnderWay, Some(facts.packets_out <= 2)),
         (Ask::WithinHold, Some(held_ns < HELD_BACK_NS.end)),

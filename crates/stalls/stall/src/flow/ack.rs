@@ -20,17 +20,6 @@ const HELD_BACK_MOST_NS: u64 = 1000 * NS_PER_MS;
 /// update of it.
 const BEYOND_BYTES: u64 = 1 << 20;
 
-/// Timestamps that tell what an end had got when it sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stamps {
-    /// Of the first data of the other side since this side's last.
-    pub(super) request: Option<u32>,
-    /// What this side's last segment echoes.
-    pub(super) echo: Option<u32>,
-    /// Of the receiver's last segment, and its time; 0: none.
-    reply: (u32, u64),
-}
-
 impl Flow {
     /// Processes a segment of the receiver that has an acknowledgement and is no reset.
     ///

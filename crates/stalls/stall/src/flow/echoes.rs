@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts the congestion marks that a receiver echoes: by ECE (RFC 3168), or, where the handshake
+//! What one end echoes of the other. Counts the congestion marks that a receiver echoes: by ECE (RFC 3168), or, where the handshake
 //! agreed on accurate ECN (RFC 9768), by the counter that AE, CWR and ECE are then.
 
 use capture::segment::Flags;
 
 const BITS: u16 = Flags::AE | Flags::CWR | Flags::ECE;
+
+/// Timestamps that tell what an end had got when it sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamps {
+    /// Of the first data of the other side since this side's last.
+    pub(super) request: Option<u32>,
+    /// What this side's last segment echoes.
+    pub(super) echo: Option<u32>,
+    /// Of the receiver's last segment, and its time; 0: none.
+    pub(super) reply: (u32, u64),
+}
 
 /// What the flags of one end mean.
 #[derive(Clone, Copy, Debug, Default)]

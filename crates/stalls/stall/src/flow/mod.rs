@@ -25,11 +25,10 @@ mod sequence;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ack::Stamps;
 use at::At;
 use capture::segment::Segment;
 use clocked::Clocked;
-use echoes::Echoes;
+use echoes::{Echoes, Stamps};
 use facts::{AckedBy, Facts, Gap};
 use ip_ids::IpIds;
 use loss_stats::LossStats;

@@ -185,10 +185,10 @@ impl Flow {
     }
 
     /// Ends the flow, with the connection or the capture. A pause that nothing closed is kept
-    /// if something was still unanswered: a retransmission, a closed window or a window probe.
+    /// if something was sent again in it, or was still unanswered: a closed window or a window probe.
     pub(crate) fn end(&mut self, at: At, closed: Closed, is_own: bool) {
         self.tick_rounds(at);
-        let waits = self.gap.retransmitted.count() > 0
+        let waits = self.gap.retransmitted.count() + self.gap.retransmitted_acked.count() > 0
             || self.is_window_closed()
             || self.gap.window_probes.count() > 0;
         let pause = self.pause_facts(at).filter(|_| waits);

@@ -30,6 +30,11 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
     let complete = facts.answers_sent.map(|sent| sent == 1 || at_receiver);
     let is_timed = by_ack && !again && held != Some(false) && complete != Some(false);
     let is_short = facts.duration_ns() < HELD_BACK_NS.end + facts.receiver_rtt_ns;
+    let timed = is_timed.then(|| is_delayed_ack(late::held_ns(facts)));
+    let by_timer = gap.timeouts + gap.probes > 0;
+    let several = gap.timeouts >= 2 || gap.head_copies >= 2 && by_timer;
+    let first = gap.first_timeout.or(gap.first_probe);
+    let behind_bytes = first.map_or(facts.sacked_bytes, |first| first.sacked_above);
     let largest_bytes = facts.delivered_max_bytes.max(facts.largest_by_close);
     let all = [
         (Ask::UnderWay, under_way(facts, context)),
@@ -43,7 +48,11 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
         (Ask::FirstCopyArrived, first_copy_arrived(facts, context)),
         (
             Ask::BehindReported,
-            Some(facts.sacked_bytes + gap.duplicate_acks.count() > 0),
+            Some(behind_bytes + gap.duplicate_acks.count() > 0),
+        ),
+        (
+            Ask::SentTwiceMore,
+            (several || at_sender || facts.missed == Some(0)).then_some(several),
         ),
         (Ask::Room, room(facts)),
         (Ask::PeerSpoke, Some(facts.is_asked())),
@@ -74,7 +83,7 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
         (Ask::WithinHold, of_receiver(is_short)),
         (
             Ask::TimerOfReceiver,
-            is_timed.then(|| is_delayed_ack(late::held_ns(facts))),
+            timed.or((!is_short && !at_receiver).then_some(false)),
         ),
         (
             Ask::ReceiverHeld,
@@ -99,7 +108,8 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
 
 /// Returns whether the sender had data under way, as far as it knew.
 fn under_way(facts: &Facts, context: &Context<'_>) -> Option<bool> {
-    if facts.gap.retransmitted_acked.count() > 0 || facts.knows_ack == Some(false) {
+    let again = facts.gap.retransmitted.count() + facts.gap.retransmitted_acked.count() > 0;
+    if again || facts.knows_ack == Some(false) {
         return Some(true);
     }
     if idle::rested(facts, context) == Some(false) {
