@@ -9,6 +9,7 @@ mod data;
 pub(crate) mod facts;
 pub(crate) mod ip_ids;
 pub(crate) mod loss_stats;
+mod packed;
 mod pauses;
 mod queue;
 mod ranges;
@@ -30,6 +31,7 @@ use clocked::Clocked;
 use facts::{AckedBy, Facts, Gap};
 use ip_ids::IpIds;
 use loss_stats::LossStats;
+use packed::Kept;
 use round_trip::{EchoTimer, Smoothed};
 use rounds::Rounds;
 use scoreboard::Scoreboard;
@@ -78,10 +80,6 @@ pub(crate) struct FirstData {
     /// The time by which this data, or an earlier packet, had acknowledged all of that; a time before `asked`: nothing had.
     pub(crate) settled_ns: u64,
 }
-
-/// Pauses in boxes: a list that grows would otherwise move them all, and need twice their memory.
-#[expect(clippy::vec_box, reason = "they are large")]
-pub(crate) type Pauses = Vec<Box<Facts>>;
 
 /// The events that a flow adds to the history.
 pub(crate) type Shown = Vec<What>;
@@ -187,7 +185,7 @@ pub(crate) struct Flow {
     pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
     pub(super) from_receiver: u64,
-    pub(super) stalls: Pauses,
+    pub(super) stalls: Kept<Facts>,
     pub(super) after_open: bool,
     pub(super) stalls_dropped: u64,
     pub(super) rounds: Rounds,
@@ -302,7 +300,7 @@ impl Flow {
             burst_bytes: 0,
             gap: Gap::default(),
             from_receiver: 0,
-            stalls: Vec::new(),
+            stalls: Kept::default(),
             after_open: false,
             stalls_dropped: 0,
             rounds: Rounds::default(),
@@ -505,8 +503,8 @@ impl Flow {
         self.first_data
     }
 
-    pub(crate) fn stalls(&self) -> &[Box<Facts>] {
-        &self.stalls
+    pub(crate) fn stalls(&self) -> Vec<Facts> {
+        self.stalls.all()
     }
 
     /// Returns whether there is a pause of which nothing more can be learnt at this time.
@@ -516,11 +514,9 @@ impl Flow {
     }
 
     /// Removes the pauses of which nothing more can be learnt at this time.
-    pub(crate) fn take_settled(&mut self, now_ns: u64) -> Pauses {
-        let settled = self
-            .stalls
-            .partition_point(|stall| stall.after.until_ns < now_ns);
-        self.stalls.drain(..settled).collect()
+    pub(crate) fn take_settled(&mut self, now_ns: u64) -> Vec<Facts> {
+        self.stalls
+            .take_while(|stall| stall.after.until_ns < now_ns)
     }
 
     pub(crate) fn phases(&self) -> &[rounds::Phase] {

@@ -17,7 +17,7 @@ const ALIKE: u64 = 50;
 const APART: u64 = 10;
 
 /// Returns of each pause whether it ended with a heartbeat.
-pub(super) fn of(facts: &[Box<Facts>], context: &Context<'_>) -> Vec<bool> {
+pub(super) fn of(facts: &[Facts], context: &Context<'_>) -> Vec<bool> {
     let mut beats = vec![false; facts.len()];
     if !context.knows_roles || context.is_client {
         return beats; // a client's pauses are its own affair
