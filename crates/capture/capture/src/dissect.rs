@@ -1,81 +1,136 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a captured packet as a TCP segment.
 
+use std::net::Ipv4Addr;
+
 use crate::decapsulate::decapsulate;
 use crate::encapsulation::Encapsulations;
 use crate::frame::Frame;
-use crate::headers::{Other, Outline, TcpPacket};
-use crate::segment::{Endpoint, Flags, SackBlocks, Segment, Timestamps};
+use crate::headers::{Other, Outline};
+use crate::link::Link;
+use crate::segment::{Flags, Segment, Timestamps};
 
 const TCP_BYTES: usize = 20;
 /// Captured bytes of a TCP header, from ports to window, without which a segment is useless.
 const TCP_NEEDED_BYTES: usize = 16;
 
-/// Returns the segment in a packet, with its number set to 0, and whether it is the first of
-/// several fragments.
+/// Reads the segment in a packet into `segment`, whose number stays. Returns whether it is the first
+/// of several fragments.
 #[inline]
 pub(crate) fn dissect(
     frame: &Frame<'_>,
     encapsulations: &mut Encapsulations,
-) -> Result<(Segment, bool), Other> {
+    segment: &mut Segment,
+) -> Result<bool, Other> {
+    if let Some((h, tcp)) = plain(frame) {
+        // Most packets: each field is written once, where it is read.
+        let total = u32::from(u16::from_be_bytes([h[16], h[17]]));
+        let address = |i: usize| Ipv4Addr::new(h[i], h[i + 1], h[i + 2], h[i + 3]).into();
+        segment.from.address = address(26);
+        segment.to.address = address(30);
+        segment.encapsulation = 0;
+        segment.ecn = h[15] & 3;
+        segment.ip_id = u16::from_be_bytes([h[18], h[19]]);
+        segment.hop_limit = h[22];
+        segment.host_direction = frame.host_direction;
+        let captured = (total as usize - PLAIN_IP_BYTES).min(tcp.len());
+        let tcp = &tcp[..captured];
+        transport(frame, tcp, total - PLAIN_IP_BYTES as u32, segment)?;
+        return Ok(false);
+    }
+    tunnelled(frame, encapsulations, segment)
+}
+
+/// Ethernet's header and one of IPv4 without options.
+const PLAIN_BYTES: usize = PLAIN_IP_AT + PLAIN_IP_BYTES;
+const PLAIN_IP_AT: usize = 14;
+const PLAIN_IP_BYTES: usize = 20;
+
+/// Returns the headers of a packet that has nothing but Ethernet, IPv4 without options and
+/// fragments, and TCP; and what is behind them.
+#[inline]
+fn plain<'a>(frame: &Frame<'a>) -> Option<(&'a [u8; PLAIN_BYTES], &'a [u8])> {
+    let (h, tcp) = frame.bytes.split_first_chunk::<PLAIN_BYTES>()?;
+    let total = usize::from(u16::from_be_bytes([h[16], h[17]]));
+    let is_plain = frame.link == Some(Link::Ethernet)
+        && h[12..15] == [0x08, 0x00, 0x45]
+        && h[23] == 6
+        && h[20] & 0x3f == 0
+        && h[21] == 0
+        && total > PLAIN_IP_BYTES;
+    is_plain.then_some((h, tcp))
+}
+
+fn tunnelled(
+    frame: &Frame<'_>,
+    encapsulations: &mut Encapsulations,
+    segment: &mut Segment,
+) -> Result<bool, Other> {
     let found = decapsulate(frame, encapsulations, &mut Outline::default())?;
-    let h = found.tcp.first_chunk::<TCP_NEEDED_BYTES>().ok_or(
-        if found.tcp_bytes < TCP_BYTES as u32 {
+    segment.from.address = found.ip.from;
+    segment.to.address = found.ip.to;
+    segment.encapsulation = found.encapsulation;
+    segment.ecn = found.ip.ecn;
+    segment.ip_id = found.ip.id;
+    segment.hop_limit = found.ip.hop_limit;
+    segment.host_direction = found.host_direction;
+    transport(frame, found.tcp, found.tcp_bytes, segment)?;
+    Ok(found.ip.first_fragment)
+}
+
+/// Reads the TCP header; `tcp_bytes` is its length with the payload, by the IP header.
+#[inline]
+fn transport(
+    frame: &Frame<'_>,
+    tcp: &[u8],
+    tcp_bytes: u32,
+    segment: &mut Segment,
+) -> Result<(), Other> {
+    let Some(h) = tcp.first_chunk::<TCP_NEEDED_BYTES>() else {
+        return Err(if tcp_bytes < TCP_BYTES as u32 {
             Other::Malformed
         } else {
             Other::Cut
-        },
-    )?;
+        });
+    };
     let header_bytes = usize::from(h[12] >> 4) * 4;
-    let payload_bytes = found.tcp_bytes.checked_sub(header_bytes as u32);
+    let payload_bytes = tcp_bytes.checked_sub(header_bytes as u32);
     let (Some(payload_bytes), TCP_BYTES..) = (payload_bytes, header_bytes) else {
         return Err(Other::Malformed);
     };
     let word = |i: usize| u32::from_be_bytes([h[i], h[i + 1], h[i + 2], h[i + 3]]);
     let short = |i: usize| u16::from_be_bytes([h[i], h[i + 1]]);
-    let end = |address, port| Endpoint { address, port };
-    let mut segment = Segment {
-        number: 0,
-        time_ns: frame.time.ns(),
-        from: end(found.ip.from, short(0)),
-        to: end(found.ip.to, short(2)),
-        encapsulation: found.encapsulation,
-        seq: word(4),
-        ack: word(8),
-        flags: Flags(short(12) & 0x1ff),
-        window: short(14),
-        payload_bytes,
-        mss: None,
-        window_scale: None,
-        sack_permitted: false,
-        timestamps: None,
-        sack: SackBlocks::default(),
-        options_cut: false,
-        ecn: found.ip.ecn,
-        ip_id: found.ip.id,
-        hop_limit: found.ip.hop_limit,
-        host_direction: found.host_direction,
-    };
-    options(&found, header_bytes, &mut segment);
-    Ok((segment, found.ip.first_fragment))
+    segment.time_ns = frame.time.ns();
+    (segment.from.port, segment.to.port) = (short(0), short(2));
+    (segment.seq, segment.ack) = (word(4), word(8));
+    segment.flags = Flags(short(12) & 0x1ff);
+    segment.window = short(14);
+    segment.payload_bytes = payload_bytes;
+    (segment.mss, segment.window_scale) = (None, None);
+    segment.sack_permitted = false;
+    segment.timestamps = None;
+    segment.sack.clear();
+    segment.options_cut = false;
+    options(tcp, header_bytes, segment);
+    Ok(())
 }
 
 /// Reads the options of the TCP header.
 #[inline]
-fn options(found: &TcpPacket<'_>, header_bytes: usize, segment: &mut Segment) {
+fn options(tcp: &[u8], header_bytes: usize, segment: &mut Segment) {
     if header_bytes == TCP_BYTES {
         return;
     }
-    let have = header_bytes.min(found.tcp.len());
+    let have = header_bytes.min(tcp.len());
     let whole = have == header_bytes && {
-        let options = found.tcp.get(TCP_BYTES..have).unwrap_or_default();
+        let options = tcp.get(TCP_BYTES..have).unwrap_or_default();
         each_option(options, segment).is_some()
     };
     if !whole {
         segment.options_cut = true;
         if have < header_bytes {
             // Read the options before the cut.
-            let _ = each_option(found.tcp.get(TCP_BYTES..have).unwrap_or_default(), segment);
+            let _ = each_option(tcp.get(TCP_BYTES..have).unwrap_or_default(), segment);
         }
     }
 }
@@ -134,7 +189,6 @@ fn sack(blocks: &[u8], segment: &mut Segment) {
 mod tests {
     use super::*;
     use crate::frame::CaptureTime;
-    use crate::link::Link;
     use crate::segment::HostDirection;
     use etherparse::{PacketBuilder, TcpOptionElement as O};
     use proptest::prelude::*;
@@ -151,6 +205,16 @@ mod tests {
             bytes,
             options: crate::frame::Options::default(),
         }
+    }
+
+    fn dissect(frame: &Frame<'_>, all: &mut Encapsulations) -> Result<(Segment, bool), Other> {
+        let mut segment = Segment::default();
+        let found = super::dissect(frame, all, &mut segment)?;
+        // The quick way finds what the long one finds.
+        let mut long = Segment::default();
+        assert_eq!(tunnelled(frame, all, &mut long), Ok(found));
+        assert_eq!(segment, long);
+        Ok((segment, found))
     }
 
     fn read(bytes: &[u8]) -> Result<Segment, Other> {
