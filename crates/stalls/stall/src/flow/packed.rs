@@ -307,7 +307,7 @@ fn packed(numbers: &[u64], first: &[u64]) -> Box<[u8]> {
         } else {
             (plain, 0)
         };
-        let mut rest = u128::from(value) << 1 | which;
+        let mut rest = (u128::from(value) << 1) | which;
         while rest > 0x7f {
             bytes.push(rest as u8 | 0x80);
             rest >>= 7;
@@ -319,7 +319,7 @@ fn packed(numbers: &[u64], first: &[u64]) -> Box<[u8]> {
 
 fn zigzag(difference: u64) -> u64 {
     let signed = difference as i64;
-    (signed << 1 ^ signed >> 63) as u64
+    ((signed << 1) ^ (signed >> 63)) as u64
 }
 
 fn unzigzag(value: u64) -> u64 {
@@ -338,7 +338,7 @@ impl Packed {
             *number = *first;
             if bits
                 .get(place / 8)
-                .is_none_or(|bits| bits >> (place % 8) & 1 == 0)
+                .is_none_or(|bits| (bits >> (place % 8)) & 1 == 0)
             {
                 continue;
             }
