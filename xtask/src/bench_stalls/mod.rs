@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `make bench-stalls`: measures how fast `pspacer stalls` reads captures, beside `tshark`.
+//! `make bench-stalls`: measures how fast `pspacer stalls` reads captures, beside `tshark` and
+//! `tcptrace`.
 
+mod rounds;
 mod traffic;
 
 use std::fmt::Write as _;
@@ -56,9 +58,25 @@ impl Measured {
 /// Makes the captures, runs both programs and writes the page.
 pub fn main(args: &StallsArgs) -> Result<()> {
     fs::create_dir_all(&args.folder)?;
-    let long = capture(args, args.packets)?;
-    let tenth = capture(args, args.packets / 10)?;
-    let short = capture(args, args.tshark_packets)?;
+    let side_by_side = |packets_each| {
+        move |out: &mut BufWriter<File>, packets| {
+            let traffic = Traffic {
+                packets,
+                side_by_side: 500,
+                packets_each,
+                snap_bytes: 64,
+            };
+            traffic::write(out, traffic)
+        }
+    };
+    let long = capture(args, "stalls", args.packets, side_by_side(5000))?;
+    let tenth = capture(args, "stalls", args.packets / 10, side_by_side(5000))?;
+    let short = capture(args, "stalls", args.tshark_packets, side_by_side(5000))?;
+    let many = capture(args, "many", args.packets, side_by_side(50))?;
+    let rounds_packets = args.packets / 10 * 3;
+    let rounds = capture(args, "rounds", rounds_packets, |out, packets| {
+        rounds::write(out, packets)
+    })?;
     let stalls = |path: &Path, packets: u64| {
         let mut command = Command::new(&args.pspacer);
         command.arg("stalls").arg("--json").arg(path);
@@ -67,6 +85,23 @@ pub fn main(args: &StallsArgs) -> Result<()> {
     let ours = stalls(&long, args.packets)?;
     let ours_tenth = stalls(&tenth, args.packets / 10)?;
     let ours_short = stalls(&short, args.tshark_packets)?;
+    let ours_many = stalls(&many, args.packets)?;
+    let mut of_rounds = vec![("`pspacer stalls`", stalls(&rounds, rounds_packets)?)];
+    for (name, program, arguments) in [
+        ("`tcptrace`", "tcptrace", &[][..]),
+        (
+            "`tshark -z conv,tcp`",
+            "tshark",
+            &["-n", "-q", "-z", "conv,tcp", "-r"][..],
+        ),
+    ] {
+        if version(program).is_some() {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(&rounds);
+            let times = if program == "tshark" { 1 } else { args.times };
+            of_rounds.push((name, fastest(&mut command, rounds_packets, times)?));
+        }
+    }
     let theirs = match version("tshark") {
         Some(name) => {
             let mut rows = Vec::new();
@@ -83,27 +118,31 @@ pub fn main(args: &StallsArgs) -> Result<()> {
         }
         None => None,
     };
-    let page = page(&[ours, ours_tenth, ours_short], theirs.as_ref());
+    let page = page(
+        &[ours, ours_tenth, ours_short],
+        &ours_many,
+        &of_rounds,
+        theirs.as_ref(),
+    );
     print!("{page}");
     let path = args.docs.join("stalls-benchmark.md");
     fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Returns the capture with `packets` packets, and makes it if the file does not exist.
-fn capture(args: &StallsArgs, packets: u64) -> Result<PathBuf> {
-    let path = args.folder.join(format!("stalls-{packets}.pcap"));
+/// Returns the capture of this kind with `packets` packets, and makes it if the file does not exist.
+fn capture(
+    args: &StallsArgs,
+    kind: &str,
+    packets: u64,
+    write: impl FnOnce(&mut BufWriter<File>, u64) -> std::io::Result<()>,
+) -> Result<PathBuf> {
+    let path = args.folder.join(format!("{kind}-{packets}.pcap"));
     if path.exists() {
         return Ok(path);
     }
     let part = path.with_extension("part");
     let file = File::create(&part).with_context(|| format!("cannot write {}", part.display()))?;
-    let traffic = Traffic {
-        packets,
-        side_by_side: 500,
-        packets_each: 5000,
-        snap_bytes: 64,
-    };
-    traffic::write(&mut BufWriter::with_capacity(1 << 20, file), traffic)?;
+    write(&mut BufWriter::with_capacity(1 << 20, file), packets)?;
     fs::rename(&part, &path)?;
     Ok(path)
 }
@@ -180,7 +219,12 @@ fn row(page: &mut String, what: &str, m: &Measured, ratio: &str) {
     );
 }
 
-fn page(ours: &[Measured; 3], theirs: Option<&(String, Vec<(&str, Measured)>)>) -> String {
+fn page(
+    ours: &[Measured; 3],
+    many: &Measured,
+    of_rounds: &[(&str, Measured)],
+    theirs: Option<&(String, Vec<(&str, Measured)>)>,
+) -> String {
     let mut page = String::from(
         "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
          <!-- Written by `make bench-stalls`. -->\n\
@@ -224,6 +268,20 @@ fn page(ours: &[Measured; 3], theirs: Option<&(String, Vec<(&str, Measured)>)>) 
     } else {
         page.push('\n');
     }
+    page.push_str(
+        "\n## Many connections, and many pauses\n\
+         The same kind of capture with 50 packets a connection, 500 of them at any time; and one of 50 \
+         connections that send round by round, a pause in nearly each \
+         (`xtask/src/bench_stalls/rounds.rs`). The ratio is to `pspacer stalls`.\n\n\
+         | program, capture | packets | processor, s | million packets/s | MiB | ratio |\n\
+         |---|---:|---:|---:|---:|---:|\n",
+    );
+    row(&mut page, "`pspacer stalls`, many connections", many, "");
+    let first = of_rounds.first().map_or(1.0, |(_, ours)| ours.seconds);
+    for (name, measured) in of_rounds {
+        let ratio = format!("{:.2}", measured.seconds / first);
+        row(&mut page, &format!("{name}, rounds"), measured, &ratio);
+    }
     page
 }
 
@@ -240,7 +298,12 @@ mod tests {
         };
         let ours = [m(1_000_000, 0.5), m(100_000, 0.1), m(10_000, 0.01)];
         let theirs = ("TShark 4".to_owned(), vec![("conv,tcp", m(10_000, 2.0))]);
-        let text = page(&ours, Some(&theirs));
+        let rounds = [
+            ("`pspacer stalls`", m(3000, 0.5)),
+            ("`tcptrace`", m(3000, 1.0)),
+        ];
+        let many = m(10_000, 0.2);
+        let text = page(&ours, &many, &rounds, Some(&theirs));
         assert!(
             text.contains("| 1,000,000 | 0.50 | 2.00 | 2 |  |"),
             "{text}"
@@ -249,7 +312,11 @@ mod tests {
             text.contains("| `tshark -z conv,tcp` | 10,000 | 2.00 | 0.01 | 2 | 200 |"),
             "{text}"
         );
-        assert!(page(&ours, None).contains("not on this machine"));
+        assert!(
+            text.contains("| `tcptrace`, rounds | 3,000 | 1.00 | 0.00 | 2 | 2.00 |"),
+            "{text}"
+        );
+        assert!(page(&ours, &many, &[], None).contains("not on this machine"));
     }
 
     #[test]

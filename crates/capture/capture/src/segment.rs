@@ -3,7 +3,7 @@
 //! heap memory.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,7 +61,7 @@ pub struct Timestamps {
 
 /// The blocks of a SACK option in wire order (RFC 2018), each as first byte and byte after the
 /// last. The values are not checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SackBlocks {
     count: u8,
     blocks: [(u32, u32); Self::MOST],
@@ -81,10 +81,22 @@ impl SackBlocks {
         true
     }
 
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 }
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
 
 impl FromIterator<(u32, u32)> for SackBlocks {
     /// Takes the first four blocks.
@@ -162,6 +174,37 @@ pub struct Segment {
     pub hop_limit: u8,
     /// Direction of the packet at the capturing host, if the file holds it.
     pub host_direction: HostDirection,
+}
+
+impl Default for Segment {
+    fn default() -> Self {
+        let end = Endpoint {
+            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            port: 0,
+        };
+        Self {
+            number: 0,
+            time_ns: 0,
+            from: end,
+            to: end,
+            encapsulation: 0,
+            seq: 0,
+            ack: 0,
+            flags: Flags::default(),
+            window: 0,
+            payload_bytes: 0,
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+            timestamps: None,
+            sack: SackBlocks::default(),
+            options_cut: false,
+            ecn: 0,
+            ip_id: 0,
+            hop_limit: 0,
+            host_direction: HostDirection::Unknown,
+        }
+    }
 }
 
 impl Segment {

@@ -120,13 +120,15 @@ struct Reading<'a> {
 }
 
 /// A packet that was read and not yet returned.
-#[derive(Clone, Copy)]
 struct Head {
     time_ns: u64,
     is_beyond_second: bool,
     /// Packets that were skipped before this one. They take numbers too.
     passed: Skipped,
-    outcome: Result<(Segment, bool), Other>,
+    /// The segment, of which there is one if the outcome says so: whether it is the first of
+    /// several fragments.
+    segment: Segment,
+    outcome: Result<bool, Other>,
 }
 
 impl Default for Head {
@@ -135,6 +137,7 @@ impl Default for Head {
             time_ns: 0,
             is_beyond_second: false,
             passed: Skipped::default(),
+            segment: Segment::default(),
             outcome: Err(Other::NotTcp),
         }
     }
@@ -188,9 +191,9 @@ impl Shared {
                 head.outcome = Err(Other::LeftOut);
                 return;
             }
-            head.outcome = dissect(&frame, all);
-            if let (false, Ok((segment, _))) = (frame.options.bytes.is_empty(), &head.outcome) {
-                note_process(processes, frame.options, segment);
+            head.outcome = dissect(&frame, all, &mut head.segment);
+            if !frame.options.bytes.is_empty() && head.outcome.is_ok() {
+                note_process(processes, frame.options, &head.segment);
             }
             if let (Err(_), Some(insides)) = (&head.outcome, &mut insides) {
                 insides.note(&frame);
@@ -257,13 +260,13 @@ impl Shared {
     fn count<'h>(&mut self, head: &'h mut Head) -> Option<&'h Segment> {
         let counts = &mut self.counts;
         counts.packets += 1;
-        let counter = match &mut head.outcome {
-            Ok((segment, first_fragment)) => {
+        let counter = match head.outcome {
+            Ok(first_fragment) => {
                 counts.segments += 1;
-                counts.options_cut += u64::from(segment.options_cut);
-                counts.first_fragments += u64::from(*first_fragment);
-                segment.number = counts.packets;
-                return Some(segment);
+                counts.options_cut += u64::from(head.segment.options_cut);
+                counts.first_fragments += u64::from(first_fragment);
+                head.segment.number = counts.packets;
+                return Some(&head.segment);
             }
             Err(Other::UnknownLink) => &mut counts.unknown_link,
             Err(Other::LeftOut) => &mut counts.left_out,

@@ -12,6 +12,7 @@ mod captures;
 mod common;
 mod export;
 mod expression;
+mod link_cases;
 mod links;
 mod saved;
 mod segments;

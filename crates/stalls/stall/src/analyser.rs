@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sorts the segments of a capture into connections.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use capture::segment::{EncapsulationId, Endpoint, Segment};
+use capture::segment::{EncapsulationId, Endpoint, Flags, Segment};
 use rustc_hash::FxHashMap;
+use units::time::NS_PER_S;
 
 use crate::analysis::{self, Analysis};
 use crate::cause::Confidence;
 use crate::clock::{Clock, EPOCH_NS};
-use crate::conclude::conclude;
+use crate::conclude::{believed, conclude};
 use crate::connection::{Connection, HALVES_MOST};
 use crate::flow::at::At;
 use crate::opening::Opening;
@@ -36,8 +38,38 @@ pub struct Analyser {
     joined: FxHashMap<usize, [Key; 2]>,
     connections: Vec<Entry>,
     /// The connection of the last segment: most often the next segment belongs to it too.
-    last: Option<(Key, usize)>,
+    last: Option<Last>,
     confidence_most: Confidence,
+    /// Connections that are over, and since when.
+    over: VecDeque<(u64, usize)>,
+}
+
+/// How long a connection that is over is kept as it is, ns: copies of its last segments still belong
+/// to it.
+const LINGER_NS: u64 = 5 * NS_PER_S;
+
+/// A segment's ends and what is around it, and the connection that it belongs to.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    ends: [Endpoint; 2],
+    encapsulation: EncapsulationId,
+    index: usize,
+}
+
+impl Last {
+    /// Returns which of the ends sent a segment, if it is of the same connection.
+    #[inline]
+    fn from(&self, segment: &Segment) -> Option<usize> {
+        let [low, high] = &self.ends;
+        let is_same = self.encapsulation == segment.encapsulation;
+        if is_same && segment.from == *low && segment.to == *high {
+            Some(0)
+        } else if is_same && segment.from == *high && segment.to == *low {
+            Some(1)
+        } else {
+            None
+        }
+    }
 }
 
 /// A connection, boxed: a vector that grows would otherwise move them all, and need twice their
@@ -47,17 +79,19 @@ enum Entry {
     /// Next to nothing was captured of it.
     Opening(Box<Opening>),
     Open(Box<Connection>),
+    /// It was over, and so long ago that nothing more belongs to it.
+    Done(Box<analysis::Connection>),
 }
 
 impl Entry {
-    /// Returns the connection, which is opened if it was not yet.
-    fn open(&mut self, options: &Arc<Options>) -> &mut Connection {
+    /// Returns the connection, which is opened if it was not yet; `None` if it is done.
+    fn open(&mut self, options: &Arc<Options>) -> Option<&mut Connection> {
         if let Self::Opening(opening) = self {
             *self = Self::Open(Box::new(opening.open(options)));
         }
         match self {
-            Self::Open(connection) => connection,
-            Self::Opening(_) => unreachable!("it was opened"),
+            Self::Open(connection) => Some(connection),
+            Self::Opening(_) | Self::Done(_) => None,
         }
     }
 
@@ -65,6 +99,7 @@ impl Entry {
         match self {
             Self::Opening(opening) => opening.is_replaced_by(from, segment),
             Self::Open(connection) => connection.is_replaced_by(from, segment),
+            Self::Done(_) => segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK),
         }
     }
 
@@ -87,6 +122,7 @@ impl Analyser {
             connections: Vec::new(),
             last: None,
             confidence_most: Confidence::High,
+            over: VecDeque::new(),
         }
     }
 
@@ -94,6 +130,68 @@ impl Analyser {
     /// acknowledges.
     pub fn segment(&mut self, segment: &Segment) {
         let now = self.clock.at(segment.time_ns);
+        let last = self
+            .last
+            .and_then(|last| Some((last.from(segment)?, last.index)));
+        let (from, index) = match last {
+            Some((from, index)) if !self.is_replaced(index, from, segment) => (from, index),
+            _ => self.find(segment, now),
+        };
+        let Some(entry) = self.connections.get_mut(index) else {
+            return;
+        };
+        match entry {
+            Entry::Opening(opening) => {
+                if opening.keep(from, segment, now) {
+                    return;
+                }
+            }
+            Entry::Done(done) => {
+                // What still comes is counted, as a repeated FIN is.
+                done.packets += 1;
+                let begin_ns = done.start_ns + EPOCH_NS;
+                done.duration_ns = done.duration_ns.max(now.saturating_sub(begin_ns));
+                return;
+            }
+            Entry::Open(_) => {}
+        }
+        let Some(connection) = entry.open(&self.options) else {
+            return;
+        };
+        let was_over = connection.is_over();
+        connection.segment(from, segment, now);
+        if connection.is_over() && !was_over {
+            self.over.push_back((now, index));
+        }
+        while let Some(&(over_ns, index)) = self.over.front() {
+            if now.saturating_sub(over_ns) < LINGER_NS {
+                break;
+            }
+            self.over.pop_front();
+            self.end(index);
+        }
+    }
+
+    /// Draws the conclusions of a connection that is over: its results take less than its state.
+    fn end(&mut self, index: usize) {
+        let Some(entry) = self.connections.get_mut(index) else {
+            return;
+        };
+        let (ends, around, first) = match entry {
+            Entry::Open(of) if of.is_over() && of.recorder.is_none() => {
+                (of.ends, of.encapsulation, of.last)
+            }
+            _ => return,
+        };
+        let nothing = Entry::Opening(Box::new(Opening::new(ends, around, first)));
+        if let Entry::Open(connection) = std::mem::replace(entry, nothing) {
+            *entry = Entry::Done(Box::new(conclude(*connection, EPOCH_NS)));
+        }
+    }
+
+    /// Returns the end that sent a segment, and the connection that it belongs to, which may begin
+    /// with it.
+    fn find(&mut self, segment: &Segment, now: u64) -> (usize, usize) {
         let from = usize::from(segment.from > segment.to);
         let ends = if from == 0 {
             [segment.from, segment.to]
@@ -101,10 +199,7 @@ impl Analyser {
             [segment.to, segment.from]
         };
         let key = (ends[0], ends[1], segment.encapsulation);
-        let known = match self.last {
-            Some((last, index)) if last == key => Some(index),
-            _ => self.by_key.get(&key).copied(),
-        };
+        let known = self.by_key.get(&key).copied();
         let known = known.or_else(|| self.other_half(key, from, segment));
         let index = match known {
             Some(index) if !self.is_replaced(index, from, segment) => index,
@@ -115,17 +210,12 @@ impl Analyser {
                 self.open(key, ends, segment, now)
             }
         };
-        self.last = Some((key, index));
-        let Some(entry) = self.connections.get_mut(index) else {
-            return;
-        };
-        let is_kept = match entry {
-            Entry::Opening(opening) => opening.keep(from, segment, now),
-            Entry::Open(_) => false,
-        };
-        if !is_kept {
-            entry.open(&self.options).segment(from, segment, now);
-        }
+        self.last = Some(Last {
+            ends,
+            encapsulation: segment.encapsulation,
+            index,
+        });
+        (from, index)
     }
 
     fn is_replaced(&mut self, index: usize, from: usize, segment: &Segment) -> bool {
@@ -183,7 +273,9 @@ impl Analyser {
         let (connections, options) = (&mut self.connections, &self.options);
         let mut is_answered = |&index: &usize| {
             let entry = connections.get_mut(index);
-            entry.is_some_and(|entry| entry.open(options).is_answered_by(from, segment))
+            entry
+                .and_then(|entry| entry.open(options))
+                .is_some_and(|open| open.is_answered_by(from, segment))
         };
         let plain = self.by_key.get(&(key.0, key.1, 0)).copied();
         let mut found = plain.filter(|index| key.2 != 0 && is_answered(index));
@@ -197,6 +289,7 @@ impl Analyser {
         let first = match &self.connections[index] {
             Entry::Opening(opening) => opening.encapsulation,
             Entry::Open(connection) => connection.encapsulation,
+            Entry::Done(done) => done.encapsulation,
         };
         self.joined.insert(index, [key, (key.0, key.1, first)]);
         Some(index)
@@ -207,7 +300,7 @@ impl Analyser {
     pub fn steps(&self) -> u64 {
         let opened = self.connections.iter().filter_map(|entry| match entry {
             Entry::Open(connection) => Some(connection),
-            Entry::Opening(_) => None,
+            Entry::Opening(_) | Entry::Done(_) => None,
         });
         let flows = opened.flat_map(|connection| &connection.flows);
         flows.map(crate::flow::Flow::steps).sum()
@@ -224,12 +317,18 @@ impl Analyser {
         drop(self.by_key);
         let mut connections: Vec<analysis::Connection> = Vec::with_capacity(self.connections.len());
         for entry in self.connections {
-            let mut connection = match entry {
-                Entry::Open(connection) => *connection,
-                Entry::Opening(opening) => opening.open(&self.options),
+            let open = match entry {
+                Entry::Open(connection) => Ok(*connection),
+                Entry::Opening(opening) => Ok(opening.open(&self.options)),
+                Entry::Done(done) => Err(*done),
             };
-            connection.confidence_most = self.confidence_most;
-            let mut connection = conclude(connection, EPOCH_NS);
+            let mut connection = match open {
+                Ok(mut connection) => {
+                    connection.confidence_most = self.confidence_most;
+                    conclude(connection, EPOCH_NS)
+                }
+                Err(done) => believed(done, self.confidence_most),
+            };
             if let Some(before) = connections.last() {
                 connection.flows.share(&before.flows);
             }

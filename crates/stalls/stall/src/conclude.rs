@@ -108,6 +108,17 @@ fn weigh(stalls: &mut [Stall], vantage: &analysis::Vantage, most: Confidence) {
     });
 }
 
+/// Believes no more of results that were drawn before it was known how far the capture goes.
+pub(crate) fn believed(mut of: analysis::Connection, most: Confidence) -> analysis::Connection {
+    if of.stalls.iter().any(|stall| stall.confidence > most) {
+        for stall in &mut of.stalls {
+            stall.confidence = stall.confidence.min(most);
+        }
+        of.verdict = verdict(&of);
+    }
+    of
+}
+
 /// Returns the results of a connection. Times count from `start_ns`.
 pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::Connection {
     connection.end();

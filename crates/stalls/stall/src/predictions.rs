@@ -127,7 +127,10 @@ impl Answers {
 
     /// Returns an answer; `None`: it could not be asked.
     pub const fn of(self, ask: Ask) -> Option<bool> {
-        match (self.held >> ask as u32 & 1, self.failed >> ask as u32 & 1) {
+        match (
+            (self.held >> ask as u32) & 1,
+            (self.failed >> ask as u32) & 1,
+        ) {
             (1, _) => Some(true),
             (_, 1) => Some(false),
             _ => None,

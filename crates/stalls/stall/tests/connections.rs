@@ -354,3 +354,33 @@ fn a_fin_that_is_answered_late_stalls_no_transfer() {
     let all = analyse(&segments(&script, Base::default())).connections;
     assert!(all[0].stalls.is_empty(), "{:#?}", all[0].stalls);
 }
+
+/// A connection that was over for long keeps its results alone: they are those of a capture that
+/// ends sooner, what comes late is counted, and the same ports make another connection.
+#[test]
+fn what_is_over_for_long_is_done() {
+    let script = format!("{HANDSHAKE}{TEN}3000 S FIN\n3020 R ack FIN\n3020 S ack 1\n");
+    let short = segments(&script, Base::default());
+    let mut other = segments(HANDSHAKE, Base::default());
+    for (number, segment) in other.iter_mut().enumerate() {
+        segment.number += 1000 + number as u64;
+        segment.time_ns += 20_000_000_000;
+        for end in [&mut segment.from, &mut segment.to] {
+            end.port += 1;
+        }
+    }
+    let [mut fin, mut syn] = [short[short.len() - 3], short[0]];
+    (fin.number, fin.time_ns) = (2000, fin.time_ns + 30_000_000_000);
+    (syn.number, syn.time_ns, syn.seq) = (2001, syn.time_ns + 40_000_000_000, syn.seq + 77_777);
+    let alone = &analyse(&short).connections[0];
+    let long = [&short[..], &other, &[fin, syn]].concat();
+    let all = analyse(&long).connections;
+    assert_eq!(all.len(), 3);
+    assert_eq!(
+        (all[0].verdict.clone(), &all[0].stalls),
+        (alone.verdict.clone(), &alone.stalls)
+    );
+    assert_eq!(all[0].packets, alone.packets + 1);
+    assert!(all[0].duration_ns > alone.duration_ns);
+    assert_eq!(all[2].packets, 1);
+}

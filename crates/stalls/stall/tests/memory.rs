@@ -34,6 +34,9 @@ const SYN_BYTES: usize = 500;
 const FLOOD: u32 = 20_000;
 /// "900 bytes for each stop"
 const STALL_BYTES: usize = 950;
+/// "200 bytes" for each beyond the last four.
+const PACKED_BYTES: usize = 200;
+const PAUSES: u32 = 1000;
 
 /// `FLIGHT` segments under way, and then what `end` says.
 fn transfer(end: &str) -> Vec<Segment> {
@@ -99,6 +102,16 @@ fn a_connection_that_is_over_takes_what_the_documents_say() {
         bytes <= most,
         "{bytes} bytes with {FLIGHT} segments under way"
     );
+    // "200 bytes": a sender that pauses in each of its rounds.
+    let mut rounds = HANDSHAKE.to_owned();
+    for number in 0..PAUSES {
+        let (begin, at) = (number * 1000, 100 + number * 300 + number % 7);
+        rounds += &format!("{at} S {begin}..{}\n", begin + 1000);
+        rounds += &format!("{} R ack {}\n", at + 20, begin + 1000);
+    }
+    let bytes = bytes_of(&segments(&rounds, Base::default()));
+    let most = CONNECTION_BYTES + 4 * STALL_BYTES + PAUSES as usize * PACKED_BYTES;
+    assert!(bytes <= most, "{bytes} bytes with {PAUSES} pauses");
     // "500 bytes": of a flood, each connection is a SYN.
     let begin = live_bytes();
     let mut analyser = Analyser::new(Options::default());

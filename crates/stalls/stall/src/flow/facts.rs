@@ -4,6 +4,7 @@
 
 use units::time::NS_PER_MS;
 
+use super::packed::{Span, fields, variants};
 use crate::history::RetransmissionKind;
 
 /// A sender that waited for an acknowledgement goes on within this time.
@@ -430,3 +431,179 @@ impl Facts {
         waited_ns > self.rto_ns.saturating_mul(4).max(LONGEST_FIRST_TIMER_NS)
     }
 }
+
+impl Span for Facts {
+    fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    fn duration_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}
+
+fields!(Packets {
+    first,
+    next,
+    last,
+    count,
+});
+fields!(Retransmitted {
+    at_ns,
+    bytes,
+    copies_before,
+    last_ns,
+    kind_before,
+    sacked_above,
+    sent_above,
+    was_knowable,
+    missed,
+    is_head,
+});
+fields!(Gap {
+    dirty,
+    retransmitted,
+    timeouts,
+    probes,
+    fast,
+    retransmitted_bytes_max,
+    retransmitted_bytes_min,
+    retransmitted_high,
+    retransmitted_segments,
+    first_timeout,
+    first_probe,
+    last_resent_ns,
+    retransmitted_acked,
+    first_acked_ns,
+    last_acked_ns,
+    known,
+    unknown_acked_bytes,
+    acked_answer,
+    new_segments,
+    holes,
+    hole,
+    duplicate_acks,
+    closed_window,
+    window_least,
+    room_least_bytes,
+    update,
+    closed_ns,
+    opened,
+    window_probes,
+    last_window_probe_ns,
+    is_probe_pending,
+    probes_unanswered,
+    receiver_data,
+    spurious,
+    overtaken,
+    head_copies,
+    backoffs,
+    head_interval_ns,
+});
+fields!(Known {
+    echo,
+    acked,
+    reply,
+    at_repeat,
+    late,
+    never,
+    below_window,
+    missed,
+    crossed,
+});
+fields!(After {
+    until_ns,
+    new_segments,
+    prompt_segments,
+    prompt_until_ns,
+    next_data_ns,
+    has_ended,
+    extra_acks,
+    peer_spoke,
+    burst_bytes,
+    prompt_bytes,
+    acked,
+    soon_bytes,
+    soon_until_ns,
+    retransmissions,
+    holes,
+    spurious,
+    overtaken,
+});
+fields!(Facts {
+    start_ns,
+    end_ns,
+    packet_before,
+    packet_after,
+    closed,
+    is_only_late,
+    from_receiver,
+    gap,
+    after,
+    is_only_fin,
+    ended_by_fin,
+    ended_by_peer_data,
+    answered,
+    peer_data,
+    peer_message,
+    peer_settled_ns,
+    has_peer_ended,
+    burst_before_bytes,
+    fills_window,
+    fills_untold,
+    outstanding_bytes,
+    sacked_bytes,
+    window_bytes,
+    is_room_known,
+    edge_before,
+    has_grown,
+    is_whole,
+    window_field_max,
+    window_max_bytes,
+    rtt_ns,
+    rtt_min_ns,
+    rto_ns,
+    is_timer_measured,
+    receiver_rtt_ns,
+    sender_rtt_ns,
+    mss_bytes,
+    last_data_ns,
+    last_data_bytes,
+    unanswered_segments,
+    delivered_by_close,
+    holes_by_close,
+    largest_by_close,
+    reported_twice,
+    answers_sent,
+    outstanding_packets,
+    sends_small_ones,
+    is_recovering,
+    is_hole_filled,
+    delivered_max_bytes,
+    ticks_apart,
+    missed,
+    knows_ack,
+    knows_request,
+    answer_apart,
+    threshold_ns,
+    is_own_reset,
+    rate_before,
+});
+variants!(Closed {
+    NewData,
+    Delivery,
+    Reset,
+    Capture,
+});
+variants!(Answered {
+    Unknown,
+    Older,
+    Last,
+});
+variants!(RetransmissionKind {
+    Fast,
+    Timeout,
+    AfterTimeout,
+    Probe,
+    Unclear,
+});

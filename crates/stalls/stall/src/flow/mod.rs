@@ -10,6 +10,7 @@ pub(crate) mod echoes;
 pub(crate) mod facts;
 pub(crate) mod ip_ids;
 pub(crate) mod loss_stats;
+mod packed;
 mod pauses;
 mod queue;
 mod ranges;
@@ -32,6 +33,7 @@ use echoes::{Echoes, Stamps};
 use facts::{AckedBy, Facts, Gap};
 use ip_ids::IpIds;
 use loss_stats::LossStats;
+use packed::Kept;
 use round_trip::{EchoTimer, Smoothed};
 use rounds::Rounds;
 use scoreboard::Scoreboard;
@@ -80,10 +82,6 @@ pub(crate) struct FirstData {
     /// The time by which this data, or an earlier packet, had acknowledged all of that; a time before `asked`: nothing had.
     pub(crate) settled_ns: u64,
 }
-
-/// Pauses in boxes: a list that grows would otherwise move them all, and need twice their memory.
-#[allow(clippy::vec_box, reason = "they are large")]
-pub(crate) type Pauses = Vec<Box<Facts>>;
 
 /// The events that a flow adds to the history.
 pub(crate) type Shown = Vec<What>;
@@ -194,7 +192,7 @@ pub(crate) struct Flow {
     pub(super) burst_bytes: u64,
     pub(super) gap: Gap,
     pub(super) from_receiver: u64,
-    pub(super) stalls: Pauses,
+    pub(super) stalls: Kept<Facts>,
     pub(super) after_open: bool,
     pub(super) stalls_dropped: u64,
     pub(super) rounds: Rounds,
@@ -312,7 +310,7 @@ impl Flow {
             burst_bytes: 0,
             gap: Gap::default(),
             from_receiver: 0,
-            stalls: Vec::new(),
+            stalls: Kept::default(),
             after_open: false,
             stalls_dropped: 0,
             rounds: Rounds::default(),
@@ -515,8 +513,8 @@ impl Flow {
         self.first_data
     }
 
-    pub(crate) fn stalls(&self) -> &[Box<Facts>] {
-        &self.stalls
+    pub(crate) fn stalls(&self) -> Vec<Facts> {
+        self.stalls.all()
     }
 
     /// Returns whether there is a pause of which nothing more can be learnt at this time.
@@ -526,11 +524,9 @@ impl Flow {
     }
 
     /// Removes the pauses of which nothing more can be learnt at this time.
-    pub(crate) fn take_settled(&mut self, now_ns: u64) -> Pauses {
-        let settled = self
-            .stalls
-            .partition_point(|stall| stall.after.until_ns < now_ns);
-        self.stalls.drain(..settled).collect()
+    pub(crate) fn take_settled(&mut self, now_ns: u64) -> Vec<Facts> {
+        self.stalls
+            .take_while(|stall| stall.after.until_ns < now_ns)
     }
 
     pub(crate) fn phases(&self) -> &[rounds::Phase] {

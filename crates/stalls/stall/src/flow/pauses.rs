@@ -165,14 +165,10 @@ impl Flow {
     /// Keeps a pause. Of too many pauses, the longest stay.
     fn keep(&mut self, facts: Facts) {
         let most = self.options.stalls_most.max(1);
-        if self.stalls.len() >= 2 * most {
-            self.stalls
-                .sort_by_key(|stall| (std::cmp::Reverse(stall.duration_ns()), stall.start_ns));
-            self.stalls.truncate(most);
-            self.stalls.sort_by_key(|stall| stall.start_ns);
-            self.stalls_dropped += most as u64;
+        if self.stalls.len() >= most + (most / 4).max(1) {
+            self.keep_longest(most);
         }
-        self.stalls.push(Box::new(facts));
+        self.stalls.push(facts);
     }
 
     /// Calls `note` with the record of what follows the last pause, while that time lasts.
@@ -198,13 +194,12 @@ impl Flow {
         }
         self.rounds.end(self.round_state());
         let most = self.options.stalls_most.max(1);
-        if self.stalls.len() > most {
-            let dropped = self.stalls.len() - most;
-            self.stalls
-                .sort_by_key(|stall| (std::cmp::Reverse(stall.duration_ns()), stall.start_ns));
-            self.stalls.truncate(most);
-            self.stalls.sort_by_key(|stall| stall.start_ns);
-            self.stalls_dropped += dropped as u64;
-        }
+        self.keep_longest(most);
+    }
+
+    fn keep_longest(&mut self, most: usize) {
+        let before = self.stalls.len();
+        self.stalls.keep_longest(most);
+        self.stalls_dropped += (before - self.stalls.len()) as u64;
     }
 }

@@ -18,7 +18,7 @@ const ALIKE: u64 = 50;
 const APART: u64 = 10;
 
 /// Returns of each pause whether it ended with a heartbeat.
-pub(super) fn of(facts: &[Box<Facts>], context: &Context<'_>) -> Vec<bool> {
+pub(super) fn of(facts: &[Facts], context: &Context<'_>) -> Vec<bool> {
     let mut beats = vec![false; facts.len()];
     if !context.knows_roles || context.is_client {
         return beats; // a client's pauses are its own affair
@@ -76,7 +76,7 @@ fn is_own_clock(a: &Facts, b: &Facts, c: &Facts) -> bool {
 
 /// Returns whether the first message of all, which nobody had asked for, came one interval before
 /// others that keep it.
-pub(super) fn begin_with(first_ns: u64, facts: &[Box<Facts>]) -> bool {
+pub(super) fn begin_with(first_ns: u64, facts: &[Facts]) -> bool {
     let [a, b, ..] = facts else { return false };
     let intervals_ns = [a.end_ns.saturating_sub(first_ns), b.end_ns - a.end_ns];
     intervals_ns[0] >= INTERVAL_LEAST_NS && are_alike(intervals_ns[0], intervals_ns[1])

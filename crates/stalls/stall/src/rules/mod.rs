@@ -55,7 +55,7 @@ const RULES: [Rule; 15] = [
 
 /// Returns all stalls of one flow, in order, and its idle times.
 pub(crate) fn stalls(flow: &Flow, context: &Context<'_>) -> (Vec<Stall>, Idle) {
-    let (mut all, idle) = pauses(flow.stalls(), context);
+    let (mut all, idle) = pauses(&flow.stalls(), context);
     if !context.is_filtered {
         all.extend(phases::stalls(flow, context));
         let slow = losses::stall(flow, context);
@@ -66,7 +66,7 @@ pub(crate) fn stalls(flow: &Flow, context: &Context<'_>) -> (Vec<Stall>, Idle) {
 }
 
 /// Returns the stalls among some pauses of a flow, in order, and the idle times.
-pub(crate) fn pauses(facts: &[Box<Facts>], context: &Context<'_>) -> (Vec<Stall>, Idle) {
+pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idle) {
     let mut idle = Idle::default();
     if context.flow.counts().bytes == 0 {
         return (Vec::new(), idle); // a flow of a FIN alone is no transfer

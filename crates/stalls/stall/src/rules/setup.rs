@@ -153,7 +153,7 @@ fn first_response(
     if !roles::are_known(connection) || settled_ns < asked_ns {
         return None; // the client's next request looks the same, or the request had not arrived
     }
-    if asked_ns == 0 && heartbeats::begin_with(first.now, flows[1].stalls()) {
+    if asked_ns == 0 && heartbeats::begin_with(first.now, &flows[1].stalls()) {
         return None;
     }
     let ready = connection.handshake.ack;
