@@ -26,7 +26,7 @@ pub(super) fn of(facts: &[Facts], context: &Context<'_>) -> Vec<bool> {
     for (place, three) in facts.windows(3).enumerate() {
         if let [a, b, c] = three {
             let intervals_ns = [b.end_ns - a.end_ns, c.end_ns - b.end_ns];
-            let is_regular = three.iter().all(|facts| is_message(facts))
+            let is_regular = three.iter().all(is_message)
                 && intervals_ns[0] >= INTERVAL_LEAST_NS
                 && are_alike(intervals_ns[0], intervals_ns[1]);
             if is_regular && (is_apart(a, b) && is_apart(b, c) || is_own_clock(a, b, c)) {
