@@ -125,7 +125,7 @@ fn a_scheduler_that_decides_otherwise_is_found() {
             ("s->offset_ps += lag;", "s->offset_ps += lag / 2;"),
             ("s->borrow_time_ps = c->borrow_clock.ps;", ""),
             (
-                "pspacer_clock_rescale(&c->clock, now, c->rate_bps, rate_bps);",
+                "pspacer_clock_rescale(&c->clock, pspacer_schedule_clock(s),\n\t\t\t      c->rate_bps, rate_bps);",
                 "",
             ),
             (
