@@ -137,6 +137,9 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     if gap.retransmitted.count() == 0 || facts.closed != Closed::Delivery {
         return None;
     }
+    if is_keepalive(facts) {
+        return Some(Finding::idle());
+    }
     let only_fast = gap.timeouts + gap.probes == 0;
     if only_fast && gap.overtaken + facts.after.overtaken > 0 {
         let text = "data that overtook other data made the sender repair what was not lost";
@@ -223,6 +226,17 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     };
     let finding = Finding::new(cause, confidence, text);
     Some(finding.shown_by(gap.retransmitted.iter()))
+}
+
+/// Returns whether all that was repeated is one byte that had arrived, after longer than any timer
+/// waits for the first repeat: it asks for a sign of life.
+fn is_keepalive(facts: &Facts) -> bool {
+    let first = facts.gap.first_timeout.or(facts.gap.first_probe);
+    let is_late = first.is_some_and(|first| {
+        let since_ns = first.at_ns.saturating_sub(first.last_ns);
+        first.copies_before == 1 && since_ns > facts.longest_timer_ns()
+    });
+    is_late && facts.outstanding_bytes == 1 && facts.reported_twice
 }
 
 /// Returns for how long a receiver may have held back the acknowledgement of one or two segments,
