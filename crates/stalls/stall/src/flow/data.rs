@@ -317,7 +317,9 @@ impl Flow {
             }
         }
         self.rounds.note_new(at, bytes, idle);
-        if bytes > 0 && self.stamps.asked_ns > self.last_data_ns {
+        // Sooner behind this side's last data, it may be an answer to what was asked before.
+        let quiet_ns = self.stamps.asked_ns.saturating_sub(self.last_data_ns);
+        if bytes > 0 && quiet_ns > self.handshake_sender_ns.unwrap_or(0) {
             self.stamps.note_answer(at.now);
         }
         (self.last_data_ns, self.last_data_bytes) = (at.now, bytes);

@@ -10,6 +10,8 @@ use crate::flow::facts::{Closed, Facts};
 
 /// Shorter intervals are those of work that repeats, not of heartbeats.
 const INTERVAL_LEAST_NS: u64 = 5 * NS_PER_S;
+/// Smallest size of a full segment (RFC 9293, 3.7.1): without the SYN, the largest one seen is no other.
+const MSS_LEAST_BYTES: u64 = 536;
 /// Intervals that differ by less than this part are equal.
 const ALIKE: u64 = 50;
 /// A late answer of always the same length keeps its interval, too, if the other side asks as soon
@@ -90,7 +92,7 @@ fn are_regular([a, b, c]: [&Event; 3]) -> bool {
 /// Returns whether the pause ended with a small message of this side.
 fn is_message(facts: &Facts) -> bool {
     let bytes = facts.after.burst_bytes;
-    facts.closed == Closed::NewData && bytes > 0 && bytes < facts.mss_bytes / 2
+    facts.closed == Closed::NewData && bytes > 0 && bytes < facts.mss_bytes.max(MSS_LEAST_BYTES) / 2
 }
 
 /// Returns how long before a message the other side had sent one, and how long that came after this
