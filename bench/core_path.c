@@ -178,8 +178,8 @@ static void swap_rates(struct world *w, struct path *p)
 		.rate_bps = b->rate_bps,
 	};
 
-	pace_class_change(&p->sched, a, &of_b);
-	pace_class_change(&p->sched, b, &of_a);
+	pace_class_change(&p->sched, a, &of_b, 0);
+	pace_class_change(&p->sched, b, &of_a, 0);
 }
 
 static void path_run(struct world *w, enum traffic traffic, u64 decisions)
