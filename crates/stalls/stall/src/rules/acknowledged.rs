@@ -7,11 +7,13 @@ use super::finding::{Context, Finding};
 use super::timeouts::{arrived_unanswered, is_late_repeat};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts};
-use crate::predictions::{DUPACK_THRESHOLD, is_delayed_ack};
+use crate::predictions::{DUPACK_THRESHOLD, WHOLE_FLIGHT, is_delayed_ack};
 use crate::vantage::{View, ms};
 
 /// Up to so many repeats are a probe and the timer's.
 const FEW_REPEATS: u64 = 3;
+/// After so many of the timer's times without a repeat nothing passes.
+const DEAF_TIMERS: u64 = 8;
 /// Most stacks hold an acknowledgement back no longer than this; RFC 1122 allows half a second.
 const LONGEST_HELD_NS: u64 = 200 * NS_PER_MS;
 
@@ -165,9 +167,13 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     let first_ns = gap
         .first_timeout
         .map_or(facts.start_ns, |retransmitted| retransmitted.at_ns);
-    // A first copy that had arrived shows that repeats before this one did not matter.
+    // A first copy that had arrived shows that repeats before this one did not matter; unless
+    // nothing passed of a whole flight for so long.
+    let is_deaf = first_ns > facts.start_ns + DEAF_TIMERS * facts.rto_ns
+        && facts.outstanding_bytes >= WHOLE_FLIGHT * facts.mss_bytes;
+    let no_matter = facts.reported_twice && !is_deaf;
     let others_before =
-        is_late_repeat(facts, first_ns) && context.view != View::Sender && !facts.reported_twice;
+        is_late_repeat(facts, first_ns) && context.view != View::Sender && !no_matter;
     // If each copy was reported as received twice, none was lost, however many there were.
     let several = gap.timeouts > 1
         && reported < gap.retransmitted.count()
