@@ -151,6 +151,7 @@ impl Connection {
         } else {
             let own = &mut self.flows[from];
             identified.is_sign_of_life = own.is_sign_of_life(segment);
+            identified.is_repeat = own.is_repeat(segment);
             let is_below_window = own.is_passed_by(segment);
             if flags.any(Flags::ACK) {
                 self.on_first_ack(at, from);
@@ -296,7 +297,7 @@ impl Connection {
         let client = &mut self.flows[1 - from];
         client.on_data(syn_at, &syn, Identified::default());
         client.on_ack(at, &answer, Identified::default(), false);
-        self.flows[from].note_request(syn_at, syn.payload_bytes);
+        self.flows[from].note_request(syn_at, syn.payload_bytes, false);
     }
 
     /// Sets the window scales once both SYNs are known. They count only if both SYNs have one

@@ -206,7 +206,7 @@ fn a_senders_own_reset_is_no_silent_path() {
 }
 
 /// Twenty exchanges, then one segment that is acknowledged 200 ms later than the round trip.
-fn held(id: u32, value: u32) -> Connection {
+fn held(id: u32, value: u32, next: u32) -> Connection {
     let mut text =
         "0 S SYN ts 0 0 id 1\n20 R SYN ts 9020 0 id 1\n20 S ack ts 20 9020 id 2\n".to_owned();
     for n in 0..20u32 {
@@ -228,16 +228,45 @@ fn held(id: u32, value: u32) -> Connection {
     }
     let _ = writeln!(text, "660 S 28960..29460 ts 660 9620 id 23");
     let _ = writeln!(text, "880 R ack 29460 ts {value} 660 id {id}");
-    text.push_str("880 S 29460..30908 ts 880 9880 id 24\n900 R ack 30908 ts 9900 880\n");
+    let _ = writeln!(text, "880 S 29460..30908 ts {next} 9880 id 24");
+    text.push_str("900 R ack 30908 ts 9900 880\n");
     scripted(&text)
 }
 
 #[test]
 fn numbers_and_clock_of_the_receiver_say_where_an_acknowledgement_was() {
     let cause = |found: &Connection| longest(found).cause;
-    assert_eq!(cause(&held(22, 9880)), Cause::DelayedAck);
-    assert_eq!(cause(&held(24, 9880)), Cause::AckLoss);
-    assert_eq!(cause(&held(22, 9670)), Cause::DelaySpike);
+    assert_eq!(cause(&held(22, 9880, 880)), Cause::DelayedAck);
+    assert_eq!(cause(&held(24, 9880, 880)), Cause::AckLoss);
+    assert_eq!(cause(&held(22, 9670, 880)), Cause::DelaySpike);
+    // By the sender's own clock it did not wait: the capture stood still.
+    let found = held(22, 9880, 665);
+    let stall = longest(&found);
+    let judged = (stall.cause, stall.confidence);
+    assert_eq!(judged, (Cause::DelaySpike, Confidence::Low));
+    // Of few exchanges the length of a tick is not sure; by none of the clocks did time pass.
+    let few = |value: u32, echo: u32| {
+        let mut text = "0 S SYN ts 0 0\n20 R SYN ts 9020 0\n20 S ack ts 20 9020\n".to_owned();
+        for n in 0..2u32 {
+            let (at, from) = (30 + n * 30, n * 1448);
+            let _ = writeln!(text, "{at} S {from}..{} ts {at} 9020", from + 1448);
+            let acked = at + 20;
+            let _ = writeln!(
+                text,
+                "{acked} R ack {} ts {} {at}",
+                from + 1448,
+                9000 + acked
+            );
+        }
+        text.push_str("95 S 2896..4344 ts 95 9080\n97 R ack 4344 ts 9115 95\n");
+        text.push_str("98 S 4344..4844 ts 95 9115\n");
+        let _ = writeln!(text, "158 R ack 4844 ts {} 95", 9115 + echo);
+        let _ = writeln!(text, "158 S 4844..6292 ts {value} {}", 9115 + echo);
+        let _ = writeln!(text, "178 R ack 6292 ts {} {value}", 9135 + echo);
+        scripted(&text)
+    };
+    assert_eq!(cause(&few(155, 60)), Cause::DelayedAck);
+    assert_ne!(cause(&few(95, 0)), Cause::DelayedAck);
 }
 
 /// The acknowledgement and the answers to two repeats were lost between capture and sender; the
@@ -276,4 +305,160 @@ fn repeats_that_duplicate_reports_alone_answer_are_seen() {
     // One repeat that came before the acknowledgement can have reached the sender.
     let early = at_receiver("185 S 4344..5792 ts 185 9120\n185 R ack 5792 sack 4344..5792\n");
     assert_eq!(scripted(&early).stalls, []);
+}
+
+/// A proxy, or a host that translates addresses, acknowledges at once what the server behind it
+/// answers a round trip later; the SYN went all the way.
+fn behind_a_near_host(acked: u32, answered: u32) -> Connection {
+    let mut text = "0 S SYN\n200 R SYN\n200 S ack\n".to_owned();
+    for n in 0..3u32 {
+        let (at, asked, said) = (210 + n * 1500, n * 300, n * 2000);
+        let _ = writeln!(text, "{at} S {asked}..{}", asked + 300);
+        let _ = writeln!(text, "{} R ack {}", at + acked, asked + 300);
+        let _ = writeln!(text, "{} R {said}..{}", at + answered, said + 1448);
+        let _ = writeln!(text, "{} R {}..{}", at + answered, said + 1448, said + 2000);
+        let _ = writeln!(text, "{} S ack {}", at + answered, said + 2000);
+    }
+    scripted(&text)
+}
+
+#[test]
+fn an_answer_that_takes_what_the_handshake_took_is_a_round_trip() {
+    for answered in [175, 201, 225] {
+        let found = behind_a_near_host(2, answered);
+        assert_eq!(found.stalls, [], "{answered}: {found:#?}");
+    }
+    // Less than people notice beside it.
+    assert_eq!(claims(&behind_a_near_host(2, 280), 150), []);
+    // The server takes its time, near or far.
+    for acked in [2, 199] {
+        let found = behind_a_near_host(acked, 650);
+        let late = found.stalls.iter().filter(|stall| {
+            stall.cause == Cause::ResponseTime && stall.confidence >= Confidence::Medium
+        });
+        assert_eq!(late.count(), 3, "{acked}: {found:#?}");
+    }
+}
+
+#[test]
+fn what_has_not_arrived_is_not_answered() {
+    let together = |answered: u32| {
+        let mut text = "0 S SYN\n339 R SYN\n339 S ack\n340 S 0..300\n".to_owned();
+        let _ = writeln!(text, "{answered} R ack 300 0..1448");
+        let _ = writeln!(text, "{} S ack 1448", answered + 1);
+        for n in 0..4u32 {
+            let (at, asked) = (answered + 10 + n * 90, 300 + n * 100);
+            let _ = writeln!(text, "{at} S {asked}..{}", asked + 100);
+            let _ = writeln!(text, "{} R ack {}", at + 78, asked + 100);
+        }
+        scripted(&text)
+    };
+    let of_server = |found: &Connection| {
+        let is_it = |stall: &&Stall| stall.cause == Cause::ResponseTime;
+        found
+            .stalls
+            .iter()
+            .find(is_it)
+            .map(|stall| stall.confidence)
+    };
+    assert_eq!(of_server(&together(592)), None);
+    // Longer than the handshake: whether the way or the server took it is not to be seen.
+    assert_eq!(of_server(&together(1340)), Some(Confidence::Low));
+    // An upload is acknowledged until shortly before the answer, or at once.
+    let upload = |step: u32| {
+        let mut text = HANDSHAKE.replace("20", "40");
+        for n in 0..20u32 {
+            let _ = writeln!(text, "{} S {}..{}", 50, n * 1448, (n + 1) * 1448);
+        }
+        for n in 0..20u32 {
+            let _ = writeln!(text, "{} R ack {}", 90 + n * step, (n + 1) * 1448);
+        }
+        text.push_str("250 R 0..600\n250 S ack 600\n");
+        scripted(&text)
+    };
+    assert_eq!(claims(&upload(6), 0), []);
+    assert_eq!(claims(&upload(0), 0), [Cause::ResponseTime]);
+}
+
+/// Three messages of the server a minute apart, which nobody asked for (RFC 6455, 5.5.2: a ping
+/// keeps a connection alive), and the client's, which come each 20 s.
+#[test]
+fn three_messages_show_a_clock() {
+    let pushes = |third: u32, begin: &str| {
+        let mut text = begin.to_owned();
+        let mut events: Vec<(u32, bool)> = (1..7).map(|n| (n * 20_300, true)).collect();
+        events.extend([(12_150, false), (72_160, false), (third, false)]);
+        events.sort_unstable();
+        let (mut asked, mut said) = (0, 0);
+        for (at, is_clients) in events {
+            if is_clients {
+                let _ = writeln!(text, "{at} S {asked}..{}", asked + 35);
+                asked += 35;
+                let _ = writeln!(text, "{} R ack {asked}", at + 20);
+            } else {
+                let _ = writeln!(text, "{at} R {said}..{}", said + 31);
+                said += 31;
+                let _ = writeln!(text, "{at} S ack {said}");
+            }
+        }
+        // Without the SYN the port tells who is the server.
+        let mut all = segments(&text, Base::default());
+        for segment in &mut all {
+            for end in [&mut segment.from, &mut segment.to] {
+                end.port = if end.port == 5001 { 443 } else { end.port };
+            }
+        }
+        judged(&all)
+    };
+    for begin in [HANDSHAKE, ""] {
+        assert_eq!(pushes(132_060, begin).stalls, [], "{begin}");
+        assert_ne!(pushes(124_000, begin).stalls, [], "{begin}");
+    }
+}
+
+/// What the other side says at once after this side's message answers it, and so does its repeat:
+/// what comes seconds later answers neither.
+#[test]
+fn a_repeated_answer_is_no_request() {
+    let text = |repeat: &str| {
+        format!(
+            "{HANDSHAKE}
+            100  R 0..978
+            100  S ack 978
+            105  S 0..32
+            125  R ack 32
+            1636 R 978..1321
+            1636 S ack 1321
+            1638 S 32..64
+            {repeat}
+            1897 R ack 64
+            5015 R 1321..1688
+            5015 S ack 1688
+            "
+        )
+    };
+    for repeat in ["", "1855 S 32..64"] {
+        let found = scripted(&text(repeat));
+        let sure = claims(&found, 2000);
+        assert!(!sure.contains(&Cause::ResponseTime), "{found:#?}");
+    }
+}
+
+/// A keep-alive repeats one byte that has been acknowledged (RFC 9293, 3.8.4), and its answer may
+/// report that byte (RFC 2883). The capture begins with the first of them.
+#[test]
+fn a_repeated_keep_alive_shows_no_loss() {
+    let repeated = |after: u32, bytes: u32| {
+        let answer = after + 230;
+        scripted(&format!(
+            "0 S 99..{end}\n{after} S 99..{end}\n{answer} R ack {end} sack 99..{end}\n",
+            end = 99 + bytes
+        ))
+    };
+    assert_eq!(repeated(15_000, 1).stalls, []);
+    // No timer waits so long for a first repeat; these do.
+    for (after, bytes) in [(1200, 1), (15_000, 500)] {
+        let found = repeated(after, bytes);
+        assert_eq!(longest(&found).cause, Cause::AckLoss, "{found:#?}");
+    }
 }

@@ -38,10 +38,10 @@ fn waits_before_the_first_data_are_reported() {
         3230  S ack 1448
         3231  R 1448..2896
         3231  S ack 2896
-        3300  S 300..600
-        3320  R ack 600
-        3340  R 2896..4344
-        3340  S ack 4344
+        4300  S 300..600
+        4320  R ack 600
+        4340  R 2896..4344
+        4340  S ack 4344
     ",
     );
     assert_eq!(

@@ -129,15 +129,13 @@ impl Connection {
             drops: Drops::default(),
         };
         // A SYN takes a sequence number and is no byte, as the FIN.
-        let is_syn = first.tcp_state == TcpState::SynSent;
-        let begin = first.una.wrapping_add(u32::from(is_syn));
-        connection.sequence.advance(begin);
+        let syn = u32::from(first.tcp_state == TcpState::SynSent);
+        connection.sequence.advance(first.una.wrapping_add(syn));
         if first.advances() {
             connection.sequence.advance(first.ack);
         }
-        connection
-            .rate
-            .note(first.time_ns, connection.acked_bytes());
+        let acked = connection.acked_bytes();
+        connection.rate.note(first.time_ns, acked);
         connection.note(first);
         connection.receiving.note(first);
         connection
@@ -237,9 +235,8 @@ impl Connection {
     /// Returns the bytes acknowledged since the connection was first seen.
     pub fn acked_bytes(&self) -> u64 {
         // The FIN, which comes last, takes a sequence number and is no byte.
-        let has_fin = self
-            .finishing_at
-            .is_some_and(|una| self.last.ack != una && self.last.ack == self.last.nxt);
+        let finishing = self.finishing_at.filter(|&una| self.last.ack != una);
+        let has_fin = finishing.is_some() && self.last.ack == self.last.nxt;
         let offset = self.sequence.offset(self.last.ack);
         offset.saturating_sub(u64::from(has_fin))
     }
@@ -251,9 +248,8 @@ impl Connection {
 
     /// Returns the rate of acknowledged data over the last second, in bit/s.
     pub fn rate_bps(&self, now_ns: u64) -> u64 {
-        self.rate
-            .bytes_per_s(now_ns, self.acked_bytes())
-            .saturating_mul(8)
+        let bytes_per_s = self.rate.bytes_per_s(now_ns, self.acked_bytes());
+        bytes_per_s.saturating_mul(8)
     }
 
     /// Returns whether this host opened the connection. If that was not seen, the ports decide.

@@ -50,7 +50,7 @@ impl Flow {
             facts.ended_by_peer_data = segment.payload_bytes > 0;
             facts.reported_twice = self.reports_repair(segment, ack);
             facts.answers_sent = identified.sent;
-            let (value, since_ns) = self.stamps.reply;
+            let (value, since_ns) = (self.stamps.reply, self.stamps.replied_ns);
             let stamp = segment.timestamps.filter(|_| since_ns > 0);
             facts.answer_apart = stamp.map(|stamp| {
                 let apart_ms = at.now.saturating_sub(since_ns) / NS_PER_MS;
@@ -61,7 +61,7 @@ impl Flow {
             });
         }
         if let Some(timestamps) = segment.timestamps {
-            self.stamps.reply = (timestamps.value, at.now);
+            (self.stamps.reply, self.stamps.replied_ns) = (timestamps.value, at.now);
         }
         self.note_receiver(at, segment, identified);
         let was_closed = self.is_window_closed();
@@ -174,10 +174,16 @@ impl Flow {
             && self.is_duplicate_report(blocks, range.into(), ack)
     }
 
-    /// Notes data of the other side.
-    pub(crate) fn note_request(&mut self, at: At, bytes: u32) {
+    /// Notes data of the other side. A repeat of it is no other message.
+    pub(crate) fn note_request(&mut self, at: At, bytes: u32, is_repeat: bool) {
         self.peer_data = (at.now, at.packet);
-        self.peer_message = (bytes, self.last_data_ns);
+        if !is_repeat {
+            let behind_ms = match self.last_data_ns {
+                0 => u64::MAX,
+                last_ns => at.now.saturating_sub(last_ns).div_ceil(NS_PER_MS),
+            };
+            self.peer_message = (bytes, u32::try_from(behind_ms).unwrap_or(u32::MAX));
+        }
     }
 
     fn note_receiver(&mut self, at: At, segment: &Segment, identified: Identified) {
@@ -201,10 +207,11 @@ impl Flow {
         if segment.payload_bytes > 0 && !identified.is_sign_of_life {
             if self.peer_data.0 <= self.last_data_ns {
                 self.stamps.request = segment.timestamps.map(|stamp| stamp.value);
+                self.stamps.asked_ns = at.now;
             }
             self.gap.dirty = true;
             self.gap.receiver_data.push(at.packet);
-            self.note_request(at, segment.payload_bytes);
+            self.note_request(at, segment.payload_bytes, identified.is_repeat);
             if self.after_open {
                 self.note_after(|after| after.peer_spoke |= after.next_data_ns.is_none());
             }

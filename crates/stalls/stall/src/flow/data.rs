@@ -109,6 +109,13 @@ impl Flow {
         self.begins_amidst() || self.sequence.offset(segment.seq, near) < near
     }
 
+    /// Returns whether all data of a segment was captured before.
+    pub(crate) fn is_repeat(&mut self, segment: &Segment) -> bool {
+        let near = self.nxt;
+        let end = |start: u64| start + u64::from(segment.payload_bytes);
+        self.has_data && end(self.sequence.offset(segment.seq, near)) <= near
+    }
+
     /// Returns whether a segment is a keepalive: its byte was sent before and has been
     /// acknowledged, or is the last one of a larger segment. It repairs nothing and asks for an
     /// answer (RFC 9293, 3.8.4).
@@ -285,10 +292,12 @@ impl Flow {
         let segments = bytes.div_ceil(self.mss()).max(1);
         self.unanswered_segments += segments;
         self.burst_bytes = self.burst_bytes.saturating_add(bytes);
+        self.note_timestamp(segment);
         if self.after_open {
+            let ticks = self.ticks_apart.unwrap_or(u32::MAX);
             self.note_after(|after| {
-                if bytes > 0 {
-                    after.next_data_ns.get_or_insert(at.now);
+                if bytes > 0 && after.next_data_ns.is_none() {
+                    (after.next_data_ns, after.next_ticks) = (Some(at.now), ticks);
                 }
                 after.burst_bytes += bytes;
                 if !after.acked {
@@ -308,8 +317,12 @@ impl Flow {
             }
         }
         self.rounds.note_new(at, bytes, idle);
+        // Sooner behind this side's last data, it may be an answer to what was asked before.
+        let quiet_ns = self.stamps.asked_ns.saturating_sub(self.last_data_ns);
+        if bytes > 0 && quiet_ns > self.handshake_sender_ns.unwrap_or(0) {
+            self.stamps.note_answer(at.now);
+        }
         (self.last_data_ns, self.last_data_bytes) = (at.now, bytes);
-        self.note_timestamp(segment);
         self.show(|| What::New {
             start: start.saturating_sub(ORIGIN),
             end: end.saturating_sub(ORIGIN),
@@ -330,6 +343,13 @@ impl Flow {
             .map(|(value, last)| value.wrapping_sub(last))
             .filter(|&ticks| ticks < 1 << 31);
         self.last_timestamp = value;
+    }
+
+    /// Returns whether an answer of this side came sooner than that.
+    pub(crate) fn has_answered_within(&self, ns: u64) -> bool {
+        self.stamps
+            .answered_us
+            .is_some_and(|us| u64::from(us.get()) * 1000 < ns)
     }
 
     /// Returns whether this is the first captured data of a connection that had begun before.

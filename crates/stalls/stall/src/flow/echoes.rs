@@ -2,6 +2,8 @@
 //! What one end echoes of the other. Counts the congestion marks that a receiver echoes: by ECE (RFC 3168), or, where the handshake
 //! agreed on accurate ECN (RFC 9768), by the counter that AE, CWR and ECE are then.
 
+use std::num::NonZeroU32;
+
 use capture::segment::Flags;
 
 const BITS: u16 = Flags::AE | Flags::CWR | Flags::ECE;
@@ -11,10 +13,23 @@ const BITS: u16 = Flags::AE | Flags::CWR | Flags::ECE;
 pub(crate) struct Stamps {
     /// Of the first data of the other side since this side's last.
     pub(super) request: Option<u32>,
+    /// When the other side began what this side has not answered yet.
+    pub(super) asked_ns: u64,
+    /// The shortest time from that to the answer, in microseconds begun; `None`: there was none.
+    pub(super) answered_us: Option<NonZeroU32>,
     /// What this side's last segment echoes.
     pub(super) echo: Option<u32>,
     /// Of the receiver's last segment, and its time; 0: none.
-    pub(super) reply: (u32, u64),
+    pub(super) reply: u32,
+    pub(super) replied_ns: u64,
+}
+
+impl Stamps {
+    pub(super) fn note_answer(&mut self, now: u64) {
+        let us = now.saturating_sub(self.asked_ns).div_ceil(1000);
+        let us = NonZeroU32::new(u32::try_from(us).unwrap_or(u32::MAX));
+        self.answered_us = self.answered_us.into_iter().chain(us).min();
+    }
 }
 
 /// What the flags of one end mean.

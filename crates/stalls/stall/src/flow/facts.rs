@@ -252,6 +252,8 @@ pub(crate) struct After {
     pub(crate) prompt_until_ns: u64,
     /// When the first of the new segments came, if the pause did not end with it.
     pub(crate) next_data_ns: Option<u64>,
+    /// Ticks of the sender's clock from the last data before the pause to that; the most: not known.
+    pub(crate) next_ticks: u32,
     /// Whether the sender ended its stream.
     pub(crate) has_ended: bool,
     /// Acknowledgements of the receiver for which nothing was under way: each answers a copy.
@@ -311,8 +313,9 @@ pub(crate) struct Facts {
     pub(crate) answered: Answered,
     /// When the other side sent data last, and in which packet; 0: never.
     pub(crate) peer_data: (u64, u64),
-    /// Its bytes, and when this side had sent data last before it.
-    pub(crate) peer_message: (u32, u64),
+    /// The bytes of its last message, and the milliseconds, begun, by which that first came behind
+    /// this side's last data; the most: there was none.
+    pub(crate) peer_message: (u32, u32),
     /// When all data of the other side had last been acknowledged.
     pub(crate) peer_settled_ns: u64,
     /// Whether the other side had ended its stream.
@@ -428,7 +431,12 @@ impl Facts {
             _ => self.start_ns,
         };
         let waited_ns = self.end_ns.saturating_sub(since_ns);
-        waited_ns > self.rto_ns.saturating_mul(4).max(LONGEST_FIRST_TIMER_NS)
+        waited_ns > self.longest_timer_ns()
+    }
+
+    /// Returns the longest time after which any sender repeats for the first time.
+    pub(crate) fn longest_timer_ns(&self) -> u64 {
+        self.rto_ns.saturating_mul(4).max(LONGEST_FIRST_TIMER_NS)
     }
 }
 
@@ -517,6 +525,7 @@ fields!(After {
     prompt_segments,
     prompt_until_ns,
     next_data_ns,
+    next_ticks,
     has_ended,
     extra_acks,
     peer_spoke,

@@ -33,6 +33,8 @@ pub(crate) struct Identified {
     pub(crate) is_copy: bool,
     /// Whether it is a keep-alive, which the connection tells.
     pub(crate) is_sign_of_life: bool,
+    /// Whether its data was captured before, which the connection tells, too.
+    pub(crate) is_repeat: bool,
 }
 
 impl IpIds {
@@ -58,6 +60,7 @@ impl IpIds {
                 && now.wrapping_sub(last_ms) < COPY_MOST_MS
                 && (self.tells(id) || segment.flags.any(Flags::SYN)),
             is_sign_of_life: false,
+            is_repeat: false,
         }
     }
 

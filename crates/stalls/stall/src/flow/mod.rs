@@ -135,7 +135,7 @@ pub(crate) struct Flow {
     pub(crate) sender_side: EchoTimer,
     /// Round trips of the handshake, capture to sender and back, and capture to receiver and
     /// back.
-    pub(super) handshake_sender_ns: Option<u64>,
+    pub(crate) handshake_sender_ns: Option<u64>,
     pub(super) handshake_receiver_ns: Option<u64>,
 
     pub(super) delivered: u64,
@@ -176,8 +176,8 @@ pub(crate) struct Flow {
     pub(super) clocked: Option<Box<Clocked>>,
     /// When the other side sent data last, and in which packet; 0: never.
     pub(super) peer_data: (u64, u64),
-    /// Its bytes, and when this side had sent data last before it.
-    pub(super) peer_message: (u32, u64),
+    /// Its bytes, and the milliseconds by which they came behind this side's last data.
+    pub(super) peer_message: (u32, u32),
     pub(super) stamps: Stamps,
     /// When everything that was sent had last been acknowledged; and the same of the other
     /// direction, as of this direction's last segment.
@@ -300,7 +300,7 @@ impl Flow {
             ip_ids: IpIds::default(),
             clocked: None,
             peer_data: (0, 0),
-            peer_message: (0, 0),
+            peer_message: (0, u32::MAX),
             stamps: Stamps::default(),
             settled_ns: 0,
             peer_settled_ns: 0,

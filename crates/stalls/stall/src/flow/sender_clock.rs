@@ -56,6 +56,12 @@ impl SenderClock {
             .saturating_sub((self.all_ticks + 1).saturating_mul(tick.most_ns))
     }
 
+    /// Returns whether the clock ticks so often at least, by all of its segments: with a pause among
+    /// them its ticks seem longer, not shorter.
+    pub(crate) fn has_ticks_of(&self, ns: u64) -> bool {
+        self.all_ticks > TICKS_FOR_EACH_UNSURE && self.all_ns / (self.all_ticks - 1) <= ns
+    }
+
     /// Returns the length of a tick, estimated without the pause of `pause_ns` that is to be
     /// judged by it. `None`: too few ticks have passed.
     pub(crate) fn tick(&self, pause_ns: u64) -> Option<Tick> {

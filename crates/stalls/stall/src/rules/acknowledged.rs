@@ -7,11 +7,13 @@ use super::finding::{Context, Finding};
 use super::timeouts::{arrived_unanswered, is_late_repeat};
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::facts::{Answered, Closed, Facts};
-use crate::predictions::{DUPACK_THRESHOLD, is_delayed_ack};
+use crate::predictions::{DUPACK_THRESHOLD, WHOLE_FLIGHT, is_delayed_ack};
 use crate::vantage::{View, ms};
 
 /// Up to so many repeats are a probe and the timer's.
 const FEW_REPEATS: u64 = 3;
+/// After so many of the timer's times without a repeat nothing passes.
+const DEAF_TIMERS: u64 = 8;
 /// Most stacks hold an acknowledgement back no longer than this; RFC 1122 allows half a second.
 const LONGEST_HELD_NS: u64 = 200 * NS_PER_MS;
 
@@ -137,6 +139,9 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     if gap.retransmitted.count() == 0 || facts.closed != Closed::Delivery {
         return None;
     }
+    if is_keepalive(facts) {
+        return Some(Finding::idle());
+    }
     let only_fast = gap.timeouts + gap.probes == 0;
     if only_fast && gap.overtaken + facts.after.overtaken > 0 {
         let text = "data that overtook other data made the sender repair what was not lost";
@@ -162,9 +167,13 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     let first_ns = gap
         .first_timeout
         .map_or(facts.start_ns, |retransmitted| retransmitted.at_ns);
-    // A first copy that had arrived shows that repeats before this one did not matter.
+    // A first copy that had arrived shows that repeats before this one did not matter; unless
+    // nothing passed of a whole flight for so long.
+    let is_deaf = first_ns > facts.start_ns + DEAF_TIMERS * facts.rto_ns
+        && facts.outstanding_bytes >= WHOLE_FLIGHT * facts.mss_bytes;
+    let no_matter = facts.reported_twice && !is_deaf;
     let others_before =
-        is_late_repeat(facts, first_ns) && context.view != View::Sender && !facts.reported_twice;
+        is_late_repeat(facts, first_ns) && context.view != View::Sender && !no_matter;
     // If each copy was reported as received twice, none was lost, however many there were.
     let several = gap.timeouts > 1
         && reported < gap.retransmitted.count()
@@ -223,6 +232,17 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     };
     let finding = Finding::new(cause, confidence, text);
     Some(finding.shown_by(gap.retransmitted.iter()))
+}
+
+/// Returns whether all that was repeated is one byte that had arrived, after longer than any timer
+/// waits for the first repeat: it asks for a sign of life.
+fn is_keepalive(facts: &Facts) -> bool {
+    let first = facts.gap.first_timeout.or(facts.gap.first_probe);
+    let is_late = first.is_some_and(|first| {
+        let since_ns = first.at_ns.saturating_sub(first.last_ns);
+        first.copies_before == 1 && since_ns > facts.longest_timer_ns()
+    });
+    is_late && facts.outstanding_bytes == 1 && facts.reported_twice
 }
 
 /// Returns for how long a receiver may have held back the acknowledgement of one or two segments,

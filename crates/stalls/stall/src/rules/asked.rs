@@ -26,7 +26,11 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
     let of_sender = |known: Option<bool>| known.or(at_sender.then_some(true)).filter(|_| by_data);
     // Near the receiver, what it holds back, or repeats not, is its own doing, for however long.
     let of_receiver = |is: bool| (is || !at_receiver).then_some(is);
-    let held = late::receiver_held(facts, context).filter(|_| !at_receiver);
+    let held = if by_ack && late::did_not_wait(facts, context) {
+        Some(false) // whatever the packets' times are
+    } else {
+        late::receiver_held(facts, context).filter(|_| !at_receiver)
+    };
     let complete = facts.answers_sent.map(|sent| sent == 1 || at_receiver);
     let is_timed = by_ack && !again && held != Some(false) && complete != Some(false);
     let is_short = facts.duration_ns() < HELD_BACK_NS.end + facts.receiver_rtt_ns;

@@ -5,10 +5,13 @@
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::finding::Context;
+use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
 
 /// Shorter intervals are those of work that repeats, not of heartbeats.
 const INTERVAL_LEAST_NS: u64 = 5 * NS_PER_S;
+/// Smallest size of a full segment (RFC 9293, 3.7.1): without the SYN, the largest one seen is no other.
+const MSS_LEAST_BYTES: u64 = 536;
 /// Intervals that differ by less than this part are equal.
 const ALIKE: u64 = 50;
 /// A late answer of always the same length keeps its interval, too, if the other side asks as soon
@@ -17,19 +20,62 @@ const ALIKE: u64 = 50;
 /// answers each after a constant time that is short beside the interval.
 const APART: u64 = 10;
 
+/// A message of the side: when it came, when the other side had sent its last before, and whether
+/// it is a small one.
+struct Event {
+    at_ns: u64,
+    peer_ns: u64,
+    is_small: bool,
+}
+
 /// Returns of each pause whether it ended with a heartbeat.
 pub(super) fn of(facts: &[Facts], context: &Context<'_>) -> Vec<bool> {
-    let mut beats = vec![false; facts.len()];
     if !context.knows_roles || context.is_client {
-        return beats; // a client's pauses are its own affair
+        return vec![false; facts.len()]; // a client's pauses are its own affair
     }
-    for (place, three) in facts.windows(3).enumerate() {
+    let mut beats = beats(&events(context.flow, facts));
+    beats.drain(..beats.len() - facts.len());
+    beats
+}
+
+/// Returns whether the first message of a server is one of others that keep their interval.
+pub(super) fn begin(flow: &Flow) -> bool {
+    let facts = flow.stalls();
+    let events = events(flow, &facts);
+    let Some(first) = flow.first_data().filter(|_| events.len() > facts.len()) else {
+        return false;
+    };
+    match (first.asked.0, events.as_slice()) {
+        // Nobody had asked for it.
+        (0, [a, b, c, ..]) => are_regular([a, b, c]),
+        _ => beats(&events)[0],
+    }
+}
+
+/// Returns the messages that ended pauses, and before them the first message of all, which ended none.
+fn events(flow: &Flow, facts: &[Facts]) -> Vec<Event> {
+    let first = flow.first_data().map(|first| Event {
+        at_ns: first.at.now,
+        peer_ns: first.asked.0,
+        is_small: true,
+    });
+    let begin_ns = facts.first().map_or(u64::MAX, |facts| facts.end_ns);
+    let first = first.filter(|first| first.at_ns < begin_ns);
+    let others = facts.iter().map(|facts| Event {
+        at_ns: facts.end_ns,
+        peer_ns: facts.peer_data.0,
+        is_small: is_message(facts),
+    });
+    first.into_iter().chain(others).collect()
+}
+
+fn beats(events: &[Event]) -> Vec<bool> {
+    let mut beats = vec![false; events.len()];
+    for (place, three) in events.windows(3).enumerate() {
         if let [a, b, c] = three {
-            let intervals_ns = [b.end_ns - a.end_ns, c.end_ns - b.end_ns];
-            let is_regular = three.iter().all(is_message)
-                && intervals_ns[0] >= INTERVAL_LEAST_NS
-                && are_alike(intervals_ns[0], intervals_ns[1]);
-            if is_regular && (is_apart(a, b) && is_apart(b, c) || is_own_clock(a, b, c)) {
+            let is_small = three.iter().all(|event| event.is_small);
+            let is_own = || is_apart(a, b) && is_apart(b, c) || is_own_clock(a, b, c);
+            if is_small && are_regular([a, b, c]) && is_own() {
                 beats[place..place + 3].fill(true);
             }
         }
@@ -37,49 +83,46 @@ pub(super) fn of(facts: &[Facts], context: &Context<'_>) -> Vec<bool> {
     beats
 }
 
+/// Returns whether three messages keep an interval that is long enough.
+fn are_regular([a, b, c]: [&Event; 3]) -> bool {
+    let intervals_ns = [b.at_ns - a.at_ns, c.at_ns - b.at_ns];
+    intervals_ns[0] >= INTERVAL_LEAST_NS && are_alike(intervals_ns[0], intervals_ns[1])
+}
+
 /// Returns whether the pause ended with a small message of this side.
 fn is_message(facts: &Facts) -> bool {
     let bytes = facts.after.burst_bytes;
-    facts.closed == Closed::NewData && bytes > 0 && bytes < facts.mss_bytes / 2
+    facts.closed == Closed::NewData && bytes > 0 && bytes < facts.mss_bytes.max(MSS_LEAST_BYTES) / 2
 }
 
 /// Returns how long before a message the other side had sent one, and how long that came after this
 /// side's message before.
-fn around(first: &Facts, second: &Facts) -> (u64, u64) {
-    let (peer_ns, _) = second.peer_data;
+fn around(first: &Event, second: &Event) -> (u64, u64) {
     (
-        second.end_ns.saturating_sub(peer_ns),
-        peer_ns.saturating_sub(first.end_ns),
+        second.at_ns.saturating_sub(second.peer_ns),
+        second.peer_ns.saturating_sub(first.at_ns),
     )
 }
 
 /// Returns whether the second message answers nothing at once, and what the other side sent
 /// between the two did not, either.
-fn is_apart(first: &Facts, second: &Facts) -> bool {
-    let part_ns = second.end_ns.saturating_sub(first.end_ns) / APART;
+fn is_apart(first: &Event, second: &Event) -> bool {
+    let part_ns = second.at_ns.saturating_sub(first.at_ns) / APART;
     let (waited_ns, asked_ns) = around(first, second);
     waited_ns >= part_ns && asked_ns >= part_ns.max(10 * NS_PER_MS)
 }
 
 /// Returns whether messages keep their interval by a clock of this side: the other side's come at
 /// other times, or each a constant short time after this side's, as answers do.
-fn is_own_clock(a: &Facts, b: &Facts, c: &Facts) -> bool {
+fn is_own_clock(a: &Event, b: &Event, c: &Event) -> bool {
     let (first, second) = (around(a, b), around(b, c));
     // Where the other side asks by a clock of its own, both differ by as much.
-    let interval_ns = b.end_ns - a.end_ns;
-    let differ_ns = interval_ns.abs_diff(c.end_ns - b.end_ns);
+    let interval_ns = b.at_ns - a.at_ns;
+    let differ_ns = interval_ns.abs_diff(c.at_ns - b.at_ns);
     let is_unsteady = first.0.abs_diff(second.0) > 4 * differ_ns + 10 * NS_PER_MS;
     let answers = 10 * NS_PER_MS..interval_ns / APART;
     let are_answers = answers.contains(&first.1) && first.1.abs_diff(second.1) <= NS_PER_MS;
     is_unsteady || are_answers
-}
-
-/// Returns whether the first message of all, which nobody had asked for, came one interval before
-/// others that keep it.
-pub(super) fn begin_with(first_ns: u64, facts: &[Facts]) -> bool {
-    let [a, b, ..] = facts else { return false };
-    let intervals_ns = [a.end_ns.saturating_sub(first_ns), b.end_ns - a.end_ns];
-    intervals_ns[0] >= INTERVAL_LEAST_NS && are_alike(intervals_ns[0], intervals_ns[1])
 }
 
 fn are_alike(a_ns: u64, b_ns: u64) -> bool {

@@ -6,6 +6,7 @@ use units::time::NS_PER_MS;
 use super::finding::{Context, Finding};
 use super::window;
 use crate::cause::{Cause, Confidence, Side};
+use crate::flow::Flow;
 use crate::flow::facts::{Closed, Facts};
 use crate::predictions::{ANSWER_NS, WHOLE_FLIGHT};
 use crate::vantage::{View, ms};
@@ -121,13 +122,17 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let (asked_ns, packet) = facts.peer_data;
     let way_ns = facts.sender_rtt_ns;
     let took_ns = facts.end_ns.saturating_sub(asked_ns).saturating_sub(way_ns);
+    let settled_ns = facts.peer_settled_ns;
+    let handshake_ns = context.flow.handshake_sender_ns.unwrap_or(0);
+    let times_ns = (asked_ns, settled_ns, facts.end_ns);
+    let beyond = Beyond::of(times_ns, handshake_ns, context.flow);
     if took_ns < wait_least_ns(facts.rtt_ns)
         || is_dialogue(facts)
         || facts.knows_request == Some(false)
+        || beyond == Beyond::Nothing
     {
         return Finding::idle(); // what had not arrived was not answered
     }
-    let settled_ns = facts.peer_settled_ns;
     let had_it = had_request(facts);
     if was_way_late(asked_ns, settled_ns, facts.end_ns) {
         let text = format!(
@@ -158,7 +163,8 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
     let confidence = confidence.min(window_allows(facts));
     // The answer acknowledges all of the request, else it is none, or not to this.
     // A small word at once after this side's may be the answer to that, and this a push.
-    let confidence = if settled_ns < asked_ns || is_said_at_once(facts) {
+    let is_doubtful = settled_ns < asked_ns || beyond == Beyond::Little;
+    let confidence = if is_doubtful || is_said_at_once(facts) {
         Confidence::Low
     } else {
         confidence
@@ -187,11 +193,47 @@ fn is_dialogue(facts: &Facts) -> bool {
 
 /// Returns whether the other side's last message is small and followed this side's at once.
 fn is_said_at_once(facts: &Facts) -> bool {
-    let (bytes, before_ns) = facts.peer_message;
-    let (peer_ns, _) = facts.peer_data;
+    let (bytes, behind_ms) = facts.peer_message;
     let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
-    let is_prompt = before_ns > 0 && peer_ns.saturating_sub(before_ns) <= answer_ns;
-    is_prompt && u64::from(bytes) <= SMALL_MESSAGE_BYTES
+    u64::from(behind_ms) * NS_PER_MS <= answer_ns && u64::from(bytes) <= SMALL_MESSAGE_BYTES
+}
+
+/// How much of the time that an answer took lies beyond the round trip of the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// The handshake tells nothing: the request was acknowledged as from where that came, or some
+    /// answer came sooner than it.
+    Unknown,
+    /// None of it. A host on the way acknowledged the request, a proxy or one that translates
+    /// addresses, and the answer took what the handshake took; or acknowledgement and answer came
+    /// together, and sooner than the handshake.
+    Nothing,
+    /// Less than people notice.
+    Little,
+    More,
+}
+
+impl Beyond {
+    /// Judges the time of a request, of its acknowledgement, and of its answer, by the time from the
+    /// SYN to its answer; 0: not known.
+    pub(super) fn of(times_ns: (u64, u64, u64), handshake_ns: u64, server: &Flow) -> Self {
+        let (asked_ns, settled_ns, answered_ns) = times_ns;
+        let acked_ns = settled_ns.saturating_sub(asked_ns);
+        let took_ns = answered_ns.saturating_sub(asked_ns);
+        if settled_ns < asked_ns || handshake_ns == 0 {
+            return Beyond::Unknown;
+        }
+        let is_together = acked_ns >= took_ns / 4 * 3;
+        let alike = handshake_ns / 100 * 85..=handshake_ns / 100 * 115;
+        let is_near = acked_ns <= handshake_ns / 4 && !server.has_answered_within(*alike.start());
+        match took_ns.saturating_sub(handshake_ns) {
+            0 if is_together => Beyond::Nothing,
+            _ if !is_near => Beyond::Unknown,
+            _ if alike.contains(&took_ns) => Beyond::Nothing,
+            ..WAIT_LEAST_NS => Beyond::Little,
+            _ => Beyond::More,
+        }
+    }
 }
 
 /// Returns whether the acknowledgement of a request took most of the time that its answer took, and

@@ -62,6 +62,26 @@ pub(super) fn receiver_held(facts: &Facts, context: &Context<'_>) -> Option<bool
     (tick.apart_least_ns(ticks) >= held_ns(facts) / 2).then_some(true)
 }
 
+/// Returns whether the sender's own clock shows that it sent what came next within half of the time
+/// until that was captured, or neither side's clock advanced.
+pub(super) fn did_not_wait(facts: &Facts, context: &Context<'_>) -> bool {
+    let after = &facts.after;
+    let waited_ns = after.next_data_ns.unwrap_or(0);
+    let waited_ns = waited_ns.saturating_sub(facts.last_data_ns);
+    let tick = context.flow.sender_clock.tick(waited_ns);
+    match tick {
+        Some(tick) => tick.apart_most_ns(after.next_ticks) < waited_ns / 2,
+        None => {
+            let clocks = [&context.flow.sender_clock, context.receiver_clock];
+            let stood = [
+                Some(after.next_ticks),
+                facts.answer_apart.map(|apart| apart.0),
+            ];
+            stood == [Some(0); 2] && clocks.iter().all(|clock| clock.has_ticks_of(waited_ns / 4))
+        }
+    }
+}
+
 /// Judges a late acknowledgement of a whole flight, and of what was sent into the silence to
 /// probe it.
 fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
@@ -150,6 +170,14 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
             ms(held_ns)
         );
         return Some(Finding::new(Cause::AckLoss, Confidence::Low, text));
+    }
+    if did_not_wait(facts, context) {
+        let text = format!(
+            "by the sender's own clock it went on at once: the packets of {} were held up before \
+             they were captured, or by the capture",
+            ms(held_ns)
+        );
+        return Some(Finding::new(Cause::DelaySpike, Confidence::Low, text));
     }
     if receiver_held(facts, context) == Some(false) {
         let text = format!(

@@ -90,6 +90,14 @@ fn slow_handshake(
     if took_ns < rtt_ns.saturating_add(idle::wait_least_ns(Some(rtt_ns))) {
         return None;
     }
+    // The handshake was one round trip, and a host on the way acknowledges data.
+    let beyond = flows[1].first_data().map(|first| {
+        let times_ns = (first.asked.0, first.settled_ns, first.at.now);
+        idle::Beyond::of(times_ns, took_ns, flows[1])
+    });
+    if beyond == Some(idle::Beyond::Nothing) {
+        return None;
+    }
     let text = format!(
         "the SYN was answered after {}, where data was later answered within {}",
         ms(took_ns),
@@ -103,6 +111,7 @@ fn slow_handshake(
     // At the server only the server lies between the two packets, or what answers for it: a
     // tunnel's end answers when the far end has.
     let confidence = match views[1] {
+        _ if beyond == Some(idle::Beyond::Little) => Confidence::Low,
         View::Sender => Confidence::Medium,
         _ => Confidence::High,
     };
@@ -153,7 +162,15 @@ fn first_response(
     if !roles::are_known(connection) || settled_ns < asked_ns {
         return None; // the client's next request looks the same, or the request had not arrived
     }
-    if asked_ns == 0 && heartbeats::begin_with(first.now, &flows[1].stalls()) {
+    if heartbeats::begin(flows[1]) {
+        return None;
+    }
+    let handshake_ns = flows[1].handshake_sender_ns.unwrap_or(0);
+    let beyond = match asked_ns {
+        0 => idle::Beyond::Unknown,
+        _ => idle::Beyond::of((asked_ns, settled_ns, first.now), handshake_ns, flows[1]),
+    };
+    if beyond == idle::Beyond::Nothing {
         return None;
     }
     let ready = connection.handshake.ack;
@@ -174,9 +191,12 @@ fn first_response(
     };
     let text = format!("the server's first data came {} after {after}", ms(took_ns));
     // Without the handshake, what the capture begins with need not be the first request.
+    // What is acknowledged late, or by its answer alone, may have come late.
+    let had_it = asked_ns == 0 || first.now.saturating_sub(settled_ns) >= took_ns / 2;
     let confidence = match views[1] {
         _ if connection.handshake.client.is_none() => Confidence::Low,
         View::Sender => Confidence::High,
+        _ if !had_it || beyond == idle::Beyond::Little => Confidence::Low,
         _ => Confidence::Medium,
     };
     let span = Span {
