@@ -95,7 +95,8 @@ enum pace_error pace_class_change(struct pace_sched *s, struct pace_class *c,
 	if (err)
 		return err;
 	/* The new rate counts from now on. */
-	advance_to_arrival(s, now_ns);
+	pace_invalidate(s);
+	pace_advance_clock(s, now_ns);
 	if (!c->active) {
 		pace_part_rescale(s, c, cfg);
 		configure_class(s, c, cfg);

@@ -296,7 +296,8 @@ impl Reference {
     }
 
     pub fn change(&mut self, id: u32, class_type: Type, now_ns: u64) {
-        self.advance_to_arrival(now_ns);
+        self.invalidate();
+        self.advance_clock(now_ns);
         let was_over = self.over_subscribed();
         let active = self.classes[&id].active;
         let same = discriminant(&self.classes[&id].class_type) == discriminant(&class_type);
