@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use stall::{Cause, Confidence, Connection, Side, Stall};
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
+use crate::script::{AT_RECEIVER, Base, HANDSHAKE, TEN, analyse, segments};
 
 fn connection(script: &str) -> Connection {
     let mut all = analyse(&segments(script, Base::default())).connections;
@@ -19,21 +19,6 @@ fn longest(script: &str) -> Stall {
     let longest = found.stalls.iter().max_by_key(|stall| stall.duration_ns);
     longest.unwrap_or_else(|| panic!("{found:#?}")).clone()
 }
-
-/// Captured at the receiver: the sender is 40 ms away.
-const AT_RECEIVER: &str = "
-    0    S SYN ts 0 0
-    0    R SYN ts 9000 0
-    40   S ack ts 40 9000
-    40   S 0..1448 ts 40 9000
-    40   R ack 1448 ts 9040 40
-    80   S 1448..2896 ts 80 9040
-    80   R ack 2896 ts 9080 80
-    120  S 2896..4344 ts 120 9080
-    120  R ack 4344 ts 9120 120
-    160  S 4344..5792 ts 160 9120
-    160  R ack 5792 ts 9160 160
-";
 
 const REQUEST: &str = "
     0   S SYN

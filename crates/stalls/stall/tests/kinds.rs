@@ -12,7 +12,7 @@ use capture::segments::{Segments, Source};
 use stall::predictions::{self, State};
 use stall::{Cause, Confidence, Connection, Side, Stall};
 
-use crate::script::{Base, HANDSHAKE, analyse, segments};
+use crate::script::{AT_RECEIVER, Base, HANDSHAKE, analyse, segments};
 
 const MS: u64 = 1_000_000;
 
@@ -273,23 +273,7 @@ fn numbers_and_clock_of_the_receiver_say_where_an_acknowledgement_was() {
 /// answers only report duplicates, and nothing was to be sent behind them.
 #[test]
 fn repeats_that_duplicate_reports_alone_answer_are_seen() {
-    let at_receiver = |repeats: &str| {
-        format!(
-            "
-            0   S SYN ts 0 0
-            0   R SYN ts 9000 0
-            40  S ack ts 40 9000
-            40  S 0..1448 ts 40 9000
-            40  R ack 1448 ts 9040 40
-            80  S 1448..2896 ts 80 9040
-            80  R ack 2896 ts 9080 80
-            120 S 2896..4344 ts 120 9080
-            120 R ack 4344 ts 9120 120
-            160 S 4344..5792 ts 160 9120
-            160 R ack 5792 ts 9160 160
-            {repeats}"
-        )
-    };
+    let at_receiver = |repeats: &str| format!("{AT_RECEIVER}{repeats}");
     let lost = at_receiver(
         "
             460  S 4344..5792 ts 460 9120

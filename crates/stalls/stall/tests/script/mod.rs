@@ -169,3 +169,18 @@ pub const TEN: &str = "
     40  R ack 11584
     40  R ack 14480
 ";
+
+/// Captured at the receiver: the sender is 40 ms away.
+pub const AT_RECEIVER: &str = "
+    0    S SYN ts 0 0
+    0    R SYN ts 9000 0
+    40   S ack ts 40 9000
+    40   S 0..1448 ts 40 9000
+    40   R ack 1448 ts 9040 40
+    80   S 1448..2896 ts 80 9040
+    80   R ack 2896 ts 9080 80
+    120  S 2896..4344 ts 120 9080
+    120  R ack 4344 ts 9120 120
+    160  S 4344..5792 ts 160 9120
+    160  R ack 5792 ts 9160 160
+";
