@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs in the laboratory's guest: `apply` is killed at each of its system calls that may change
-# something, one run after the other, and run again. It ends with the same options, classes, filters and byte queue limits each
-# time, priorities included, and `remove` puts back what was before.
+# something, one run after the other, and run again. It ends with the same options, classes,
+# filters and byte queue limits each time, priorities included, and `remove` puts back what was
+# before.
 #
 # usage: killed.sh EVERY
 #   EVERY  tries every call, or one in so many

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one end echoes of the other. Counts the congestion marks that a receiver echoes: by ECE (RFC 3168), or, where the handshake
-//! agreed on accurate ECN (RFC 9768), by the counter that AE, CWR and ECE are then.
+//! What one end echoes of the other: timestamps, and the congestion marks that a receiver counts,
+//! by ECE (RFC 3168) or, where the handshake agreed on accurate ECN (RFC 9768), by the counter that
+//! AE, CWR and ECE are then.
 
 use std::num::NonZeroU32;
 
