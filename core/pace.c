@@ -30,4 +30,5 @@
 #include "src/sched.c"
 #include "src/join.c"
 #include "src/configure.c"
+#include "src/lane.c"
 #include "src/group.c"

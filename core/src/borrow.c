@@ -61,6 +61,7 @@ static void insert_borrowing(struct pace_sched *s, struct pace_class *c)
 {
 	pace_clock_raise(&c->borrow_clock, s->borrow_time_ps);
 	pace_key_add(s, &s->borrowing, c);
+	s->borrowing_bps += c->rate_bps;
 }
 
 static void insert_at_ceil(struct pace_sched *s, struct pace_class *c)
@@ -70,8 +71,11 @@ static void insert_at_ceil(struct pace_sched *s, struct pace_class *c)
 
 static void pace_borrow_remove(struct pace_sched *s, struct pace_class *c)
 {
-	pace_key_remove(s, c->ceil_place == PACE_BORROWING ? &s->borrowing :
-							     &s->at_ceil, c);
+	bool borrows = c->ceil_place == PACE_BORROWING;
+
+	if (borrows)
+		s->borrowing_bps -= c->rate_bps;
+	pace_key_remove(s, borrows ? &s->borrowing : &s->at_ceil, c);
 }
 
 static void promote_borrowing(struct pace_sched *s)

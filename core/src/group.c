@@ -135,8 +135,10 @@ static u64 group_advance(const struct pace_sched *port, struct pace_group *g)
 		g->at_ps += ns * PACE_PS_PER_NS;
 		g->at_ns += ns;
 	}
-	if (port->step_ps)
+	if (port->step_ps) {
 		g->inner.host_ps = g->at_ps - g->at_ns * PACE_PS_PER_NS + line_base(port);
+		lane_adopt(port, g);
+	}
 	/* As late as the port may be, its classes may be, too. */
 	g->inner.timer_ps = PACE_STALL_PS + pace_lag_max(port);
 	if (g->port_over != pace_over_subscribed(port)) {
@@ -175,22 +177,35 @@ static void group_follow(struct pace_sched *port, struct pace_group *g, u64 now_
 	u64 position;
 
 	if (!pace_active(&g->inner)) {
-		if (node->active)
+		if (node->active) {
+			lane_end(port, g);
 			pace_unschedule_class(port, node);
+		}
 		return;
 	}
-	if (!node->active)
+	if (!node->active) {
+		if (node->part) {
+			d = group_decide(&g->inner, group_advance(port, g));
+			lane_enter(port, g, d.cls);
+		}
 		pace_schedule_class(port, node, now_ns);
+	}
 	d = group_decide(&g->inner, group_advance(port, g));
 	if (d.verdict == PACE_WAIT) {
 		position = group_position(g, d.until_ns);
-		if (!group_has_to_rest(port, node, position))
+		if (!group_has_to_rest(port, node, position) ||
+		    lane_wait(port, g, position))
 			return;
 		pace_invalidate(port);
+		lane_end(port, g);
 		pace_rest_begin(port, node, position);
-	} else if (pace_is_resting(node)) {
+		return;
+	}
+	if (pace_is_resting(node)) {
+		lane_enter(port, g, d.cls);
 		pace_rest_end(port, node, port->global_ps);
 	}
+	lane_follow(port, g, d.cls);
 }
 
 enum pace_error pace_group_check(const struct pace_config *port, const struct pace_group *g,
@@ -228,8 +243,7 @@ void pace_group_join(struct pace_sched *port, struct pace_group *g, struct pace_
 		     struct pace_part *ceil_part)
 {
 	pace_class_join(port, g->node, part, ceil_part);
-	g->inner.line_part = g->node->part;
-	g->inner.adopted_ps = pace_atomic_read(&part->common->offset_ps);
+	lane_join(port, g);
 }
 
 void pace_group_configure(struct pace_sched *port, struct pace_group *g, u64 ceil_bps,
@@ -241,6 +255,7 @@ void pace_group_configure(struct pace_sched *port, struct pace_group *g, u64 cei
 	if (!PACE_ASSERT(!pace_reconfigure(&g->inner, &cfg, group_advance(port, g), NULL)))
 		return;
 	group_line(port, g);
+	lane_rescale(port, g);
 	group_follow(port, g, now_ns);
 }
 
@@ -293,7 +308,12 @@ struct pace_decision pace_group_next(struct pace_sched *port, struct pace_group 
 
 	if (d.verdict == PACE_WAIT) {
 		pace_invalidate(port);
-		pace_rest_begin(port, g->node, group_position(g, d.until_ns));
+		if (!lane_wait(port, g, group_position(g, d.until_ns))) {
+			lane_end(port, g);
+			pace_rest_begin(port, g->node, group_position(g, d.until_ns));
+		}
+	} else if (!lane_may_send(port, g, d.cls)) {
+		d.verdict = PACE_WAIT;
 	} else if (d.late_ps) {
 		d.late_ps -= (s64)early_limit_ps(port);
 	}
@@ -304,10 +324,12 @@ void pace_group_sent(struct pace_sched *port, struct pace_group *g, struct pace_
 		     const struct pace_burst *t, bool more, u64 now_ns)
 {
 	const struct pace_burst inner = inner_burst(&port->cfg, t);
+	bool borrowed = !at_rate(port, g->node);
 
 	/* At the instant at which it was decided. */
 	group_account(&g->inner, c, &inner, more, g->at_ns);
 	group_account(port, g->node, t, pace_active(&g->inner), now_ns);
+	lane_sent(port, g, borrowed);
 	if (g->node->active)
 		group_follow(port, g, now_ns);
 }

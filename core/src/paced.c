@@ -346,7 +346,7 @@ static void pace_offset_adopt(struct pace_sched *s)
 
 	if (!s->line_part)
 		return;
-	offset = pace_atomic_read(&s->line_part->common->offset_ps);
+	offset = pace_atomic_read(&s->line_part->common->offset_ps) + s->port_adopted_ps;
 	ps = offset - s->adopted_ps;
 	if (!ps)
 		return;
@@ -364,7 +364,8 @@ static void pace_lag_forget(struct pace_sched *s, u64 ps)
 
 	if (PACE_GROUPS && s->line_part && !s->device && pace_over_subscribed(s)) {
 		pace_offset_raise(s->line_part->common,
-				  before + (ps < s->burst_ps ? ps : s->burst_ps));
+				  before - s->port_adopted_ps +
+				  (ps < s->burst_ps ? ps : s->burst_ps));
 		pace_offset_adopt(s);
 		if (!pace_clock_ahead(ps, s->adopted_ps - before))
 			return;

@@ -28,10 +28,8 @@
  *
  * Groups.  The node of a group is a class like the others, which rests while its group
  * has nothing due.  Classes of a group share their clocks as well; the inner scheduler
- * has no line, and knows the host's time by host_ps.  The queues take turns at a group
- * whatever waits in them, so its classes share in proportion where they wait in the same
- * queues.  In a full group they lag.  What a queue forgets of that (pace_lag_forget()) is
- * such an offset, too: of the node's clock.
+ * has no line, and knows the host's time by host_ps.  To it the node's clock is what the
+ * line is to the port: lane.c.
  *
  * Positions.  A common clock is on the host's time in picoseconds; of a class of the port
  * less the offset.  Only TIMER has parts: there the port's clock is the host's.
@@ -130,18 +128,157 @@ static void pace_part_rescale(const struct pace_sched *s, const struct pace_clas
 	pace_steps_rescale(c->ceil_part->common, c->ceil_bps, ceil_bps, class_now(s));
 }
 
+/* A step is at most so many of the longest, where what borrows has different rates. */
+#define SPARE_STEPS	8u
+
+/*
+ * Says what borrows in the queue that the part is of, the port's or a group's: on average,
+ * since who reaches its ceil mostly waits for a frame or two.
+ */
+static void publish_spare(const struct pace_sched *s, struct pace_part *p)
+{
+	u64 bps = s->active_normal ? 0 : s->borrowing_bps, was = p->spare_bps;
+
+	if (bps && was)
+		bps = was - was / 16 + bps / 16;
+	if (was != bps)
+		pace_write_once(p->spare_bps, bps);
+}
+
+/*
+ * What borrows shares in proportion to the rates, in several queues as in one: where all
+ * that waits in a queue borrows, its steps are as long as its rates are beside the
+ * highest of all queues.  The steps of that one take what makes the shortest a frame, but
+ * no more than SPARE_STEPS.  A class counts in each queue that it waits in.  Returns the
+ * longest.  O(queues), once a step.
+ */
+static u64 set_spare_step(const struct pace_part *p, struct pace_wish *w)
+{
+	const struct pace_common *k = p->common;
+	u64 own = p->spare_bps, most = own, least = own, longest_ps = w->step_ps, ps;
+	u32 i;
+
+	for (i = 0; i < k->slots && own; i++) {
+		const struct pace_part *other = pace_read_once(k->part[i]);
+		u64 bps = other ? pace_read_once(other->spare_bps) : 0;
+
+		if (bps > most)
+			most = bps;
+		if (bps && bps < least)
+			least = bps;
+	}
+	if (least == most)
+		return longest_ps;
+	ps = pace_mul_div(w->frame_ps, most, least);
+	if (ps > SPARE_STEPS * longest_ps)
+		ps = SPARE_STEPS * longest_ps;
+	if (ps > longest_ps)
+		longest_ps = ps;
+	w->step_ps = pace_later(pace_mul_div(longest_ps, own, most), w->frame_ps);
+	return longest_ps;
+}
+
+/*
+ * Takes the next step of a common clock that others charge with what they have sent; not
+ * while that is further ahead than one step of each queue.  Else who asks for steps would
+ * keep a turn among the guaranteed rates, which only add what they have sent.  Then it
+ * waits, and asks again.
+ */
+static void step_ask(const struct pace_device *d, struct pace_part *p, u64 *clock,
+		     const struct pace_wish *w, u64 longest_ps)
+{
+	struct pace_common *k = p->common;
+	u64 given = pace_atomic_read(&k->clock_ps);
+	u64 most = w->now + pace_read_once(d->queues) * longest_ps;
+
+	if (pace_clock_ahead(given, most)) {
+		pace_steps_reclaim(k, w->now);
+		given = pace_atomic_read(&k->clock_ps);
+	}
+	if (!pace_clock_ahead(given, most)) {
+		pace_step_next(p, clock, w);
+		return;
+	}
+	/* Below 0: left. */
+	pace_step_take(k, w->now, *clock - p->end_ps);
+	*clock = w->now + (given - most) - w->base;
+	p->end_ps = *clock;
+}
+
+/* Returns the load of all classes that go by a common clock, each counted once. */
+static u64 loads_of(const struct pace_part *p)
+{
+	return pace_atomic_read(&p->common->loads_bps);
+}
+
+/* Sets what a class of the device offers to what all of `s` goes by. */
+static void set_load(const struct pace_sched *s, struct pace_common *k, u64 load_bps)
+{
+	u64 was = pace_atomic_xchg(&k->load_bps, load_bps);
+
+	pace_atomic_add(&s->line_part->common->loads_bps, load_bps - was);
+}
+
+/*
+ * Counts the class, or its load that has changed.  Where one queue leaves as another comes
+ * it may miss the load until the next step.
+ */
+static void pace_part_load(const struct pace_sched *s, struct pace_class *c)
+{
+	struct pace_common *k = c->part->common;
+
+	if (!c->part->loads) {
+		c->part->loads = true;
+		pace_atomic_add(&k->users, 1);
+	}
+	if (pace_atomic_read(&k->load_bps) != c->offered_load_bps)
+		set_load(s, k, c->offered_load_bps);
+}
+
+/* The class becomes inactive in this queue. */
+static void pace_part_unload(const struct pace_sched *s, struct pace_class *c)
+{
+	struct pace_common *k = c->part->common;
+
+	if (!c->part->loads)
+		return;
+	c->part->loads = false;
+	pace_atomic_add(&k->users, -1ull);
+	if (!pace_atomic_read(&k->users))
+		set_load(s, k, 0);
+}
+
+/* Takes the next step of one of the clocks of a class. */
+static void class_step(struct pace_sched *s, struct pace_class *c, struct pace_part *p,
+		       u64 *clock, struct pace_wish w)
+{
+	u64 longest_ps;
+
+	pace_part_load(s, c);
+	if (!PACE_GROUPS || !c->part->lane || !s->device) {
+		pace_step_next(p, clock, &w);
+		return;
+	}
+	longest_ps = set_spare_step(c->part, &w);
+	step_ask(s->device, p, clock, &w, longest_ps);
+}
+
 static void next_step(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_wish w = class_wish(s, c, c->rate_quot + 1, c->rate_bps);
-
-	pace_step_next(c->part, &c->clock.ps, &w);
+	class_step(s, c, c->part, &c->clock.ps,
+		   class_wish(s, c, c->rate_quot + 1, c->rate_bps));
 }
 
 static void next_ceil_step(struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_wish w = class_wish(s, c, c->ceil_quot + 1, c->ceil_bps);
+	class_step(s, c, c->ceil_part, &c->ceil_clock.ps,
+		   class_wish(s, c, c->ceil_quot + 1, c->ceil_bps));
+}
 
-	pace_step_next(c->ceil_part, &c->ceil_clock.ps, &w);
+/* Is what the class sends charged afterwards?  Then its clocks are not those of steps. */
+static inline bool pace_part_pays_after(const struct pace_class *c)
+{
+	return PACE_GROUPS && c->part->lane == PACE_LANE_GUARANTEED;
 }
 
 /* The class becomes active, and its clocks have been set. */
@@ -149,6 +286,9 @@ static void pace_part_begin(struct pace_sched *s, struct pace_class *c)
 {
 	u64 now;
 
+	if (pace_part_pays_after(c) || c->part->open)
+		return;
+	c->part->open = true;
 	pace_offset_adopt(s);
 	now = class_now(s);
 	if (pace_steps_begin(c->part, c->clock.ps, now, c->rate_quot))
@@ -176,9 +316,26 @@ static void pace_part_settle(struct pace_sched *s, struct pace_class *c)
 	pace_eligible_update(c);
 }
 
+/* The clocks of the class, which is in no queue, are where it may send. */
+static inline void pace_part_look_down(struct pace_class *c)
+{
+	if (!PACE_GROUPS || !c->part->peeks)
+		return;
+	c->part->peeks = false;
+	c->clock = c->part->step_clock;
+	c->ceil_clock = c->ceil_part->step_clock;
+	pace_eligible_update(c);
+}
+
 /* The class becomes inactive. */
 static void pace_part_rest(const struct pace_sched *s, struct pace_class *c)
 {
+	if (pace_part_pays_after(c) || !c->part->open)
+		return;
+	c->part->open = false;
+	if (c->part->spare_bps)
+		pace_write_once(c->part->spare_bps, 0);
+	pace_part_look_down(c);
 	pace_steps_end(c->part, c->clock.ps, class_base(s), class_now(s));
 	if (c->has_ceil)
 		pace_steps_end(c->ceil_part, c->ceil_clock.ps, class_base(s),
@@ -211,30 +368,14 @@ static inline bool spare_is_early(const struct pace_sched *s)
 	return (s64)(s->spare_ps - s->global_ps) > 0;
 }
 
-/*
- * Takes the next step of the line; not while that is further ahead than one step of each
- * queue.  Else best effort would keep a turn among the guaranteed rates, which only add
- * what they have sent.  Then it waits, and asks again.
- */
 static void next_spare_step(struct pace_sched *s)
 {
-	struct pace_common *k = &s->device->line;
 	struct pace_wish w = line_wish(s);
-	u64 most = w.now + pace_read_once(s->device->queues) * w.step_ps;
-	u64 base = line_base(s), given = pace_atomic_read(&k->clock_ps);
+	u64 longest_ps;
 
-	if (pace_clock_ahead(given, most)) {
-		pace_steps_reclaim(k, w.now);
-		given = pace_atomic_read(&k->clock_ps);
-	}
-	if (!pace_clock_ahead(given, most)) {
-		pace_step_next(s->line_part, &s->spare_ps, &w);
-		return;
-	}
-	/* Below 0: left. */
-	pace_step_take(k, w.now, s->spare_ps - s->line_part->end_ps);
-	s->spare_ps = w.now + (given - most) - base;
-	s->line_part->end_ps = s->spare_ps;
+	publish_spare(s, s->line_part);
+	longest_ps = set_spare_step(s->line_part, &w);
+	step_ask(s->device, s->line_part, &s->spare_ps, &w, longest_ps);
 }
 
 /*
@@ -273,7 +414,9 @@ static inline bool pace_spare_waits(const struct pace_sched *s)
 /* Such a frame was sent; the line takes `ps` for it. */
 static void spare_sent(struct pace_sched *s, u64 ps)
 {
-	s->spare_ps = pace_later(s->spare_ps, s->global_ps - PACE_SLACK_PS);
+	/* It may have waited for guaranteed frames of this queue, which have paid. */
+	s->spare_ps = pace_later(s->spare_ps,
+				 s->global_ps - PACE_SLACK_PS - 2 * s->burst_ps);
 	pace_step_raise(s->line_part, s->spare_ps);
 	s->spare_ps += ps;
 	if (s->spare_open && pace_step_is_used(s->line_part, s->spare_ps, s->burst_ps))
@@ -286,57 +429,55 @@ static void spare_end(struct pace_sched *s)
 	if (!s->spare_open)
 		return;
 	s->spare_open = false;
+	pace_write_once(s->line_part->spare_bps, 0);
 	pace_steps_end(s->line_part, s->spare_ps, line_base(s), line_now(s));
 }
 
-/* Do the rates that all queues have active classes of exceed the line? */
-static bool device_over_subscribed(const struct pace_sched *s)
-{
-	const struct pace_common *k = &s->device->line;
-	u64 load_bps = 0;
-	u32 i;
-
-	for (i = 0; i < k->slots; i++) {
-		const struct pace_part *p = pace_read_once(k->part[i]);
-
-		if (p)
-			load_bps += pace_read_once(p->load_bps);
-	}
-	return load_bps > s->cfg.line_rate_bps;
-}
-
 /*
- * Sets all class clocks back, so that no class sends until the line has carried what it
- * was charged with, at `until`.  The time for which they have been set back already
- * counts once.
+ * Sets all class clocks back, so that no class sends until the common clock has carried
+ * what it was charged with, at `until`.  The time for which they have been set back
+ * already counts once.
  */
-static void set_back(struct pace_device *d, u64 until, u64 now)
+static void set_back(struct pace_common *k, u64 until, u64 now)
 {
-	u64 held = pace_atomic_read(&d->held_until_ps), from;
+	u64 held = pace_atomic_read(&k->held_until_ps), from;
 
 	do {
 		from = pace_clock_later(held, now);
 		if (!pace_clock_ahead(until, from))
 			return;
-	} while (!pace_atomic_cmpxchg(&d->held_until_ps, &held, until));
-	pace_atomic_add(&d->line.offset_ps, until - from);
+	} while (!pace_atomic_cmpxchg(&k->held_until_ps, &held, until));
+	pace_atomic_add(&k->offset_ps, until - from);
+}
+
+/*
+ * Charges the common clock by which all classes of `s` go, the line or a node's, with
+ * what was sent at their rates.  Returns by how much it is ahead of `now`, beyond what it
+ * may be.
+ */
+static u64 charge(struct pace_sched *s, const struct pace_device *d, u64 now, u64 ps)
+{
+	struct pace_common *k = s->line_part->common;
+	u64 after;
+
+	after = pace_step_take(k, now - ps, ps) + ps;
+	after -= SLACK_STEPS * pace_read_once(d->queues) * (s->step_ps + s->burst_ps);
+	return pace_clock_ahead(after, now) ? after - now : 0;
 }
 
 /* Charges the line with what was sent at guaranteed rates, in steps. */
 static void line_settle(struct pace_sched *s, u64 ps)
 {
-	struct pace_common *k = &s->device->line;
-	u64 now = line_now(s), after;
+	u64 now = line_now(s), ahead_ps;
 
 	s->owed_ps += ps;
 	if (s->owed_ps < s->step_ps)
 		return;
-	pace_write_once(s->line_part->load_bps, s->offered_load_bps);
-	after = pace_step_take(k, now - s->owed_ps, s->owed_ps) + s->owed_ps;
+	ahead_ps = charge(s, s->device, now, s->owed_ps);
 	s->owed_ps = 0;
-	after -= SLACK_STEPS * pace_read_once(s->device->queues) * (s->step_ps + s->burst_ps);
-	if (pace_clock_ahead(after, now) && device_over_subscribed(s))
-		set_back(s->device, after, now);
+	/* Do the rates of what is active exceed the line? */
+	if (ahead_ps && loads_of(s->line_part) > s->cfg.line_rate_bps)
+		set_back(&s->device->line, now + ahead_ps, now);
 	pace_offset_adopt(s);
 }
 
@@ -345,9 +486,6 @@ static void pace_device_rest(struct pace_sched *s)
 {
 	if (!spare_is_wanted(s))
 		spare_end(s);
-	/* No paced class loads the line. */
-	if (!s->active_paced && s->line_part->load_bps)
-		pace_write_once(s->line_part->load_bps, 0);
 }
 
 /* A frame was sent, for which the line takes `ps`.  guaranteed: it left at a rate. */

@@ -51,6 +51,8 @@ static void pace_schedule_class(struct pace_sched *s, struct pace_class *c,
 		return;
 	}
 	pace_load_add(s, c);
+	if (c->part)
+		pace_part_load(s, c);
 	pace_paced_return(s, c);
 	pace_paced_enter(s, c);
 }
@@ -63,6 +65,8 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 	c->active = false;
 	c->left_at = silent_unit(s->asked_ns);
 	c->head_wire_bytes = 0;
+	if (c->type == PACE_TYPE_PACED && c->part)
+		pace_part_unload(s, c);
 	if (c->type == PACE_TYPE_NORMAL) {
 		pace_best_effort_remove(s, c);
 	} else if (c->reservation) {

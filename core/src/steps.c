@@ -184,7 +184,8 @@ static bool step_is_current(const struct pace_part *p)
 /* Is less left of the step than half a frame?  What is left or owed is carried on. */
 static inline bool pace_step_is_used(const struct pace_part *p, u64 clock, u64 frame_ps)
 {
-	return (s64)(p->end_ps - clock) < (s64)(frame_ps / 2);
+	return p->lane != PACE_LANE_GUARANTEED &&
+	       (s64)(p->end_ps - clock) < (s64)(frame_ps / 2);
 }
 
 /*
@@ -232,7 +233,7 @@ static void pace_step_next(struct pace_part *p, u64 *clock, const struct pace_wi
  */
 static inline void pace_step_raise(struct pace_part *p, u64 clock)
 {
-	if (p && pace_clock_ahead(clock, p->end_ps))
+	if (p && p->lane != PACE_LANE_GUARANTEED && pace_clock_ahead(clock, p->end_ps))
 		p->end_ps = clock;
 }
 

@@ -91,29 +91,34 @@ for queue in 1 2 3 4; do
 done
 check "a ceil comes and goes" class change 1 1 rate 200mbit ceil 400mbit
 check "a ceil comes and goes" class change 1 1 rate 200mbit ceil 200mbit
-paced_bytes() {
+# class_bytes MINOR: what all queues have sent of a class.
+class_bytes() {
 	sum=0
 	for queue in 1 2 3 4; do
-		sum=$((sum + $(tc -s class show dev c1a classid "1$queue:1" |
-			sed -n 's/^ Sent \([0-9]*\) bytes.*/\1/p')))
+		sum=$((sum + $(tc -s class show dev c1a classid "1$queue:$1" |
+			sed -n 's/^ Sent \([0-9]*\) bytes.*/\1/p' | grep . || echo 0)))
 	done
 	echo $sum
 }
-flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
-nap 100
-# Reading takes time.
-before_ns=$(now_ns)
-bytes=$(paced_bytes)
-begun_ns=$(now_ns)
-sleep 1
-end_ns=$(now_ns)
-bytes=$(($(paced_bytes) - bytes))
-after_ns=$(now_ns)
-flow_stop
-check "beside best effort the class has its rate" between \
-	$((196 * ((end_ns - begun_ns) / 1000) / 8)) \
-	$((204 * ((after_ns - before_ns) / 1000) / 8)) $bytes
-check "all is sent" drained c1a
+# class_rate NAME MINOR MBIT: offers more to all queues, and measures a class for a second.
+class_rate() {
+	flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
+	nap 100
+	# Reading takes time.
+	before_ns=$(now_ns)
+	bytes=$(class_bytes "$2")
+	begun_ns=$(now_ns)
+	sleep 1
+	end_ns=$(now_ns)
+	bytes=$(($(class_bytes "$2") - bytes))
+	after_ns=$(now_ns)
+	flow_stop
+	check "$1: $bytes bytes" between \
+		$(($3 * 98 * ((end_ns - begun_ns) / 1000) / 800)) \
+		$(($3 * 102 * ((after_ns - before_ns) / 1000) / 800)) $bytes
+	check "all is sent" drained c1a
+}
+class_rate "beside best effort the class has its rate" 1 200
 
 # A group has its rate once, too, and so has a class in it.
 for queue in 1 2 3 4; do
@@ -138,6 +143,30 @@ for queue in 1 2 3 4; do
 	check "a class in the group is deleted" tc class del dev c1a classid "1$queue:11"
 	check "another one" tc class del dev c1a classid "1$queue:12"
 	check "the group is deleted" tc class del dev c1a classid "1$queue:10"
+done
+
+# What a group guarantees holds in one queue, whatever of it waits in the others.
+for spare in "mode normal" "rate 25mbit ceil 100mbit"; do
+	for queue in 1 2 3 4; do
+		check "queue $queue has a group" class add $queue 10 mode group rate 100mbit
+		check "queue $queue has a class in the group" tc class add dev c1a \
+			parent "1$queue:10" classid "1$queue:11" psp rate 75mbit
+		# shellcheck disable=SC2086
+		check "queue $queue has what is to spare" tc class add dev c1a \
+			parent "1$queue:10" classid "1$queue:12" psp $spare
+		[ "$queue" = 1 ] && minor=11 || minor=12
+		tc filter add dev c1a parent "1$queue:" protocol ip pref 1 u32 \
+			match u32 0 0 classid "1$queue:$minor"
+	done
+	class_rate "beside $spare a class has what its group guarantees" 11 75
+	class_rate "and that the rest" 12 25
+	for queue in 1 2 3 4; do
+		tc filter del dev c1a parent "1$queue:" pref 1
+		for minor in 11 12 10; do
+			check "class $minor is deleted" tc class del dev c1a \
+				classid "1$queue:$minor"
+		done
+	done
 done
 
 # A queue's psp goes and comes back, a class changes its type, while frames are sent.

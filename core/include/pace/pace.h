@@ -226,9 +226,20 @@ struct pace_part;
 struct pace_common {
 	pace_atomic clock_ps;
 	pace_atomic offset_ps;	/* of a line, a node: so much was set back what is in it */
+	pace_atomic held_until_ps;	/* and by that nothing is due before this instant */
 	pace_atomic rate_bps;	/* of a class: by which its time is counted; 0: none */
+	pace_atomic users;	/* of a class: queues in which it is active */
+	pace_atomic load_bps;	/* of a class: that it offers, 0 without such a queue */
+	pace_atomic loads_bps;	/* of a line, a node: of all classes that go by it */
 	u32 slots;
 	struct pace_part *part[];
+};
+
+/* How the node of a group pays for what it sends: src/lane.c. */
+enum pace_lane {
+	PACE_LANE_NONE,		/* it has no lanes */
+	PACE_LANE_SPARE,	/* before: in steps */
+	PACE_LANE_GUARANTEED,	/* afterwards */
 };
 
 /*
@@ -242,15 +253,19 @@ struct pace_part {
 	u64 keeps_until_ps;	/* until then it has what it left, on the common clock's scale */
 	u64 backlog_bytes;	/* the host may say what waits; 0: unknown */
 	u64 rate_bps;		/* the common clock's when the step was taken */
+	bool loads;		/* the class is active */
+	bool open;		/* it has a step, or waits for one */
+	u8 lane;		/* enum pace_lane: that the clocks of the class are of */
+	bool peeks;		/* its clock is an earlier instant: src/lane.c */
+	struct pace_clock step_clock;	/* and that is where it may send */
 	/* What others read, and what they take: a line of their own. */
-	u64 load_bps;		/* of the line: what the queue offers at its rates */
+	u64 spare_bps;		/* of a line, a node: of what borrows; 0: nothing, or others, too */
 	u64 free_from_ps;
 	pace_atomic free_until_ps;
 };
 
 /* What the transmit queues of a device share, zeroed by the host. */
 struct pace_device {
-	pace_atomic held_until_ps;	/* by line.offset_ps nothing is due before that instant */
 	u32 queues;		/* that the host has joined */
 	struct pace_common line;
 };

@@ -32,6 +32,14 @@ struct pace_group {
 	u64 at_ps;		/* the port's clock was this ... */
 	u64 at_ns;		/* ... at this instant of the inner clock */
 	bool port_over;		/* the port was over-subscribed then */
+
+	/* Of several queues of a device: src/lane.c. */
+	struct pace_clock lane_clock;	/* the node's clocks in the other lane ... */
+	struct pace_clock lane_ceil_clock;
+	u64 lane_rate_bps;	/* ... and by which rates they count */
+	u64 lane_ceil_bps;
+	struct pace_clock owed;		/* sent at guaranteed rates, and not charged yet */
+	struct pace_clock ceil_owed;
 };
 
 /*

@@ -96,6 +96,7 @@ struct pace_sched {
 	u64 handed_ns;		/* ... was handed out, and when */
 	bool handed;
 	u64 borrow_time_ps;	/* borrow clock of the last borrowed frame */
+	u64 borrowing_bps;	/* the rates of those that are below their ceil */
 	struct pace_class *ring;	/* active normal classes, the next one first */
 	struct pace_period period;	/* rt and nrt classes */
 
@@ -151,6 +152,7 @@ struct pace_sched {
 	u64 step_ps;		/* 0: its classes are its own */
 	u64 host_ps;		/* of a group's: its clock and this is the host's time */
 	u64 adopted_ps;		/* of the line's offset, in offset_ps */
+	u64 port_adopted_ps;	/* of a group's: of that, what its port has adopted */
 };
 
 /*

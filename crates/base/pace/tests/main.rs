@@ -24,6 +24,7 @@ mod pair;
 mod periods;
 mod queue;
 mod queue_changes;
+mod queue_groups;
 mod queues;
 mod recorded;
 mod reference;
