@@ -18,6 +18,8 @@ static inline void pace_paced_enter(struct pace_sched *s, struct pace_class *c)
 #define pace_step_is_used(p, clock, frame)	false
 #define pace_part_forget(s, c)		((void)(s))
 #define pace_part_rescale(s, c, cfg)	((void)(s))
+#define pace_part_load(s, c)		((void)(s))
+#define pace_part_unload(s, c)		((void)(s))
 #define pace_part_settle(s, c)		((void)(s))
 #define pace_part_rest(s, c)		((void)(s))
 #define pace_spare_holds(s)		false
