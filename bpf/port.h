@@ -115,7 +115,7 @@ struct port_table {
 
 #define SAME_OFFSET(type, member, offset) \
 	_Static_assert(__builtin_offsetof(struct type, member) == (offset), #type "." #member)
-_Static_assert(sizeof(struct pace_sched) == 1120, "sched");
+_Static_assert(sizeof(struct pace_sched) == 1104, "sched");
 _Static_assert(sizeof(struct pace_class) == 256, "class");
 _Static_assert(sizeof(struct port_table) == 48, "table");
 _Static_assert(sizeof(struct port) == 96, "port");

@@ -346,7 +346,9 @@ static void pace_offset_adopt(struct pace_sched *s)
 
 	if (!s->line_part)
 		return;
-	offset = pace_atomic_read(&s->line_part->common->offset_ps) + s->port_adopted_ps;
+	offset = pace_atomic_read(&s->line_part->common->offset_ps);
+	if (!s->device)
+		offset += s->port_adopted_ps;
 	ps = offset - s->adopted_ps;
 	if (!ps)
 		return;

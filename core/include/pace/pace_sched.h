@@ -96,7 +96,6 @@ struct pace_sched {
 	u64 handed_ns;		/* ... was handed out, and when */
 	bool handed;
 	u64 borrow_time_ps;	/* borrow clock of the last borrowed frame */
-	u64 borrowing_bps;	/* the rates of those that are below their ceil */
 	struct pace_class *ring;	/* active normal classes, the next one first */
 	struct pace_period period;	/* rt and nrt classes */
 
@@ -108,6 +107,7 @@ struct pace_sched {
 	bool repeated;		/* the clock was not advanced to asked_ns */
 	bool advanced;		/* it was, and nothing was sent since */
 	bool alone;		/* and nothing has changed, if by next_alone() */
+	bool spare_open;	/* of line_part there is a step, or it waits for one */
 
 	/* HYBRID: see src/waiting.c. */
 	bool idling;		/* the wire idles: real time is the clock */
@@ -146,13 +146,15 @@ struct pace_sched {
 	/* One of several queues of a device: src/part.c. */
 	struct pace_device *device;	/* NULL: the line is this port's own */
 	struct pace_part *line_part;	/* of the line; of a group's: of its node's clock */
-	bool spare_open;	/* it has a step, or waits for one */
 	u64 spare_ps;		/* such a frame may leave from here, as global_ps counts */
-	u64 owed_ps;		/* sent at guaranteed rates, and not charged yet */
+	union {
+		u64 owed_ps;	/* sent at guaranteed rates, and not charged yet */
+		u64 port_adopted_ps; /* of a group's: of adopted_ps, what its port has */
+	};
+	u64 borrowing_bps;	/* the rates of what is below its ceil and borrows */
 	u64 step_ps;		/* 0: its classes are its own */
 	u64 host_ps;		/* of a group's: its clock and this is the host's time */
 	u64 adopted_ps;		/* of the line's offset, in offset_ps */
-	u64 port_adopted_ps;	/* of a group's: of that, what its port has adopted */
 };
 
 /*
