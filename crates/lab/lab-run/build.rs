@@ -6,7 +6,7 @@ use std::path::Path;
 
 #[path = "src/code_digest.rs"]
 mod code_digest;
-#[path = "src/source_text.rs"]
+#[path = "../vmlab/src/source_text.rs"]
 mod source_text;
 
 fn main() -> io::Result<()> {

@@ -35,8 +35,9 @@ pub mod results_index;
 pub mod results_page;
 mod runs;
 pub mod sim;
-#[cfg(test)]
-mod source_text;
 pub mod stored;
 pub mod verdict;
 mod workers;
+
+#[cfg(test)]
+use vmlab::source_text;

@@ -19,7 +19,7 @@ use crate::command::{failure, output, start};
 use crate::error::{At, Error};
 use crate::kernels::Module;
 use crate::progress::{Event, Progress};
-use crate::repo::Sources;
+use crate::repo::{Sources, Text};
 
 /// One of the project's kernel modules.
 pub(crate) struct OwnModule {
@@ -107,9 +107,16 @@ impl Headers<'_> {
             progress.event(&Event::Build { what: &what });
             // The folder is always the same, because the module contains the paths of its sources.
             let build = cache.folder(&format!("build/{name}"))?;
-            sources.copy(own.sources, &build)?;
+            let compile = |text| {
+                sources.copy(own.sources, &build, text)?;
+                start(&mut self.make(&build.join(own.folder)))
+            };
             let object = build.join(own.folder).join(format!("{}.ko", own.name));
-            let made = start(&mut self.make(&build.join(own.folder)))?;
+            let mut made = compile(Text::Deciding)?;
+            if !made.status.success() {
+                // For the numbers of its lines.
+                made = compile(Text::Whole)?;
+            }
             // No checker sees what is compiled for other machines.
             let warned =
                 self.cross.is_some() && String::from_utf8_lossy(&made.stderr).contains("warning:");
@@ -157,7 +164,7 @@ impl Headers<'_> {
         let name = format!("sparse-{}-{}", own.name, self.release);
         let _lock = cache.lock(&name)?;
         let build = cache.folder(&format!("build/{name}"))?;
-        sources.copy(own.sources, &build)?;
+        sources.copy(own.sources, &build, Text::Whole)?;
         let mut make = self.make(&build.join(own.folder));
         make.args(["W=1", "C=2", "CF=-D__CHECK_ENDIAN__"]);
         let what = format!("compiling {} under sparse", own.name);
@@ -216,8 +223,7 @@ impl Headers<'_> {
 }
 
 /// Takes out of a module what tells its sources apart and decides nothing: the digests of their text
-/// and of the debug information, and the numbers of the lines that warn. What is left changes only
-/// if the code does.
+/// and of the debug information, and the numbers of the lines that warn.
 fn without_lines(mut module: Vec<u8>) -> Vec<u8> {
     const DIGEST: &[u8] = b"srcversion=";
     // A file that is no ELF file has none of that.
@@ -342,7 +348,6 @@ pub(crate) fn programs_of(
             what: "the guest's programs",
         });
         let build = cache.folder(&format!("build/programs-{hash}"))?;
-        sources.copy(&folders, &build)?;
         let make = |folder: &str, args: &[&str]| {
             let mut make = Command::new("make");
             make.arg("-C")
@@ -354,8 +359,13 @@ pub(crate) fn programs_of(
             output(&mut make, &format!("compiling {folder}/")).map(drop)
         };
         let programs = if cross.is_some() { "portable" } else { "all" };
-        make("lab", &[&format!("O={}", target.display()), programs])?;
-        make("tc", &["q_psp.so"])?;
+        let compile = |text| {
+            sources.copy(&folders, &build, text)?;
+            make("lab", &[&format!("O={}", target.display()), programs])?;
+            make("tc", &["q_psp.so"])
+        };
+        // What fails is compiled once more for the numbers of its lines.
+        compile(Text::Deciding).or_else(|_| compile(Text::Whole))?;
         let plugin = build.join("tc/q_psp.so");
         fs::copy(&plugin, target.join("q_psp.so")).at("copy", &plugin)?;
         fs::remove_dir_all(&build).at("remove", &build)

@@ -36,6 +36,7 @@ mod saved;
 mod script;
 mod setup;
 mod snapshot;
+pub mod source_text;
 mod sources;
 mod tdc;
 mod tdc_run;

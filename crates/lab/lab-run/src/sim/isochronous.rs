@@ -33,11 +33,6 @@ const STEP_NS: u64 = 500_000;
 /// Runs of a cell that are one sample of the share of round trips beyond the first peak.
 const RUNS_OF_SAMPLE: u64 = 50;
 
-/// Returns whether the scenario has hosts on segments; either all of its cells do, or none.
-pub fn is_meant(scenario: &Scenario) -> bool {
-    scenario.cells.iter().any(|cell| cell.isochronous.is_some())
-}
-
 /// All runs of a cell, measured.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Merged {

@@ -18,8 +18,7 @@ use crate::finished::Finished;
 use crate::made_of;
 use crate::progress::{Progress, Steps};
 use crate::results_dir::{ResultsDir, Writer};
-use crate::sim::isochronous;
-use crate::sim::support::follows_seed;
+use crate::sim::support::{follows_seed, has_segments};
 use crate::stored::{Id, Stored};
 use crate::workers::side_by_side;
 
@@ -49,11 +48,7 @@ struct Place<'a> {
 /// Returns the pieces of a scenario: all of its first cell, then of the second, and so on.
 fn places(scenario: &Scenario) -> Vec<Place<'_>> {
     let all = scenario.runs.max(1);
-    let runs = if isochronous::is_meant(scenario) {
-        all
-    } else {
-        1
-    };
+    let runs = if has_segments(scenario) { all } else { 1 };
     let of = |cell| {
         (0..all / runs).map(move |number| Place {
             cell,

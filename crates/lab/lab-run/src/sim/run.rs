@@ -23,7 +23,7 @@ use crate::sim::queue_drops;
 use crate::sim::record_cell::{recorded, reports};
 use crate::sim::repeat::{self, OneRun, Repeated};
 use crate::sim::senders::Senders;
-use crate::sim::support::check;
+use crate::sim::support::{check, has_segments};
 use crate::sim::transfers::{self, Outcome};
 use crate::stored::{Id, Stored};
 
@@ -32,7 +32,7 @@ use crate::stored::{Id, Stored};
 /// # Errors
 /// When it cannot be simulated.
 pub fn pieces(scenario: &Scenario) -> Result<Vec<Id>> {
-    if !isochronous::is_meant(scenario) {
+    if !has_segments(scenario) {
         check(scenario)?;
     }
     Ok(repeat::ids(scenario))
@@ -40,7 +40,7 @@ pub fn pieces(scenario: &Scenario) -> Result<Vec<Id>> {
 
 /// Measures the piece with this number, unless the store has it.
 pub fn fill(scenario: &Scenario, number: usize, stored: (&Stored, &Id)) -> Result<()> {
-    if isochronous::is_meant(scenario) {
+    if has_segments(scenario) {
         let work = |one: &OneRun<'_>| isochronous::run_cell_of(scenario, one);
         return repeat::fill(scenario, number, stored, work);
     }
@@ -57,7 +57,7 @@ pub fn run(
     stored: Option<&Stored>,
 ) -> Result<Finished> {
     let how = (progress, stored);
-    if isochronous::is_meant(scenario) {
+    if has_segments(scenario) {
         return isochronous::run(scenario, out, jobs, how);
     }
     check(scenario)?;

@@ -4,12 +4,17 @@
 use anyhow::{Context, Result};
 use scenario::{Cell, Flow, FlowKind, Scenario, TcLine};
 
-use crate::sim::{isochronous, transfers};
+use crate::sim::transfers;
+
+/// Returns whether the scenario has hosts on segments; either all of its cells do, or none.
+pub fn has_segments(scenario: &Scenario) -> bool {
+    scenario.cells.iter().any(|cell| cell.isochronous.is_some())
+}
 
 /// Returns whether only the simulator can run a scenario.
 pub fn is_needed(scenario: &Scenario) -> bool {
     let mut flows = scenario.cells.iter().flat_map(|cell| &cell.flows);
-    if isochronous::is_meant(scenario) {
+    if has_segments(scenario) {
         return true;
     }
     let is_modelled = flows.any(|flow| match &flow.kind {
