@@ -174,7 +174,10 @@ impl<'a> Engines<'a> {
     /// Returns the pieces of some experiments that have to run, the longest first: each with its
     /// run and its number there.
     pub fn missing<'b>(&self, of: &[&'b Experiment]) -> Vec<(&'b Run, usize)> {
-        let of_run = |run: &'b Run| (0..run.pieces.len()).map(move |number| (run, number));
+        let of_run = |run: &'b Run| {
+            let all = (0..run.pieces.len()).map(move |number| (run, number));
+            all.filter(|(run, number)| !is_settled(&self.stored, run, *number))
+        };
         let runs = of.iter().flat_map(|experiment| experiment.all());
         let all: Vec<_> = runs.flat_map(of_run).collect();
         let missing = self
@@ -202,6 +205,8 @@ impl<'a> Engines<'a> {
         stored.fill(missing, jobs, self.progress, |&(run, number)| {
             let piece = (stored, &run.pieces[number]);
             match run.engine {
+                // Others found so meanwhile.
+                Engine::Vmlab if is_settled(stored, run, number) => Ok(()),
                 Engine::Netsim => sim::run::fill(&run.scenario, number, piece),
                 Engine::Vmlab => {
                     let lab = lab.context("no laboratory")?;
@@ -213,8 +218,7 @@ impl<'a> Engines<'a> {
 
     /// Returns whether everything of an experiment was measured.
     pub fn has(&self, experiment: &Experiment) -> bool {
-        let mut pieces = experiment.all().flat_map(|run| &run.pieces);
-        pieces.all(|piece| self.stored.has(piece))
+        self.missing(&[experiment]).is_empty()
     }
 
     /// Puts a run together from its pieces, and writes its results into `out`.
@@ -230,4 +234,10 @@ impl<'a> Engines<'a> {
             }
         }
     }
+}
+
+/// Returns whether a piece need not run, because what others found decides.
+fn is_settled(stored: &Stored, run: &Run, number: usize) -> bool {
+    let (scenario, ids) = (&run.scenario, &run.pieces);
+    run.engine == Engine::Vmlab && lab::is_settled(scenario, number, stored, ids)
 }

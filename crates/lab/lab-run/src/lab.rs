@@ -21,6 +21,9 @@ use crate::runs;
 use crate::sim::support::{is_needed, own_qdisc};
 use crate::stored::{Id, Stored};
 
+/// Runs after which a guest whose cells agree in all of them is not repeated.
+const ENOUGH: usize = 3;
+
 /// What was measured of one guest.
 #[derive(Serialize, Deserialize)]
 struct Booted {
@@ -71,6 +74,7 @@ pub fn pieces(lab: &vmlab::Lab, scenario: &Scenario, progress: &dyn Progress) ->
                 ),
                 engine: Engine::Vmlab,
                 simulated_s,
+                is_further: run >= ENOUGH as u64,
             });
         }
     }
@@ -80,6 +84,26 @@ pub fn pieces(lab: &vmlab::Lab, scenario: &Scenario, progress: &dyn Progress) ->
 /// Returns the cells of each guest of a run.
 fn boots(scenario: &Scenario) -> impl Iterator<Item = &[Cell]> {
     scenario.cells.chunks(scenario.per_boot.max(1))
+}
+
+/// Returns whether the piece with this number need not run, because the first runs of its cells agree,
+/// as far as the store knows them.
+pub fn is_settled(scenario: &Scenario, number: usize, stored: &Stored, ids: &[Id]) -> bool {
+    let count = boots(scenario).count().max(1);
+    if number / count < ENOUGH {
+        return false;
+    }
+    let first = |run: usize| ids.get(number % count + run * count);
+    let known = (0..ENOUGH).map(|run| stored.known::<Booted>(first(run)?));
+    let Some(known) = known.collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let cells = known.first().map_or(0, |booted| booted.cells.len());
+    (0..cells).all(|cell| {
+        let of_cell: Vec<_> = known.iter().filter_map(|b| b.cells.get(cell)).collect();
+        let runs: Vec<_> = of_cell.iter().map(|(result, _)| result).collect();
+        runs::agree(&runs)
+    })
 }
 
 /// Measures the piece with this number, unless the store has it. What the guest left is gone then.
@@ -136,6 +160,9 @@ pub fn assemble(
     let (mut cells, mut kernel) = (Vec::<(CellResult, Curves)>::new(), String::new());
     let mut stats = RunStats::default();
     for (number, id) in ids.iter().enumerate() {
+        if is_settled(scenario, number, stored, ids) {
+            continue;
+        }
         let (booted, wall_s) = piece(lab, scenario, number, (stored, id))?;
         stats.wall_s += wall_s;
         stats.simulated_s += id.simulated_s;

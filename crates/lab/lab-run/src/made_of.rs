@@ -127,6 +127,7 @@ mod tests {
             name: "a".into(),
             engine: Engine::Netsim,
             simulated_s: 1.0,
+            is_further: false,
         }
     }
 

@@ -36,6 +36,8 @@ pub struct Id {
     pub engine: Engine,
     /// Simulated time, s.
     pub simulated_s: f64,
+    /// Whether what others found may show that it is not needed: those run first.
+    pub is_further: bool,
 }
 
 /// An answer of the store.
@@ -111,6 +113,13 @@ impl Stored {
         Ok((answer.of, wall_s))
     }
 
+    /// Returns what was measured of a piece, if the store has it.
+    pub fn known<T: DeserializeOwned>(&self, piece: &Id) -> Option<T> {
+        let bytes = self.has(piece).then(|| self.store.get(&piece.key))??;
+        let answer = serde_json::from_slice::<Answer<T>>(&bytes).ok()?;
+        Some(answer.of)
+    }
+
     /// Notes how long a piece took.
     fn note(&self, piece: &Id, wall_s: f64) -> Result<()> {
         let mut times = lock(&self.times);
@@ -140,8 +149,11 @@ impl Stored {
             .filter(|piece| !self.has(id(piece)) && seen.insert(id(piece).key.clone()))
             .collect();
         missing.sort_by(|a, b| {
-            self.expected_s(id(b))
-                .total_cmp(&self.expected_s(id(a)))
+            let of = |piece: &P| (id(piece).is_further, self.expected_s(id(piece)));
+            let ((a_is_further, a_s), (b_is_further, b_s)) = (of(a), of(b));
+            a_is_further
+                .cmp(&b_is_further)
+                .then_with(|| b_s.total_cmp(&a_s))
                 .then_with(|| id(a).name.cmp(&id(b).name))
         });
         missing
@@ -203,6 +215,7 @@ mod tests {
             name: name.into(),
             engine,
             simulated_s,
+            is_further: false,
         }
     }
 
@@ -257,6 +270,10 @@ mod tests {
             id("d", "known to be long", Engine::Netsim, 0.1),
             id("c", "the same again", Engine::Netsim, 5.0),
             id("e", "stored", Engine::Netsim, 9.0),
+            Id {
+                is_further: true,
+                ..id("f", "further", Engine::Netsim, 99.0)
+            },
         ];
         let stored = open(&folder, Answers::Stored);
         stored.note(&pieces[3], 100.0).unwrap();
@@ -264,7 +281,10 @@ mod tests {
         let stored = open(&folder, Answers::Stored);
         let missing = stored.missing(&pieces, |piece| piece);
         let names: Vec<_> = missing.iter().map(|piece| &*piece.name).collect();
-        assert_eq!(names, ["known to be long", "guest", "long", "short"]);
+        assert_eq!(
+            names,
+            ["known to be long", "guest", "long", "short", "further"]
+        );
         let one = NonZeroUsize::new(1);
         let ran = Mutex::new(vec![]);
         let work = |piece: &Id| {

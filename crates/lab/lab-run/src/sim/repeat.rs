@@ -81,6 +81,7 @@ pub(super) fn ids(scenario: &Scenario) -> Vec<Id> {
             ),
             engine: Engine::Netsim,
             simulated_s,
+            is_further: false,
         }
     };
     places(scenario).into_iter().map(of).collect()
