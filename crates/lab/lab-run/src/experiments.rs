@@ -66,7 +66,7 @@ pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
         let experiment = engines.experiment(&folder)?;
         let (name, made) = (&experiment.name, experiment.made_of());
         let is_kept = !plan.quick && !plan.again && !plan.lone;
-        if is_kept && Age::of(name, &made, 0.0, &results)?.is_fresh() {
+        if is_kept && Age::of(name, &made, &results)?.is_fresh() {
             runs.note(&format!(
                 "{name}: what would run is what its page was made of"
             ));
@@ -105,13 +105,24 @@ pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
 pub fn ages(only: Option<&str>, progress: &dyn Progress) -> Result<Vec<Age>> {
     let results = catalogue::root()?.join("docs/results");
     let engines = Engines::new(false, progress)?;
-    let folders = wanted(only, false)?.into_iter();
-    let age = |folder: PathBuf| {
-        let experiment = engines.experiment(&folder)?;
-        let minutes = engines.minutes(&[&experiment]);
-        Age::of(&experiment.name, &experiment.made_of(), minutes, &results)
-    };
-    folders.map(age).collect()
+    let mut experiments = vec![];
+    for folder in wanted(only, false)? {
+        experiments.push(engines.experiment(&folder)?);
+    }
+    let (mut ages, mut stale, mut before) = (vec![], vec![], 0.0);
+    for experiment in &experiments {
+        let age = Age::of(&experiment.name, &experiment.made_of(), &results)?;
+        if age.is_fresh() {
+            ages.push(age);
+            continue;
+        }
+        stale.push(experiment);
+        let all = engines.minutes(&stale);
+        let minutes = all - before;
+        before = all;
+        ages.push(Age { minutes, ..age });
+    }
+    Ok(ages)
 }
 
 /// Writes an experiment's line into the index. Each experiment writes its own as soon as it is done:

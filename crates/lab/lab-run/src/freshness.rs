@@ -18,14 +18,14 @@ pub struct Age {
     pub name: String,
     /// Runs that differ from what the page was made of; a fresh page has none.
     pub changed: Vec<String>,
-    /// Minutes that making the page takes here, as far as is known: what the store has takes none.
+    /// Minutes that making the page takes here, as far as is known: what the store has takes none,
+    /// nor does what a page before it runs.
     pub minutes: f64,
 }
 
 impl Age {
-    /// Returns the age of a page that would be made of `now` in so many minutes, in the folder
-    /// `results`.
-    pub fn of(name: &str, now: &MadeOf, minutes: f64, results: &Path) -> Result<Self> {
+    /// Returns the age of a page that would be made of `now`, in the folder `results`.
+    pub fn of(name: &str, now: &MadeOf, results: &Path) -> Result<Self> {
         let page = page(results, name);
         let text = match fs::read_to_string(&page) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -35,11 +35,10 @@ impl Age {
             None => vec![NOT_KNOWN.to_owned()],
             Some(made) => made.differing(now).into_iter().map(str::to_owned).collect(),
         };
-        let is_fresh = changed.is_empty();
         Ok(Self {
             name: name.to_owned(),
             changed,
-            minutes: if is_fresh { 0.0 } else { minutes },
+            minutes: 0.0,
         })
     }
 

@@ -21,8 +21,8 @@ use crate::workers::side_by_side;
 
 /// File in the cache with the seconds that each piece took, by its name.
 const TIMES: &str = "times.json";
-/// Seconds that a simulated second takes where nothing like it has run.
-const LABORATORY_S: f64 = 6.0;
+/// Seconds of one processor that a simulated second takes where nothing like it has run.
+const LABORATORY_S: f64 = 4.5;
 const SIMULATOR_S: f64 = 0.03;
 
 /// A piece of work: a guest, or some runs of a simulated cell.
@@ -130,33 +130,46 @@ impl Stored {
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// Returns the seconds that a piece will take: as many as last time, or else by its simulated
-    /// time.
+    /// Returns the seconds that a piece will take: as many as last time, or else as others of its
+    /// scenario, by the simulated time.
     pub fn expected_s(&self, piece: &Id) -> f64 {
-        let per_s = match piece.engine {
-            Engine::Vmlab => LABORATORY_S,
-            Engine::Netsim => SIMULATOR_S,
-        };
-        let known = lock(&self.times).get(&piece.name).copied();
-        known.unwrap_or(piece.simulated_s * per_s)
+        let times = lock(&self.times);
+        if let Some(known_s) = times.get(&piece.name) {
+            return *known_s;
+        }
+        let scenario = piece.name.split_inclusive(' ').next().unwrap_or_default();
+        let like = times.range(scenario.to_owned()..);
+        let like = like.take_while(|(name, _)| name.starts_with(scenario));
+        let (mut wall_s, mut simulated_s) = (0.0, 0.0);
+        for (name, seconds) in like {
+            let of_name = name.rsplit(' ').next().and_then(|text| text.parse().ok());
+            wall_s += seconds;
+            simulated_s += of_name.unwrap_or(0.0);
+        }
+        piece.simulated_s
+            * match piece.engine {
+                _ if simulated_s > 0.0 => wall_s / simulated_s,
+                Engine::Vmlab => LABORATORY_S,
+                Engine::Netsim => SIMULATOR_S,
+            }
     }
 
-    /// Returns those of some pieces that have to run, each once, the longest first.
+    /// Returns those of some pieces that have to run, each once: first those that are needed in any
+    /// case, and of these the longest.
     pub fn missing<'a, P>(&self, pieces: &'a [P], id: impl Fn(&P) -> &Id) -> Vec<&'a P> {
         let mut seen = HashSet::new();
-        let mut missing: Vec<&P> = pieces
+        let mut missing: Vec<(f64, &P)> = pieces
             .iter()
             .filter(|piece| !self.has(id(piece)) && seen.insert(id(piece).key.clone()))
+            .map(|piece| (self.expected_s(id(piece)), piece))
             .collect();
-        missing.sort_by(|a, b| {
-            let of = |piece: &P| (id(piece).is_further, self.expected_s(id(piece)));
-            let ((a_is_further, a_s), (b_is_further, b_s)) = (of(a), of(b));
-            a_is_further
-                .cmp(&b_is_further)
-                .then_with(|| b_s.total_cmp(&a_s))
-                .then_with(|| id(a).name.cmp(&id(b).name))
+        missing.sort_by(|(a_s, a), (b_s, b)| {
+            let (a, b) = (id(a), id(b));
+            let further = a.is_further.cmp(&b.is_further);
+            let further = further.then_with(|| b_s.total_cmp(a_s));
+            further.then_with(|| a.name.cmp(&b.name))
         });
-        missing
+        missing.into_iter().map(|(_, piece)| piece).collect()
     }
 
     /// Does what is missing, on all processors, in its order. A piece that fails keeps none of the
@@ -285,6 +298,12 @@ mod tests {
             names,
             ["known to be long", "guest", "long", "short", "further"]
         );
+        // What is new of a scenario takes as long as what is known of it.
+        stored
+            .note(&id("x", "tiny 0 0 2", Engine::Vmlab, 2.0), 1.0)
+            .unwrap();
+        let new = id("y", "tiny 1 0 4", Engine::Vmlab, 4.0);
+        assert!((stored.expected_s(&new) - 2.0).abs() < 1e-9);
         let one = NonZeroUsize::new(1);
         let ran = Mutex::new(vec![]);
         let work = |piece: &Id| {
