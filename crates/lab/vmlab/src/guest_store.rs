@@ -29,6 +29,8 @@ const FOLDER: &str = "guests";
 const SUFFIX: &str = ".tar.gz";
 /// Room for all answers, in bytes.
 const ROOM_BYTES: u64 = 2 << 30;
+/// The largest answer that is kept: a larger one would push many out.
+const LARGEST_BYTES: u64 = ROOM_BYTES / 64;
 /// Counts the forms that answers have had.
 const FORM: &[u8] = b"pspacer guest 1";
 /// The shared memory is sparse: zeros are looked for and left out in pieces of this size.
@@ -100,6 +102,7 @@ impl Key {
 pub struct Store {
     folder: PathBuf,
     room_bytes: u64,
+    largest_bytes: u64,
 }
 
 impl Store {
@@ -111,6 +114,7 @@ impl Store {
         Ok(Self {
             folder: cache.folder(FOLDER)?,
             room_bytes: ROOM_BYTES,
+            largest_bytes: LARGEST_BYTES,
         })
     }
 
@@ -151,7 +155,8 @@ impl Store {
         })
     }
 
-    /// Writes a file of the store whole or not at all, and makes room for it.
+    /// Writes a file of the store whole or not at all, and makes room for it. One that is too large is
+    /// not kept.
     fn write(
         &self,
         path: &Path,
@@ -162,6 +167,10 @@ impl Store {
             .tempfile_in(&self.folder)
             .at("create a file in", &self.folder)?;
         fill(file.as_file_mut()).at("write to", &self.folder)?;
+        let bytes = file.as_file().metadata().at("read", &self.folder)?.len();
+        if bytes > self.largest_bytes {
+            return Ok(());
+        }
         file.persist(path)
             .map_err(|error| error.error)
             .at("move into place", path)?;
@@ -400,5 +409,26 @@ mod tests {
         store.keep("d", refs(&from)).unwrap();
         let is_there = ["a", "b", "c", "d"].map(|key| store.path(key).exists());
         assert_eq!(is_there, [true, false, true, true]);
+        let store = Store {
+            largest_bytes: 100_000,
+            ..store
+        };
+        store.keep("e", refs(&from)).unwrap();
+        assert!(!store.path("e").exists());
+    }
+
+    #[test]
+    fn an_answer_in_one_piece_comes_back_or_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path(), 1 << 20);
+        assert!(!store.has("k"));
+        store.put("k", b"measured").unwrap();
+        assert!(store.has("k"));
+        assert_eq!(store.get("k").unwrap(), b"measured");
+        let good = fs::read(store.whole("k")).unwrap();
+        fs::write(store.whole("k"), &good[..good.len() - 1]).unwrap();
+        assert_eq!(store.get("k"), None);
+        // What a guest left under the same key is another answer.
+        assert!(!store.path("k").exists());
     }
 }
