@@ -32,18 +32,29 @@ pub fn main(args: &Experiments) -> Result<bool> {
     Ok(outcome.ok)
 }
 
-/// Lists what has changed since each page was made. It is an error if anything has.
+/// Lists what has changed since each page was made, and how long making it anew takes. It is an error
+/// if anything has.
 fn stale(args: &Experiments) -> Result<bool> {
-    let ages = ages(args.only.as_deref())?;
+    let ages = ages(args.only.as_deref(), &Bars::new())?;
     let stale = ages.iter().filter(|age| !age.is_fresh()).count();
     let judged = || -> Result<bool> {
         let all = ages.len();
-        ensure!(stale == 0, "{stale} of {all} pages are older than the code");
+        let minutes: f64 = ages.iter().map(|age| age.minutes).sum();
+        ensure!(
+            stale == 0,
+            "{stale} of {all} pages are older than the code: about {minutes:.0} minutes"
+        );
         Ok(true)
     };
     if args.json {
         let rows = ages.iter();
-        let rows = rows.map(|age| serde_json::json!({ "page": age.name, "changed": age.changed }));
+        let rows = rows.map(|age| {
+            serde_json::json!({
+                "page": age.name,
+                "changed": age.changed,
+                "minutes": (age.minutes * 10.0).round() / 10.0,
+            })
+        });
         print(&format!("{:#}\n", serde_json::Value::from_iter(rows)))?;
         return judged();
     }
@@ -51,7 +62,7 @@ fn stale(args: &Experiments) -> Result<bool> {
         let said = if age.is_fresh() {
             "fresh".to_owned()
         } else {
-            age.changed.join(", ")
+            format!("{:.1} min: {}", age.minutes, age.changed.join(", "))
         };
         print(&format!("{:<32} {said}\n", age.name))?;
     }

@@ -25,7 +25,7 @@ pub fn main(sim: &Sim) -> Result<bool> {
 fn run_and_show(args: &Run) -> Result<bool> {
     let scenario = args.scenario()?;
     let out = args.out(&format!("{}-sim", scenario.name));
-    let finished = run(&scenario, &out, args.jobs, &Bars::new())?;
+    let finished = run(&scenario, &out, args.jobs, &Bars::new(), None)?;
     scenario_run::show(&finished, args.json)
 }
 

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs every experiment, and writes a page for each and their index.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use scenario::result::{Engine, RunResult};
-use scenario::{Kernel, Options, Scenario};
+use scenario::result::RunResult;
 use vmlab::Event;
 
 use crate::catalogue;
-use crate::engine_agreement;
+use crate::experiment_runs::{Engines, Experiment, Run};
 use crate::finished::Finished;
 use crate::freshness::{self, Age};
 use crate::ground_truth::matrix::Matrix;
-use crate::lab;
-use crate::made_of::MadeOf;
 use crate::measure_cell::write;
 use crate::progress::Progress;
-use crate::reference_figures::{Paper, Row};
+use crate::reference_figures::Row;
 use crate::results_index;
 use crate::results_page::{FIGURES, Page};
-use crate::sim;
 use crate::verdict::Findings;
 
 /// Which experiments are run, and how.
@@ -39,7 +34,7 @@ pub struct Plan {
     pub only: Option<String>,
     /// Whether `only` must select a single experiment.
     pub lone: bool,
-    /// Whether pages that are as old as the code are made again, too.
+    /// Whether pages of which nothing has changed are made again, too.
     pub again: bool,
     /// Number of guests or cells that run at the same time; one for each core by default.
     pub jobs: Option<NonZeroUsize>,
@@ -55,31 +50,50 @@ pub struct Outcome {
     pub index: PathBuf,
 }
 
-/// Runs the experiments, and writes their pages and their lines in the index.
+/// Runs the experiments, and writes their pages and their lines in the index: first all pieces that
+/// nobody has measured, on all processors and the longest first, then page after page.
 pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
     let results = match &plan.results {
         Some(results) => results.clone(),
         None => usual_results(plan.quick)?,
     };
     fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
-    let mut runs = Runs::new(plan, progress, results.join(FIGURES));
+    let engines = Engines::new(plan.quick, progress)?;
+    let mut runs = Runs::new(plan, progress, &engines, results.join(FIGURES));
     let index = results.join(results_index::FILE);
+    let mut stale = vec![];
     for folder in wanted(plan.only.as_deref(), plan.lone)? {
-        let name = name_of(&folder);
-        if !plan.quick && !plan.again && !plan.lone && is_fresh(&folder, &results) {
+        let experiment = engines.experiment(&folder)?;
+        let (name, made) = (&experiment.name, experiment.made_of());
+        let is_kept = !plan.quick && !plan.again && !plan.lone;
+        if is_kept && Age::of(name, &made, &results)?.is_fresh() {
             runs.note(&format!(
-                "{name}: nothing has changed since its page was made"
+                "{name}: what would run is what its page was made of"
             ));
-            continue;
+        } else {
+            stale.push(experiment);
         }
-        let begin = Instant::now();
-        let paper = Paper::read(&folder.join(catalogue::PAPER))?;
-        let (page, line) = runs.experiment(&folder, &name, &paper)?;
-        write(&freshness::page(&results, &name), page.as_bytes())?;
-        add_line(&index, line, plan.quick)?;
-        let wall_s = begin.elapsed().as_secs_f64();
-        runs.note(&format!("{name}: done in {wall_s:.0} s"));
     }
+    let all: Vec<_> = stale.iter().collect();
+    let missing = engines.missing(&all);
+    if !missing.is_empty() {
+        let minutes = engines.minutes(&all);
+        let count = missing.len();
+        runs.note(&format!(
+            "{count} guests and cells, about {minutes:.0} minutes"
+        ));
+    }
+    let filled = engines.fill(&missing, plan.jobs);
+    for experiment in stale.iter().filter(|experiment| engines.has(experiment)) {
+        let (page, line) = runs.experiment(experiment)?;
+        write(
+            &freshness::page(&results, &experiment.name),
+            page.as_bytes(),
+        )?;
+        add_line(&index, line, plan.quick)?;
+        runs.note(&format!("{}: done", experiment.name));
+    }
+    filled?;
     Ok(Outcome {
         ok: runs.ok,
         results: runs.printed,
@@ -88,21 +102,27 @@ pub fn run(plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
 }
 
 /// Returns the age of each selected page of the source tree's results.
-pub fn ages(only: Option<&str>) -> Result<Vec<Age>> {
-    let root = catalogue::root()?;
-    let results = root.join("docs/results");
-    let folders = wanted(only, false)?.into_iter();
-    folders
-        .map(|folder| Age::of(&root, &folder, &results))
-        .collect()
-}
-
-/// Returns whether nothing has changed since an experiment's page was made. Where the command is
-/// installed there is not all of the code, and nobody knows.
-fn is_fresh(folder: &Path, results: &Path) -> bool {
-    let root = folder.ancestors().nth(2);
-    let age = root.and_then(|root| Age::of(root, folder, results).ok());
-    age.is_some_and(|age| age.is_fresh())
+pub fn ages(only: Option<&str>, progress: &dyn Progress) -> Result<Vec<Age>> {
+    let results = catalogue::root()?.join("docs/results");
+    let engines = Engines::new(false, progress)?;
+    let mut experiments = vec![];
+    for folder in wanted(only, false)? {
+        experiments.push(engines.experiment(&folder)?);
+    }
+    let (mut ages, mut stale, mut before) = (vec![], vec![], 0.0);
+    for experiment in &experiments {
+        let age = Age::of(&experiment.name, &experiment.made_of(), &results)?;
+        if age.is_fresh() {
+            ages.push(age);
+            continue;
+        }
+        stale.push(experiment);
+        let all = engines.minutes(&stale);
+        let minutes = all - before;
+        before = all;
+        ages.push(Age { minutes, ..age });
+    }
+    Ok(ages)
 }
 
 /// Writes an experiment's line into the index. Each experiment writes its own as soon as it is done:
@@ -167,27 +187,6 @@ fn wanted(only: Option<&str>, lone: bool) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Returns the scenario once for each kernel that the experiment names; the scenario itself if it
-/// names none.
-fn on_kernels(scenario: &Scenario, paper: &Paper, quick: bool) -> Result<Vec<Scenario>> {
-    let Some(wanted) = &paper.stops else {
-        return Ok(vec![scenario.clone()]);
-    };
-    let names = if quick {
-        &wanted.quick_kernels
-    } else {
-        &wanted.kernels
-    };
-    let on = |name: &String| {
-        let kernel = name.parse().context("paper.toml, [stops]")?;
-        Ok(Scenario {
-            kernel,
-            ..scenario.clone()
-        })
-    };
-    names.iter().map(on).collect()
-}
-
 /// The result of one run.
 struct Done {
     result: RunResult,
@@ -195,69 +194,63 @@ struct Done {
     figures: Vec<String>,
 }
 
-/// The runs of one call. Each scenario runs once on each engine, however many experiments use it.
+/// The runs of one call. Each is put together once, however many experiments use it.
 struct Runs<'a> {
-    plan: &'a Plan,
     progress: &'a dyn Progress,
+    engines: &'a Engines<'a>,
     out: PathBuf,
     figures: PathBuf,
-    lab: Option<vmlab::Lab>,
     /// Whether all bounds hold so far.
     ok: bool,
     /// The results, in the order of the runs.
     printed: Vec<RunResult>,
-    done: HashMap<(String, Kernel, bool), Rc<Done>>,
+    done: HashMap<String, Rc<Done>>,
 }
 
 impl<'a> Runs<'a> {
-    fn new(plan: &'a Plan, progress: &'a dyn Progress, figures: PathBuf) -> Self {
+    fn new(
+        plan: &Plan,
+        progress: &'a dyn Progress,
+        engines: &'a Engines<'a>,
+        figures: PathBuf,
+    ) -> Self {
         let out = if plan.quick {
             "quick-runs"
         } else {
             "experiments"
         };
         Self {
-            plan,
             progress,
+            engines,
             out: Path::new("out").join(out),
             figures,
-            lab: None,
             ok: true,
             printed: vec![],
             done: HashMap::new(),
         }
     }
 
-    /// Runs one experiment; returns its page and its line in the index.
-    fn experiment(&mut self, folder: &Path, name: &str, paper: &Paper) -> Result<(String, String)> {
+    /// Returns the page of an experiment and its line in the index.
+    fn experiment(&mut self, experiment: &Experiment) -> Result<(String, String)> {
+        let Experiment { name, paper, .. } = experiment;
         let mut page = Page::new(name, paper);
         let (mut findings, mut rows) = (Findings::default(), vec![]);
         let mut matrix = Matrix::default();
-        let mut engines = BTreeSet::new();
-        for file in catalogue::files_in(folder)? {
-            let scenario = self.read(&file)?;
-            let on = if sim::support::is_needed(&scenario) {
-                Engine::Netsim
-            } else {
-                Engine::Vmlab
-            };
-            for scenario in on_kernels(&scenario, paper, self.plan.quick)? {
-                let done = self.run(&scenario, on)?;
-                self.ok &= done.result.ok;
-                engines.insert(done.result.engine);
-                matrix.add(&done.result);
-                findings.add_bounds(&done.result);
-                let compared = paper.compare(&done.result);
-                // Of runs with known stalls, the page shows only the count over all runs.
-                if paper.stops.is_none() {
-                    page.run(&done.result, &compared, &done.figures);
-                }
-                findings
-                    .figures
-                    .extend(compared.iter().filter_map(Row::verdict));
-                rows.extend(compared);
-                self.printed.push(done.result.clone());
+        for run in &experiment.runs {
+            let done = self.run(run)?;
+            self.ok &= done.result.ok;
+            matrix.add(&done.result);
+            findings.add_bounds(&done.result);
+            let compared = paper.compare(&done.result);
+            // Of runs with known stalls, the page shows only the count over all runs.
+            if paper.stops.is_none() {
+                page.run(&done.result, &compared, &done.figures);
             }
+            findings
+                .figures
+                .extend(compared.iter().filter_map(Row::verdict));
+            rows.extend(compared);
+            self.printed.push(done.result.clone());
         }
         if let Some(wanted) = &paper.stops {
             let is_ok = matrix.is_ok(wanted);
@@ -265,13 +258,8 @@ impl<'a> Runs<'a> {
             findings.stops = Some((matrix.right_pct(), is_ok));
             page.text.push_str(&matrix.page(wanted));
         }
-        for (both, scenario) in paper.on_both_engines() {
-            let file = catalogue::find(scenario)?;
-            let scenario = self.read(&file)?;
-            let lab = self.run(&scenario, Engine::Vmlab)?;
-            let simulated = engine_agreement::simulated(&scenario);
-            let sim = self.run(&simulated, Engine::Netsim)?;
-            engines.extend([Engine::Vmlab, Engine::Netsim]);
+        for ((both, _), [lab, sim]) in paper.on_both_engines().zip(&experiment.both) {
+            let (lab, sim) = (self.run(lab)?, self.run(sim)?);
             let (agreement, table) = both.compare(&lab.result, &sim.result);
             findings.engines += agreement;
             page.engines(&lab.result, &table);
@@ -279,13 +267,8 @@ impl<'a> Runs<'a> {
                 .extend([lab.result.clone(), sim.result.clone()]);
         }
         let line = results_index::line(name, paper, &rows, &findings);
-        // Where the command is installed there is not all of the code.
-        let root = folder.ancestors().nth(2);
-        let made = root.and_then(|root| MadeOf::of(root, folder, &engines).ok());
-        if let Some(made) = made {
-            page.text.push('\n');
-            page.text.push_str(&made.line());
-        }
+        page.text.push('\n');
+        page.text.push_str(&experiment.made_of().line());
         Ok((page.text, line))
     }
 
@@ -293,58 +276,26 @@ impl<'a> Runs<'a> {
         self.progress.event(&Event::Note { text });
     }
 
-    fn read(&self, file: &Path) -> Result<Scenario> {
-        let options = Options {
-            quick: self.plan.quick,
-            ..Options::default()
-        };
-        catalogue::read(file, &options)
-    }
-
-    fn run(&mut self, scenario: &Scenario, on: Engine) -> Result<Rc<Done>> {
-        let is_modelled = on == Engine::Netsim;
-        let key = (scenario.name.clone(), scenario.kernel, is_modelled);
-        if let Some(done) = self.done.get(&key) {
+    fn run(&mut self, run: &Run) -> Result<Rc<Done>> {
+        let name = run.name();
+        if let Some(done) = self.done.get(&name) {
             return Ok(Rc::clone(done));
         }
-        let cells = scenario.cells.len();
-        self.note(&format!(
-            "{}: {} ({cells} cells)",
-            scenario.name, scenario.title
-        ));
-        let is_also_in_lab = is_modelled && !sim::support::is_needed(scenario);
-        let suffix = if is_also_in_lab { "-sim" } else { "" };
-        let kernel = match scenario.kernel {
-            Kernel::V6_1 => String::new(),
-            other => format!("-{other}"),
-        };
-        let name = format!("{}{kernel}{suffix}", scenario.name);
-        let out = self.out.join(name);
-        let finished = self.finish(scenario, is_modelled, &out);
+        let scenario = &run.scenario;
+        let finished = self.engines.finish(run, &self.out.join(&name));
         let finished = finished.with_context(|| format!("scenario {}", scenario.name))?;
         // Of runs with known stalls, the page shows only the count.
         let is_of_stops = scenario.cells.iter().any(|cell| !cell.stops.is_empty());
         // A scenario that also runs in the laboratory has that run's figures under the same names.
-        let figures = if is_also_in_lab || is_of_stops {
+        let figures = if run.is_also_in_lab() || is_of_stops {
             vec![]
         } else {
             figures_of(&finished, &self.figures)?
         };
         let result = finished.result;
         let done = Rc::new(Done { result, figures });
-        self.done.insert(key, Rc::clone(&done));
+        self.done.insert(name, Rc::clone(&done));
         Ok(done)
-    }
-
-    fn finish(&mut self, scenario: &Scenario, is_modelled: bool, out: &Path) -> Result<Finished> {
-        if is_modelled {
-            return sim::run::run(scenario, out, self.plan.jobs, self.progress);
-        }
-        if self.lab.is_none() {
-            self.lab = Some(vmlab::Lab::find()?);
-        }
-        let lab = self.lab.as_ref().context("no laboratory")?;
-        lab::run(lab, scenario, out, self.plan.jobs, self.progress)
     }
 }
 

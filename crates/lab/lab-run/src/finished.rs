@@ -50,8 +50,9 @@ impl Finished {
             cells,
         };
         for (cell, drawn) in result.cells.iter().zip(&curves) {
+            let dir = out.folder(&cell.dir)?;
             for plot in report::cell_plots(drawn) {
-                let path = out.path().join(&cell.dir).join(plot.name);
+                let path = dir.join(plot.name);
                 out.write(&path, plot.svg.as_bytes())?;
             }
         }

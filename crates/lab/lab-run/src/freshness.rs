@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which pages of the results are older than the code that their figures come from.
+//! Which pages of the results are older than what would run now.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,35 +12,33 @@ use crate::made_of::MadeOf;
 const NOT_KNOWN: &str = "not known";
 
 /// The age of one page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Age {
     /// Name of the experiment.
     pub name: String,
-    /// Parts of the code that differ from what the page was made of; a fresh page has none.
+    /// Runs that differ from what the page was made of; a fresh page has none.
     pub changed: Vec<String>,
+    /// Minutes that making the page takes here, as far as is known: what the store has takes none,
+    /// nor does what a page before it runs.
+    pub minutes: f64,
 }
 
 impl Age {
-    /// Returns the age of the page of the experiment in `folder` of the tree at `root`, in the
-    /// folder `results`.
-    pub fn of(root: &Path, folder: &Path, results: &Path) -> Result<Self> {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let page = page(results, &name);
+    /// Returns the age of a page that would be made of `now`, in the folder `results`.
+    pub fn of(name: &str, now: &MadeOf, results: &Path) -> Result<Self> {
+        let page = page(results, name);
         let text = match fs::read_to_string(&page) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             read => read.with_context(|| format!("cannot read {}", page.display()))?,
         };
         let changed = match MadeOf::read(&text) {
             None => vec![NOT_KNOWN.to_owned()],
-            Some(made) => {
-                let now = MadeOf::of(root, folder, &made.engines())?;
-                let parts = made.differing(&now).into_iter();
-                parts.map(ToOwned::to_owned).collect()
-            }
+            Some(made) => made.differing(now).into_iter().map(str::to_owned).collect(),
         };
         Ok(Self {
-            name: name.into_owned(),
+            name: name.to_owned(),
             changed,
+            minutes: 0.0,
         })
     }
 

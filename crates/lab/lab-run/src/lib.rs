@@ -7,15 +7,18 @@
 //! source tree. It writes a page for each ([`results_page`]), beside the figures of the
 //! sources ([`reference_figures`]), the other engine ([`engine_agreement`]) and what is
 //! known of stalls ([`ground_truth`]), and an index ([`results_index`]) with a
-//! [`verdict`] on each. A page says what it was [`made_of`],
-//! and [`freshness`] whether that has changed since. [`capture_survey`] measures a capture of any origin.
+//! [`verdict`] on each. What was measured is [`stored`] by what it was [`made_of`]; a page says that,
+//! and [`freshness`] whether it has changed since. [`capture_survey`] measures a capture of any origin.
 
 #![forbid(unsafe_code)]
 
 pub mod capture_file;
 pub mod capture_survey;
 pub mod catalogue;
+#[cfg(test)]
+mod code_digest;
 pub mod engine_agreement;
+mod experiment_runs;
 pub mod experiments;
 pub mod finished;
 pub mod freshness;
@@ -32,6 +35,9 @@ pub mod results_index;
 pub mod results_page;
 mod runs;
 pub mod sim;
-pub mod source_text;
+pub mod stored;
 pub mod verdict;
 mod workers;
+
+#[cfg(test)]
+use vmlab::source_text;

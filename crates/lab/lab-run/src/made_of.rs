@@ -1,73 +1,84 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the figures of a page were measured with: digests of the experiment and of the code that its
-//! runs depend on. A page whose digests are not the tree's is stale.
+//! What the figures of a page were measured with: for each of its runs a digest of the keys of the
+//! run's pieces. A page is stale if the pieces that would run now have other keys.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
-use scenario::result::Engine;
-use sha2::{Digest, Sha256};
+use scenario::Cell;
+use vmlab::Key;
 
-use crate::catalogue::PAPER;
-use crate::source_text::{Language, deciding};
+use crate::stored::Id;
 
 /// Begins and ends the last line of a page.
 const BEGIN: &str = "<!-- made of: ";
 const END: &str = " -->";
-/// Folders of code: of the measurements, of the qdisc, of the laboratory, of the simulator.
-const MEASURES: &[&str] = &["crates/lab/metrics/src"];
-const KERNEL: &[&str] = &["core/include", "core/src", "core/deps", "kernel", "uapi"];
-/// Of the psp of BPF, and of the command that makes it.
-const BPF: &[&str] = &[
-    "bpf",
-    "crates/host/backend/src",
-    "crates/host/host-apply/src",
-    "crates/host/host-config/src",
-];
-const LABORATORY: &[&str] = &["lab", "crates/lab/vmlab/src"];
-const SIMULATOR: &[&str] = &[
-    "core/include",
-    "core/src",
-    "core/deps",
-    "crates/lab/netsim/src",
-    "crates/base/pace/src",
-];
-/// Names of folders whose files decide no figure.
-const LEFT_OUT: &[&str] = &["tests", "debug-kernel", "fuzz"];
-/// Extensions of sources.
-const SOURCES: &[&str] = &["c", "h", "rs", "S", "sh", "toml"];
 
-/// Digests by the name of the part.
+/// Of the code that this command was compiled from; `build.rs` sets them.
+const MEASURES: &str = env!("MADE_OF_MEASURES");
+const STALLS: &str = env!("MADE_OF_STALLS");
+const SIMULATOR: &str = env!("MADE_OF_SIMULATOR");
+const CORE: &str = env!("MADE_OF_CORE");
+/// Stands for the command in a guest, where it makes a psp of BPF.
+pub const COMMAND: &str = env!("MADE_OF_BPF");
+
+/// Returns the key of what was measured of a guest with these cells.
+pub fn of_guest(guest: &str, cells: &[Cell]) -> String {
+    let mut key = measured(cells);
+    key.add(guest.as_bytes());
+    key.text()
+}
+
+/// Returns the key of what was measured of a simulated cell, in runs of these seeds; `None` if no
+/// seed decides anything.
+pub fn of_simulated(cell: &Cell, seeds: Option<(u64, u64)>) -> String {
+    let mut key = measured(std::slice::from_ref(cell));
+    key.add(SIMULATOR.as_bytes());
+    let words = cell.tc.iter().flat_map(|line| &line.args);
+    // The core decides nothing in a cell without a psp.
+    let core = if words.into_iter().any(|word| word == "psp") {
+        CORE
+    } else {
+        ""
+    };
+    key.add(core.as_bytes());
+    key.add(format!("{seeds:?}").as_bytes());
+    key.text()
+}
+
+/// Begins the key of what is measured in some cells.
+fn measured(cells: &[Cell]) -> Key {
+    let mut key = Key::new();
+    key.add(MEASURES.as_bytes());
+    let has_stops = cells.iter().any(|cell| !cell.stops.is_empty());
+    key.add(if has_stops { STALLS } else { "" }.as_bytes());
+    for cell in cells {
+        key.add(without_places(&format!("{cell:?}")).as_bytes());
+    }
+    key
+}
+
+/// Takes out of a cell's description where in its file each part stands.
+fn without_places(text: &str) -> String {
+    let mut pieces = text.split("Line { file: ");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |mut all, piece| {
+        all.push_str(piece.split_once(" }").map_or("", |(_, rest)| rest));
+        all
+    })
+}
+
+/// Digests by the name of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MadeOf(BTreeMap<String, String>);
 
 impl MadeOf {
-    /// Digests what runs of an experiment on these engines depend on, in the tree at `root`.
-    pub fn of(root: &Path, experiment: &Path, engines: &BTreeSet<Engine>) -> Result<Self> {
-        let mut parts = vec![("experiment", vec![experiment.to_owned()])];
-        let mut add = |name, folders: &[&str]| {
-            parts.push((
-                name,
-                folders.iter().map(|folder| root.join(folder)).collect(),
-            ));
-        };
-        add("measures", MEASURES);
-        if engines.contains(&Engine::Vmlab) {
-            add("kernel", KERNEL);
-            add("laboratory", LABORATORY);
-            if uses_bpf(experiment)? {
-                add("bpf", BPF);
-            }
+    /// Adds a run with its pieces.
+    pub fn add(&mut self, run: String, pieces: &[Id]) {
+        let mut key = Key::new();
+        for piece in pieces {
+            key.add(piece.key.as_bytes());
         }
-        if engines.contains(&Engine::Netsim) {
-            add("simulator", SIMULATOR);
-        }
-        let digest = |(name, folders): (&str, Vec<PathBuf>)| -> Result<(String, String)> {
-            Ok((name.to_owned(), digest(&folders)?))
-        };
-        Ok(Self(parts.into_iter().map(digest).collect::<Result<_>>()?))
+        self.0.insert(run, key.text()[..16].to_owned());
     }
 
     /// Reads what a page was made of; `None` if the page does not say.
@@ -94,173 +105,78 @@ impl MadeOf {
         format!("{BEGIN}{}{END}\n", words.join(" "))
     }
 
-    /// Returns the engines whose code the parts name.
-    pub fn engines(&self) -> BTreeSet<Engine> {
-        let has = |name: &str| self.0.contains_key(name);
-        let engines = [
-            (Engine::Vmlab, has("laboratory")),
-            (Engine::Netsim, has("simulator")),
-        ];
-        engines
+    /// Returns the names of the runs that are in one of the two alone, or differ.
+    pub fn differing<'a>(&'a self, other: &'a Self) -> Vec<&'a str> {
+        let names: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
+        names
             .into_iter()
-            .filter_map(|(engine, is_used)| is_used.then_some(engine))
+            .filter(|name| self.0.get(*name) != other.0.get(*name))
+            .map(String::as_str)
             .collect()
     }
-
-    /// Returns the names of the parts that differ.
-    pub fn differing(&self, other: &Self) -> Vec<&str> {
-        let names = self
-            .0
-            .iter()
-            .filter(|(name, digest)| other.0.get(*name) != Some(digest));
-        names.map(|(name, _)| name.as_str()).collect()
-    }
-}
-
-/// Returns whether a scenario of an experiment names what makes a psp.
-fn uses_bpf(experiment: &Path) -> Result<bool> {
-    let mut files = vec![];
-    collect(experiment, &mut files)?;
-    for file in files {
-        let text =
-            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        if text.lines().any(|line| line.starts_with("backend = ")) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Returns the first 16 digits of the SHA-256 of all sources below some folders, with their paths in
-/// them, as far as they decide what is built.
-fn digest(folders: &[PathBuf]) -> Result<String> {
-    let mut hash = Sha256::new();
-    for folder in folders {
-        let mut files = vec![];
-        collect(folder, &mut files)?;
-        files.sort();
-        for file in files {
-            let bytes =
-                fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-            let extension = file.extension().unwrap_or_default().to_string_lossy();
-            let text = deciding(&String::from_utf8_lossy(&bytes), Language::of(&extension));
-            let name = file
-                .strip_prefix(folder)
-                .unwrap_or(&file)
-                .display()
-                .to_string();
-            for piece in [name.as_bytes(), text.as_bytes()] {
-                hash.update(u64::try_from(piece.len()).unwrap_or(u64::MAX).to_le_bytes());
-                hash.update(piece);
-            }
-        }
-    }
-    let digits = hash.finalize();
-    Ok(digits[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let what = || format!("cannot read {}", folder.display());
-    for entry in fs::read_dir(folder).with_context(what)? {
-        let path = entry.with_context(what)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let extension = path.extension().unwrap_or_default().to_string_lossy();
-        if path.is_dir() {
-            if !LEFT_OUT.contains(&&*name) {
-                collect(&path, files)?;
-            }
-        } else if name == PAPER {
-            // Its words decide no figure.
-        } else if (SOURCES.contains(&&*extension) && !name.ends_with(".mod.c"))
-            || name.starts_with("Kbuild")
-            || name.starts_with("Makefile")
-        {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scenario::result::Engine;
 
-    fn write(root: &Path, file: &str, text: &str) {
-        let path = root.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn tree() -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        let folders = KERNEL.iter().chain(LABORATORY).chain(SIMULATOR);
-        let folders = folders.chain(MEASURES);
-        for folder in folders.chain(&["experiments/a"]) {
-            write(root.path(), &format!("{folder}/a.c"), "int a;");
+    fn id(key: &str) -> Id {
+        Id {
+            key: key.into(),
+            name: "a".into(),
+            engine: Engine::Netsim,
+            simulated_s: 1.0,
+            is_further: false,
         }
-        root
-    }
-
-    #[test]
-    fn each_part_is_seen_to_change() {
-        let root = tree();
-        let root = root.path();
-        let both = BTreeSet::from([Engine::Vmlab, Engine::Netsim]);
-        let now = || MadeOf::of(root, &root.join("experiments/a"), &both).unwrap();
-        let first = now();
-        assert_eq!(first, now());
-        assert_eq!(first.engines(), both);
-        for (file, parts) in [
-            ("experiments/a/scenario.toml", &["experiment"][..]),
-            ("core/src/a.c", &["kernel", "simulator"]),
-            ("kernel/Kbuild", &["kernel"]),
-            ("lab/agent/b.c", &["laboratory"]),
-            ("crates/lab/vmlab/src/lib.rs", &["laboratory"]),
-            ("crates/lab/metrics/src/lib.rs", &["measures"]),
-            ("crates/lab/netsim/src/lib.rs", &["simulator"]),
-            ("kernel/tests/a.sh", &[]),
-            ("kernel/a.o", &[]),
-        ] {
-            let before = now();
-            write(root, file, "changed");
-            assert_eq!(before.differing(&now()), parts, "{file}");
-        }
-        // A comment, a blank line and a test decide nothing; a constant does.
-        for (file, text, parts) in [
-            ("core/src/a.c", "changed /* once more */\n\n", &[][..]),
-            ("core/src/a.c", "changed + 1", &["kernel", "simulator"]),
-            (
-                "crates/lab/netsim/src/lib.rs",
-                "//! Why.\nchanged\n\n#[cfg(test)]\nmod tests {\n}\n",
-                &[],
-            ),
-            ("experiments/a/scenario.toml", "# why\nchanged", &[]),
-        ] {
-            let before = now();
-            write(root, file, text);
-            assert_eq!(before.differing(&now()), parts, "{file}: {text}");
-        }
-        // The name of a file counts, too.
-        let before = now();
-        fs::rename(root.join("uapi/a.c"), root.join("uapi/b.c")).unwrap();
-        assert_eq!(before.differing(&now()), ["kernel"]);
     }
 
     #[test]
     fn a_page_says_what_it_was_made_of() {
-        let root = tree();
-        let made = MadeOf::of(
-            root.path(),
-            &root.path().join("experiments/a"),
-            &BTreeSet::from([Engine::Netsim]),
-        );
-        let made = made.unwrap();
+        let mut made = MadeOf::default();
+        made.add("one".into(), &[id("a"), id("b")]);
+        made.add("two".into(), &[id("c")]);
         let page = format!("# a\n\n## b\n\n{}", made.line());
-        assert_eq!(MadeOf::read(&page), Some(made));
+        assert_eq!(MadeOf::read(&page), Some(made.clone()));
         assert_eq!(MadeOf::read("# a\n"), None);
         assert_eq!(MadeOf::read("<!-- made of: a -->"), None);
+
+        let mut other = made.clone();
+        assert!(made.differing(&other).is_empty());
+        other.add("two".into(), &[id("d")]);
+        other.add("three".into(), &[]);
+        assert_eq!(made.differing(&other), ["three", "two"]);
+        assert_eq!(other.differing(&made), ["three", "two"]);
+    }
+
+    /// A cell with a psp depends on the core, one with measured stalls on what judges them.
+    #[test]
+    fn what_is_measured_and_how_is_in_the_key() {
+        let cell = |more: &str| {
+            let text = format!(
+                "name = \"a\"\ntitle = \"A\"\nduration = \"10ms\"\n[[host]]\nname = \"tx\"\n\
+                 [[host]]\nname = \"rx\"\n[[cable]]\nname = \"wire\"\n\
+                 ends = [\"tx:eth0\", \"rx:eth0\"]\nrate = \"1gbit\"\n[[flow]]\nname = \"bulk\"\n\
+                 type = \"udp\"\nfrom = \"tx\"\nto = \"rx\"\n{more}"
+            );
+            let scenario = scenario::parse("a.toml", &text, &scenario::Options::default());
+            scenario.unwrap().cells.remove(0)
+        };
+        let window = "[[tc]]\nhost = \"tx\"\nlines = [\"qdisc add dev eth0 root pfifo\"]\n\
+                      [[window]]\nname = \"all\"\n";
+        let (first, comment) = (cell(window), cell(&format!("# why\n{window}")));
+        assert_eq!(of_simulated(&first, None), of_simulated(&comment, None));
+        let shorter = cell(&format!("{window}to = \"5ms\"\n"));
+        let keys = [
+            of_simulated(&first, None),
+            of_simulated(&shorter, None),
+            of_simulated(&first, Some((1, 1))),
+            of_simulated(&first, Some((1, 2))),
+            of_guest("a", std::slice::from_ref(&first)),
+            of_guest("b", std::slice::from_ref(&first)),
+            of_guest("b", std::slice::from_ref(&shorter)),
+        ];
+        let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len());
     }
 }

@@ -2,7 +2,6 @@
 //! Measures one cell: from what the guest recorded in the cell's folder, or from what the simulator
 //! recorded, to the cell's part of the result.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -111,22 +110,22 @@ pub fn keep(
     let curves = serde_json::to_string(&analysis.curves)?;
     out.write(&dir.join("curves.json"), curves.as_bytes())?;
 
-    let zero_ns = zero_ps / 1000;
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    let (mut result, curves) = result(cell, name.into_owned(), analysis);
+    result.stops = judge(cell, dir, zero_ps / 1000)?;
+    Ok((result, curves))
+}
+
+/// Returns a cell's part of the result, and its curves. `dir` is the name of its folder.
+pub fn result(cell: &Cell, dir: String, analysis: CellAnalysis) -> (CellResult, Curves) {
     let result = CellResult {
         params: cell.params.clone(),
-        dir: dir
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        dir,
         windows: analysis.windows,
         bounds: analysis.bounds,
-        tc: BTreeMap::new(),
-        flow_reports: BTreeMap::new(),
-        stops: judge(cell, dir, zero_ns)?,
-        nodes: BTreeMap::new(),
+        ..CellResult::default()
     };
-    Ok((result, analysis.curves))
+    (result, analysis.curves)
 }
 
 fn read(dir: &Path, name: String, direction: Direction, snap_bytes: u32) -> Result<Sent> {

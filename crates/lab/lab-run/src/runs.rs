@@ -29,6 +29,32 @@ fn keep(flow: &mut FlowResult, of_run: &FlowResult) {
     }
 }
 
+/// Returns whether some runs of a cell agree in what is told of each: in rates to a thousandth, and so
+/// in frames that were lost. How even a flow was is not asked.
+pub fn agree(runs: &[&CellResult]) -> bool {
+    const PART: f64 = 1e-3;
+    const TOLD: [&str; 4] = ["rate_bps", "goodput_bps", "dropped", "retransmits"];
+    let Some((first, others)) = runs.split_first() else {
+        return false;
+    };
+    let flows = |cell: &'_ CellResult| -> Vec<[Option<f64>; 4]> {
+        let flows = cell.windows.iter().flat_map(|window| &window.flows);
+        flows
+            .map(|flow| TOLD.map(|name| flow.metrics.get(name)))
+            .collect()
+    };
+    let is_near = |pair: (&Option<f64>, &Option<f64>)| match pair {
+        (Some(one), Some(other)) => (one - other).abs() <= PART * one.abs(),
+        (one, other) => one == other,
+    };
+    let first = flows(first);
+    others.iter().all(|cell| {
+        let cell = flows(cell);
+        let mut pairs = first.iter().flatten().zip(cell.iter().flatten());
+        cell.len() == first.len() && pairs.all(is_near)
+    })
+}
+
 fn is_worse(one: &BoundResult, other: &BoundResult) -> bool {
     if one.ok != other.ok {
         return other.ok;
@@ -84,6 +110,25 @@ mod tests {
         assert_eq!(flow.get("goodput_bps"), Some(6.0));
         assert!(!flow.runs.contains_key("retransmits"));
         assert_eq!((all.bounds[0].value, all.bounds[0].ok), (Some(4.0), false));
+    }
+
+    #[test]
+    fn runs_agree_to_the_digit() {
+        let first = cell(1000, Some(478.2e6));
+        let near = cell(1001, Some(478.3e6));
+        assert!(agree(&[&first, &first, &near]));
+        for other in [
+            cell(1002, Some(478.2e6)),
+            cell(1000, Some(477.7e6)),
+            cell(1000, None),
+            CellResult::default(),
+        ] {
+            assert!(!agree(&[&first, &near, &other]));
+            assert!(!agree(&[&other, &first, &first]));
+        }
+        let lossless = cell(0, None);
+        assert!(agree(&[&lossless, &lossless]));
+        assert!(!agree(&[&lossless, &cell(1, None)]));
     }
 
     #[test]

@@ -10,10 +10,24 @@ use crate::sweep::Varying;
 
 /// Returns how many times each cell ran.
 pub fn count(run: &RunResult) -> usize {
+    counts(run).max().unwrap_or(1)
+}
+
+/// Says of how many runs the means and ranges are: a cell whose first runs agree has no more.
+pub fn told(run: &RunResult) -> String {
+    let (most, fewest) = (count(run), counts(run).min().unwrap_or(1));
+    if fewest == most {
+        format!("{most} runs")
+    } else {
+        format!("{most} runs, or of {fewest} that agree")
+    }
+}
+
+/// Returns how often each flow ran, if it ran several times.
+fn counts(run: &RunResult) -> impl Iterator<Item = usize> + '_ {
     let windows = run.cells.iter().flat_map(|c| &c.windows);
-    let mut flows = windows.flat_map(|w| &w.flows);
-    let values = flows.find_map(|flow| flow.runs.values().next());
-    values.map_or(1, Vec::len)
+    let flows = windows.flat_map(|w| &w.flows);
+    flows.filter_map(|flow| Some(flow.runs.values().next()?.len()))
 }
 
 /// Returns a row for each flow of each cell: goodput in `window`; frames dropped and segments

@@ -5,7 +5,11 @@
 //! options, so one that has run need not run again. An answer is a file, `KEY.tar.gz`, complete or
 //! absent. Its checksum is gzip's: one that is damaged counts as absent. The store is bounded, and
 //! what was not used for longest goes first.
+//!
+//! What was measured of a run, of a guest or of a simulated cell, is an answer too, in one piece:
+//! `KEY.gz`. It is small where what a guest left is large.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +29,8 @@ const FOLDER: &str = "guests";
 const SUFFIX: &str = ".tar.gz";
 /// Room for all answers, in bytes.
 const ROOM_BYTES: u64 = 2 << 30;
+/// The largest answer that is kept: a larger one would push many out.
+const LARGEST_BYTES: u64 = ROOM_BYTES / 64;
 /// Counts the forms that answers have had.
 const FORM: &[u8] = b"pspacer guest 1";
 /// The shared memory is sparse: zeros are looked for and left out in pieces of this size.
@@ -42,13 +48,35 @@ pub enum Answers {
     Unstored,
 }
 
+/// Variable that makes every guest run.
+pub(crate) const FRESH: &str = "PSPACER_FRESH";
+
+impl Answers {
+    /// Returns what the environment asks for: stored answers, unless `PSPACER_FRESH` is 1.
+    pub fn asked() -> Self {
+        if env::var_os(FRESH).is_some_and(|value| value == "1") {
+            Self::Fresh
+        } else {
+            Self::Stored
+        }
+    }
+}
+
 /// The names of what a guest leaves, in an answer.
 pub(crate) const PARTS: [&str; 3] = ["console", "progress", "shared"];
 
-/// Digests all that decides what a guest leaves.
-pub(crate) struct Key(Sha256);
+/// Digests all that decides an answer.
+#[derive(Clone)]
+pub struct Key(Sha256);
+
+impl Default for Key {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Key {
+    /// Begins a key of the present form of answers.
     pub fn new() -> Self {
         let mut key = Self(Sha256::new());
         key.add(FORM);
@@ -62,6 +90,7 @@ impl Key {
         self.0.update(piece);
     }
 
+    /// Returns the digest in hexadecimal digits.
     pub fn text(self) -> String {
         let digest = self.0.finalize();
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -70,16 +99,22 @@ impl Key {
 
 /// The store in a cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Store {
+pub struct Store {
     folder: PathBuf,
     room_bytes: u64,
+    largest_bytes: u64,
 }
 
 impl Store {
+    /// Returns the store of a cache.
+    ///
+    /// # Errors
+    /// If its folder cannot be made.
     pub fn of(cache: &Cache) -> Result<Self, Error> {
         Ok(Self {
             folder: cache.folder(FOLDER)?,
             room_bytes: ROOM_BYTES,
+            largest_bytes: LARGEST_BYTES,
         })
     }
 
@@ -87,8 +122,63 @@ impl Store {
         self.folder.join(format!("{key}{SUFFIX}"))
     }
 
+    /// Returns the path of an answer in one piece.
+    fn whole(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.gz"))
+    }
+
+    /// Returns whether there is an answer in one piece.
+    pub fn has(&self, key: &str) -> bool {
+        self.whole(key).exists()
+    }
+
+    /// Returns an answer in one piece, if there is one.
+    pub fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let file = File::open(self.whole(key)).ok()?;
+        let mut bytes = Vec::new();
+        GzDecoder::new(BufReader::new(&file))
+            .read_to_end(&mut bytes)
+            .ok()?;
+        let _ = file.set_modified(SystemTime::now());
+        Some(bytes)
+    }
+
+    /// Keeps an answer in one piece.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn put(&self, key: &str, bytes: &[u8]) -> Result<(), Error> {
+        self.write(&self.whole(key), |file| {
+            let mut packed = GzEncoder::new(BufWriter::new(file), Compression::fast());
+            packed.write_all(bytes)?;
+            packed.finish()?.flush()
+        })
+    }
+
+    /// Writes a file of the store whole or not at all, and makes room for it. One that is too large is
+    /// not kept.
+    fn write(
+        &self,
+        path: &Path,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let mut file = tempfile::Builder::new()
+            .prefix(".new-")
+            .tempfile_in(&self.folder)
+            .at("create a file in", &self.folder)?;
+        fill(file.as_file_mut()).at("write to", &self.folder)?;
+        let bytes = file.as_file().metadata().at("read", &self.folder)?.len();
+        if bytes > self.largest_bytes {
+            return Ok(());
+        }
+        file.persist(path)
+            .map_err(|error| error.error)
+            .at("move into place", path)?;
+        self.make_room()
+    }
+
     /// Writes an answer to `parts`, files in the order of [`PARTS`]. Returns whether there is one.
-    pub fn load(&self, key: &str, parts: [&Path; 3]) -> Result<bool, Error> {
+    pub(crate) fn load(&self, key: &str, parts: [&Path; 3]) -> Result<bool, Error> {
         let path = self.path(key);
         let Ok(file) = File::open(&path) else {
             return Ok(false);
@@ -103,17 +193,8 @@ impl Store {
     }
 
     /// Keeps `parts` as the answer.
-    pub fn keep(&self, key: &str, parts: [&Path; 3]) -> Result<(), Error> {
-        let mut file = tempfile::Builder::new()
-            .prefix(".new-")
-            .tempfile_in(&self.folder)
-            .at("create a file in", &self.folder)?;
-        pack(file.as_file_mut(), parts).at("write to", &self.folder)?;
-        let path = self.path(key);
-        file.persist(&path)
-            .map_err(|error| error.error)
-            .at("move into place", &path)?;
-        self.make_room()
+    pub(crate) fn keep(&self, key: &str, parts: [&Path; 3]) -> Result<(), Error> {
+        self.write(&self.path(key), |file| pack(file, parts))
     }
 
     /// Removes the answers that were not used for longest until the others have room.
@@ -328,5 +409,26 @@ mod tests {
         store.keep("d", refs(&from)).unwrap();
         let is_there = ["a", "b", "c", "d"].map(|key| store.path(key).exists());
         assert_eq!(is_there, [true, false, true, true]);
+        let store = Store {
+            largest_bytes: 100_000,
+            ..store
+        };
+        store.keep("e", refs(&from)).unwrap();
+        assert!(!store.path("e").exists());
+    }
+
+    #[test]
+    fn an_answer_in_one_piece_comes_back_or_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path(), 1 << 20);
+        assert!(!store.has("k"));
+        store.put("k", b"measured").unwrap();
+        assert!(store.has("k"));
+        assert_eq!(store.get("k").unwrap(), b"measured");
+        let good = fs::read(store.whole("k")).unwrap();
+        fs::write(store.whole("k"), &good[..good.len() - 1]).unwrap();
+        assert_eq!(store.get("k"), None);
+        // What a guest left under the same key is another answer.
+        assert!(!store.path("k").exists());
     }
 }

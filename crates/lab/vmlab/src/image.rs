@@ -25,6 +25,7 @@ const LINK: u32 = 0o120_777;
 /// Folders of Debian's libraries, and of tc's plugins.
 const LIBRARIES: [&str; 3] = ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64"];
 const TC_PLUGINS: &str = "usr/lib/x86_64-linux-gnu/tc";
+const PSP_PLUGIN: &str = "q_psp.so";
 /// The project's programs that run on every machine.
 const PORTABLE: [&str; 6] = [
     "psp-send",
@@ -62,11 +63,6 @@ impl Image {
     /// Adds an executable file.
     pub fn file(&mut self, path: &str, bytes: Vec<u8>) {
         self.add(path, PROGRAM, bytes);
-    }
-
-    /// Removes a file.
-    pub fn remove(&mut self, path: &str) {
-        self.0.remove(path);
     }
 
     /// Adds a symbolic link.
@@ -112,10 +108,11 @@ pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image,
     image.file("usr/bin/psp-hostile", read(programs.join("psp-hostile"))?);
     image.file("usr/bin/psp-recv", read(programs.join("psp-recv"))?);
     image.file("usr/bin/psp-launched", read(programs.join("psp-launched"))?);
-    for plugin in ["q_psp.so", "q_cake_mq.so"] {
-        let bytes = read(programs.join(plugin))?;
-        image.file(&format!("{TC_PLUGINS}/{plugin}"), bytes);
-    }
+    let plugin = "q_cake_mq.so";
+    image.file(
+        &format!("{TC_PLUGINS}/{plugin}"),
+        read(programs.join(plugin))?,
+    );
     let busybox = guest.join("bin/busybox");
     let applets = output(Command::new(&busybox).arg("--list"), "busybox --list")?;
     for applet in applets.lines().filter(|name| !name.contains('/')) {
@@ -144,6 +141,15 @@ pub(crate) fn base(guest: &Path, programs: &Path, iperf3: bool) -> Result<Image,
     Ok(image)
 }
 
+/// Adds what tc knows of psp, which only guests with a psp need: the others stay as they are when it
+/// changes.
+pub(crate) fn add_plugin(image: &mut Image, programs: &Path) -> Result<(), Error> {
+    let path = programs.join(PSP_PLUGIN);
+    let bytes = fs::read(&path).at("read", &path)?;
+    image.file(&format!("{TC_PLUGINS}/{PSP_PLUGIN}"), bytes);
+    Ok(())
+}
+
 /// Returns what every guest of another machine has: a shell, `ip`, `tc`, the senders. `libraries`
 /// is Debian's folder of the machine's libraries, `loader` the name of its dynamic linker.
 pub(crate) fn portable(
@@ -162,7 +168,7 @@ pub(crate) fn portable(
     for program in PORTABLE {
         image.file(&format!("usr/bin/{program}"), read(programs.join(program))?);
     }
-    for plugin in ["q_psp.so", "q_cake_mq.so"] {
+    for plugin in [PSP_PLUGIN, "q_cake_mq.so"] {
         let path = format!("usr/lib/{libraries}/tc/{plugin}");
         image.file(&path, read(programs.join(plugin))?);
     }

@@ -6,10 +6,12 @@
 //! the kernel, so an unchanged tree is compiled once.
 
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use object::{Object, ObjectSection};
 use walkdir::WalkDir;
 
 use crate::cache::Cache;
@@ -17,7 +19,7 @@ use crate::command::{failure, output, start};
 use crate::error::{At, Error};
 use crate::kernels::Module;
 use crate::progress::{Event, Progress};
-use crate::repo::Sources;
+use crate::repo::{Sources, Text};
 
 /// One of the project's kernel modules.
 pub(crate) struct OwnModule {
@@ -52,7 +54,7 @@ const DEBUG: &str = "module.debug";
 
 /// Returns the name of a compiled module in the cache. It changes with what is kept beside it.
 fn module_entry(own: &OwnModule, release: &str, hash: &str) -> String {
-    format!("{}-{release}-{hash}-2", own.name)
+    format!("{}-{release}-{hash}-3", own.name)
 }
 
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
@@ -105,9 +107,16 @@ impl Headers<'_> {
             progress.event(&Event::Build { what: &what });
             // The folder is always the same, because the module contains the paths of its sources.
             let build = cache.folder(&format!("build/{name}"))?;
-            sources.copy(own.sources, &build)?;
+            let compile = |text| {
+                sources.copy(own.sources, &build, text)?;
+                start(&mut self.make(&build.join(own.folder)))
+            };
             let object = build.join(own.folder).join(format!("{}.ko", own.name));
-            let made = start(&mut self.make(&build.join(own.folder)))?;
+            let mut made = compile(Text::Deciding)?;
+            if !made.status.success() {
+                // For the numbers of its lines.
+                made = compile(Text::Whole)?;
+            }
             // No checker sees what is compiled for other machines.
             let warned =
                 self.cross.is_some() && String::from_utf8_lossy(&made.stderr).contains("warning:");
@@ -121,7 +130,8 @@ impl Headers<'_> {
             strip.arg("--strip-debug").arg(&object);
             output(&mut strip, "stripping a module")?;
             let kept = target.join("module.ko");
-            fs::copy(&object, &kept).at("write", &kept)?;
+            let bytes = fs::read(&object).at("read", &object)?;
+            fs::write(&kept, without_lines(bytes)).at("write", &kept)?;
             fs::remove_dir_all(&build).at("remove", &build)
         })?;
         let path = entry.join("module.ko");
@@ -154,7 +164,7 @@ impl Headers<'_> {
         let name = format!("sparse-{}-{}", own.name, self.release);
         let _lock = cache.lock(&name)?;
         let build = cache.folder(&format!("build/{name}"))?;
-        sources.copy(own.sources, &build)?;
+        sources.copy(own.sources, &build, Text::Whole)?;
         let mut make = self.make(&build.join(own.folder));
         make.args(["W=1", "C=2", "CF=-D__CHECK_ENDIAN__"]);
         let what = format!("compiling {} under sparse", own.name);
@@ -178,6 +188,12 @@ impl Headers<'_> {
         make.arg(format!("M={}", folder.display()));
         // BTF of modules needs pahole and the kernel's own BTF; nothing here reads it.
         make.arg("CONFIG_DEBUG_INFO_BTF_MODULES=");
+        // What is compiled does not depend on where: a warning has the path of its source.
+        make.arg(format!(
+            "KCFLAGS=-fmacro-prefix-map={}/= -fmacro-prefix-map={}/=",
+            folder.display(),
+            self.root.display()
+        ));
         match (self.cross, self.compiler()) {
             (Some(Cross { arch, prefix }), _) => {
                 make.arg(format!("ARCH={arch}"));
@@ -204,6 +220,42 @@ impl Headers<'_> {
         make.env_remove("MAKEFLAGS").env_remove("MFLAGS");
         make
     }
+}
+
+/// Takes out of a module what tells its sources apart and decides nothing: the digests of their text
+/// and of the debug information, and the numbers of the lines that warn.
+fn without_lines(mut module: Vec<u8>) -> Vec<u8> {
+    const DIGEST: &[u8] = b"srcversion=";
+    // A file that is no ELF file has none of that.
+    let ranges: Vec<(String, Range<usize>)> = match object::File::parse(&*module) {
+        Ok(file) => file.sections().filter_map(|s| named_range(&s)).collect(),
+        Err(_) => Vec::new(),
+    };
+    for (name, range) in ranges {
+        let Some(bytes) = module.get_mut(range) else {
+            continue;
+        };
+        match &*name {
+            ".note.gnu.build-id" => bytes.fill(0),
+            ".modinfo" => {
+                let fields = bytes.split_mut(|byte| *byte == 0);
+                for field in fields.filter(|field| field.starts_with(DIGEST)) {
+                    field[DIGEST.len()..].fill(b'0');
+                }
+            }
+            // Of an entry only line and flags, two bytes each, are not relocated, which are zero.
+            "__bug_table" => bytes.chunks_exact_mut(4).for_each(|word| word[..2].fill(0)),
+            _ => {}
+        }
+    }
+    module
+}
+
+/// Returns the name of a section, and where it is in its file; `None` if it has no bytes there.
+fn named_range(section: &object::Section<'_, '_>) -> Option<(String, Range<usize>)> {
+    let (at, bytes) = section.file_range()?;
+    let (at, bytes) = (usize::try_from(at).ok()?, usize::try_from(bytes).ok()?);
+    Some((section.name().ok()?.to_owned(), at..at.checked_add(bytes)?))
 }
 
 /// Makes an unpacked kernel set usable in its folder: its headers name each other by absolute
@@ -296,7 +348,6 @@ pub(crate) fn programs_of(
             what: "the guest's programs",
         });
         let build = cache.folder(&format!("build/programs-{hash}"))?;
-        sources.copy(&folders, &build)?;
         let make = |folder: &str, args: &[&str]| {
             let mut make = Command::new("make");
             make.arg("-C")
@@ -308,8 +359,13 @@ pub(crate) fn programs_of(
             output(&mut make, &format!("compiling {folder}/")).map(drop)
         };
         let programs = if cross.is_some() { "portable" } else { "all" };
-        make("lab", &[&format!("O={}", target.display()), programs])?;
-        make("tc", &["q_psp.so"])?;
+        let compile = |text| {
+            sources.copy(&folders, &build, text)?;
+            make("lab", &[&format!("O={}", target.display()), programs])?;
+            make("tc", &["q_psp.so"])
+        };
+        // What fails is compiled once more for the numbers of its lines.
+        compile(Text::Deciding).or_else(|_| compile(Text::Whole))?;
         let plugin = build.join("tc/q_psp.so");
         fs::copy(&plugin, target.join("q_psp.so")).at("copy", &plugin)?;
         fs::remove_dir_all(&build).at("remove", &build)

@@ -9,6 +9,7 @@ use walkdir::WalkDir;
 
 use crate::cache::short_hash;
 use crate::error::{At, Error};
+use crate::source_text::{Language, deciding};
 
 /// The project's folder, with `kernel/`, `core/`, `lab/` and the rest.
 #[derive(Clone, Debug)]
@@ -91,28 +92,56 @@ impl Sources {
         Ok(files)
     }
 
-    /// Returns a hash that identifies the contents of some folders.
+    /// Returns the bytes of a file; of C, where only what `decides` is wanted, without comments and
+    /// blank lines.
+    fn bytes(&self, file: &Path, text: Text) -> Result<Vec<u8>, Error> {
+        let path = self.root.join(file);
+        let bytes = fs::read(&path).at("read", &path)?;
+        let extension = file.extension().unwrap_or_default().to_string_lossy();
+        let language = Language::of(&extension);
+        Ok(match (text, language) {
+            (Text::Deciding, Language::C) => {
+                deciding(&String::from_utf8_lossy(&bytes), language).into_bytes()
+            }
+            _ => bytes,
+        })
+    }
+
+    /// Returns a hash that identifies what some folders compile to. A comment changes none.
     pub(crate) fn hash(&self, folders: &[&str]) -> Result<String, Error> {
         let mut pieces = Vec::new();
         for file in self.files(folders)? {
-            let path = self.root.join(&file);
             pieces.push(file.to_string_lossy().into_owned().into_bytes());
-            pieces.push(fs::read(&path).at("read", &path)?);
+            pieces.push(self.bytes(&file, Text::Deciding)?);
         }
         Ok(short_hash(pieces.iter().map(Vec::as_slice)))
     }
 
     /// Copies some folders, so that builds write nothing among the sources.
-    pub(crate) fn copy(&self, folders: &[&str], to: &Path) -> Result<(), Error> {
+    pub(crate) fn copy(&self, folders: &[&str], to: &Path, text: Text) -> Result<(), Error> {
         for file in self.files(folders)? {
             let target = to.join(&file);
             if let Some(folder) = target.parent() {
                 fs::create_dir_all(folder).at("create", folder)?;
             }
-            fs::copy(self.root.join(&file), &target).at("write", &target)?;
+            let from = self.root.join(&file);
+            fs::write(&target, self.bytes(&file, text)?).at("write", &target)?;
+            // Scripts that a build starts are executable.
+            let mode = from.metadata().at("read", &from)?.permissions();
+            fs::set_permissions(&target, mode).at("write", &target)?;
         }
         Ok(())
     }
+}
+
+/// What of a source is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Text {
+    /// All of it.
+    Whole,
+    /// What decides what is compiled: then no number of a line that ends up in the result depends
+    /// on comments.
+    Deciding,
 }
 
 /// Returns whether a file is a source, and not left behind by a build.

@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{At, Error};
+use crate::guest_store::{FRESH, Key};
 use crate::host_command;
-use crate::image::{Image, MODULES, add_modules};
+use crate::image::{Image, add_modules, add_plugin};
 use crate::kbuild::{Headers, SCH_PSP};
 use crate::plan::{module_candidates, plan};
 use crate::profile::{self, Debug};
@@ -25,7 +26,7 @@ use crate::progress::{Event, Progress};
 use crate::qemu::{Guest, Start};
 use crate::reports;
 use crate::results::collect;
-use crate::setup::{FRESH, Lab, Parts};
+use crate::setup::{Lab, Parts};
 use crate::snapshot::Origin;
 
 /// Smallest and largest room for results, in bytes. The file is sparse, so unused room costs
@@ -121,11 +122,7 @@ pub struct BootStats {
 /// first guest that failed; the others are then stopped.
 pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<RunOutput, Error> {
     check_room(spec.out_dir, spec.cells.iter().map(|cell| cell.index))?;
-    let candidates: Vec<String> = spec.cells.iter().flat_map(module_candidates).collect();
     let parts = lab.parts(spec.kernel, false, progress)?;
-    let modules = lab.modules(&parts, &["wire".into()], &candidates, progress)?;
-    let mut files = Image::default();
-    let load = add_modules(&mut files, modules);
     let base = parts.base.to_cpio();
     fs::create_dir_all(spec.out_dir).at("create", spec.out_dir)?;
     let cpus = spec.cells.iter().map(|cell| cell.cpus).max().unwrap_or(1);
@@ -144,8 +141,6 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
         spec,
         parts: &parts,
         base: &base,
-        files: &files,
-        load: &load,
         progress,
     };
     let begin = Instant::now();
@@ -174,6 +169,51 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
     })
 }
 
+/// Returns a key of each guest of `spec`: the digest of all that decides what it measures. Nothing is
+/// booted; modules and programs are compiled if the cache has none. `command` stands for the command
+/// `pspacer`, which makes a psp of BPF: other parts of it decide nothing in a guest.
+///
+/// # Errors
+/// If a guest's parts cannot be fetched or compiled.
+pub fn keys(
+    lab: &Lab,
+    spec: &RunSpec<'_>,
+    command: &str,
+    progress: &dyn Progress,
+) -> Result<Vec<String>, Error> {
+    let parts = lab.parts(spec.kernel, false, progress)?;
+    let base = parts.base.to_cpio();
+    let runner = Runner {
+        lab,
+        spec,
+        parts: &parts,
+        base: &base,
+        progress,
+    };
+    let stop = AtomicBool::new(false);
+    let folder = PathBuf::new();
+    let mut common = Key::new();
+    common.add(&base);
+    common.add(&fs::read(&parts.kernel.image).at("read", &parts.kernel.image)?);
+    let of = |cells: &[Cell]| {
+        let guest = runner.guest(cells, &folder, &stop);
+        let mut key = common.clone();
+        key.add(
+            guest
+                .qemu
+                .file_name()
+                .unwrap_or_default()
+                .as_encoded_bytes(),
+        );
+        for word in guest.options_anywhere() {
+            key.add(word.as_encoded_bytes());
+        }
+        key.add(&runner.plan(cells, Some(command))?.to_cpio());
+        Ok(key.text())
+    };
+    spec.cells.chunks(spec.per_boot.max(1)).map(of).collect()
+}
+
 fn uses_bpf(cells: &[Cell]) -> bool {
     let mut lines = cells.iter().flat_map(|cell| &cell.tc);
     lines.any(|line| line.backend == Backend::Bpf)
@@ -190,10 +230,6 @@ struct Runner<'a> {
     spec: &'a RunSpec<'a>,
     parts: &'a Parts,
     base: &'a [u8],
-    /// The kernel modules.
-    files: &'a Image,
-    /// Steps that load the kernel modules.
-    load: &'a [String],
     progress: &'a dyn Progress,
 }
 
@@ -222,17 +258,10 @@ impl Runner<'_> {
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// Runs one guest with its cells.
-    fn boot(&self, boot: usize, cells: &[Cell], stop: &AtomicBool) -> Result<Done, Error> {
-        let folder = self.spec.out_dir.join(format!("boot-{boot}"));
-        let scratch = tempfile::Builder::new()
-            .prefix(".boot-")
-            .tempdir_in(self.spec.out_dir)
-            .at("create a folder in", self.spec.out_dir)?;
+    /// Returns the guest of some cells, without its files.
+    fn guest<'b>(&'b self, cells: &[Cell], folder: &'b Path, stop: &'b AtomicBool) -> Guest<'b> {
         let simulated: f64 = cells.iter().map(simulated_s).sum();
-        let plugin = self.parts.programs.join("profile.so");
-        let argument = format!("out={}", folder.join(profile::COUNTS).display());
-        let guest = Guest {
+        Guest {
             qemu: &self.parts.qemu,
             kernel: &self.parts.kernel.image,
             // Cells are IPv4 only; IPv6 neighbour discovery would put frames on their cables.
@@ -248,12 +277,27 @@ impl Runner<'_> {
             shared_bytes: shared_bytes(cells),
             seed: self.spec.seed,
             timeout: self.spec.timeout.unwrap_or_else(|| timeout(simulated)),
-            folder: &folder,
+            folder,
             nics: &[],
-            plugin: self.lab.profile.then_some((&*plugin, argument)),
+            plugin: None,
             stop,
             store: &self.parts.store,
             answers: self.lab.answers,
+        }
+    }
+
+    /// Runs one guest with its cells.
+    fn boot(&self, boot: usize, cells: &[Cell], stop: &AtomicBool) -> Result<Done, Error> {
+        let folder = self.spec.out_dir.join(format!("boot-{boot}"));
+        let scratch = tempfile::Builder::new()
+            .prefix(".boot-")
+            .tempdir_in(self.spec.out_dir)
+            .at("create a folder in", self.spec.out_dir)?;
+        let plugin = self.parts.programs.join("profile.so");
+        let argument = format!("out={}", folder.join(profile::COUNTS).display());
+        let guest = Guest {
+            plugin: self.lab.profile.then_some((&*plugin, argument)),
+            ..self.guest(cells, &folder, stop)
         };
         let first_cell = cells.first().map_or(0, |cell| cell.index);
         self.progress.event(&Event::Boot {
@@ -275,7 +319,7 @@ impl Runner<'_> {
                 is_folder,
             });
         }
-        let files = self.plan(cells)?.to_cpio();
+        let files = self.plan(cells, None)?.to_cpio();
         let origin = Origin::new(&self.lab.cache, &guest, self.base, files)?;
         let guest = Guest {
             initrd: &origin.initrd,
@@ -339,22 +383,26 @@ impl Runner<'_> {
         profile::read(boot, cells, debug.as_slice())
     }
 
-    /// Returns the second archive: the plan and its files.
-    fn plan(&self, cells: &[Cell]) -> Result<Image, Error> {
-        let mut image = self.files.clone();
-        let mut load = self.load.to_vec();
-        if uses_bpf(cells) {
-            let command = self.lab.command.as_deref().ok_or(Error::NoCommand)?;
-            host_command::add(&mut image, command)?;
-            // Other guests of the run may need it.
-            if !cells
-                .iter()
-                .flat_map(module_candidates)
-                .any(|name| name == SCH_PSP.name)
-            {
-                let path = format!("{MODULES}/{}.ko", SCH_PSP.name);
-                image.remove(&path);
-                load.retain(|step| !step.ends_with(&path));
+    /// Returns the second archive: modules, the plan and its files. `command` is what stands in the
+    /// place of the command `pspacer`, if anything.
+    fn plan(&self, cells: &[Cell], command: Option<&str>) -> Result<Image, Error> {
+        let mut image = Image::default();
+        let candidates: Vec<String> = cells.iter().flat_map(module_candidates).collect();
+        let wanted = ["wire".to_owned()];
+        let modules = self
+            .lab
+            .modules(self.parts, &wanted, &candidates, self.progress)?;
+        let load = add_modules(&mut image, modules);
+        let has_bpf = uses_bpf(cells);
+        if has_bpf || candidates.iter().any(|name| name == SCH_PSP.name) {
+            add_plugin(&mut image, &self.parts.programs)?;
+        }
+        match (has_bpf, command) {
+            (false, _) => {}
+            (true, Some(text)) => image.file("pspacer", text.as_bytes().to_vec()),
+            (true, None) => {
+                let command = self.lab.command.as_deref().ok_or(Error::NoCommand)?;
+                host_command::add(&mut image, command)?;
             }
         }
         let mut steps = load.join("\n") + "\n";
@@ -366,7 +414,7 @@ impl Runner<'_> {
         };
         let keep = format!("keep {kept} {}\n", profile::SYMBOLS);
         // Programs of BPF have symbols as long as they are loaded.
-        let keeps_early = self.lab.profile && uses_bpf(cells);
+        let keeps_early = self.lab.profile && has_bpf;
         for (number, cell) in (1..).zip(cells) {
             let plan = plan(cell, self.spec.seed)?;
             let (run, take_down) = plan.steps.split_at(plan.take_down);

@@ -10,7 +10,7 @@ use scenario::Kernel;
 
 use crate::debug_kernel;
 use crate::error::{At, Error};
-use crate::image::{Image, add_modules};
+use crate::image::{Image, add_modules, add_plugin};
 use crate::progress::Progress;
 use crate::qemu::{Guest, Start};
 use crate::results::collect;
@@ -102,6 +102,7 @@ pub fn run_script(
     let modules = lab.modules(&parts, &wanted, &[], progress)?;
     let mut image = Image::default();
     let mut steps = add_modules(&mut image, modules);
+    add_plugin(&mut image, &parts.programs)?;
     for (from, to) in spec.files {
         let bytes = fs::read(from).at("read", from)?;
         image.file(to.trim_start_matches('/'), bytes);

@@ -17,9 +17,6 @@ use crate::packages::{self, APPARMOR, CHECKPATCH, DPDK, ETCD, GUEST, PROMETHEUS,
 use crate::progress::Progress;
 use crate::repo::Sources;
 
-/// Variable that makes every guest run.
-pub(crate) const FRESH: &str = "PSPACER_FRESH";
-
 /// The laboratory: the folder of its cache, and the sources that it compiles.
 #[derive(Clone, Debug)]
 pub struct Lab {
@@ -77,11 +74,7 @@ impl Lab {
             cpus: 1,
             profile: false,
             signatures: false,
-            answers: if env::var_os(FRESH).is_some_and(|value| value == "1") {
-                Answers::Fresh
-            } else {
-                Answers::Stored
-            },
+            answers: Answers::asked(),
             command: env::current_exe()
                 .ok()
                 .map(|program| program.with_file_name("pspacer"))

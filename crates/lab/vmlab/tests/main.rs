@@ -16,6 +16,7 @@ mod lab_failures;
 mod lab_fuzz;
 mod lab_impair;
 mod lab_kernel;
+mod lab_keys;
 mod lab_machines;
 mod lab_nics;
 mod lab_profile;

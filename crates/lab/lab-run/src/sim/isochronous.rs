@@ -18,23 +18,76 @@ use report::Distribution;
 use scenario::isochronous::{Isochronous, Stream, StreamKind};
 use scenario::result::{CellResult, FlowMetrics, FlowResult, WindowResult, WireMetrics};
 use scenario::{Cell, Scenario};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::finished::Finished;
 use crate::measure_cell::delays_table;
 use crate::progress::Progress;
-use crate::results_dir::ResultsDir;
 use crate::sim::repeat::{OneRun, Repeated};
+use crate::stored::Stored;
 
 /// Step of the delays in reports and plots, as in paper 004's figures.
 const STEP_NS: u64 = 500_000;
 
-/// Runs that are joined as they end. The delays of one take half a megabyte.
-const RUNS_OF_PIECE: usize = 50;
+/// Runs of a cell that are one sample of the share of round trips beyond the first peak.
+const RUNS_OF_SAMPLE: u64 = 50;
 
-/// Returns whether the scenario has hosts on segments; either all of its cells do, or none.
-pub fn is_meant(scenario: &Scenario) -> bool {
-    scenario.cells.iter().any(|cell| cell.isochronous.is_some())
+/// All runs of a cell, measured.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Merged {
+    result: CellResult,
+    frames: u64,
+    pictures: Pictures,
+    /// Tables of delays: name of the file, and text.
+    tables: Vec<(String, String)>,
+}
+
+/// Runs a cell as often as it is meant to, and joins the runs as they end: the delays of one take
+/// half a megabyte.
+pub(super) fn run_cell_of(scenario: &Scenario, one: &OneRun<'_>) -> Result<Merged> {
+    let cell = one.cell;
+    let of = of(cell)?;
+    let mut peaks = vec![Vec::new(); of.streams.len()];
+    let mut merged: Option<Ran> = None;
+    let mut first = 0;
+    while first < one.runs {
+        let mut sample: Option<Ran> = None;
+        for run in first..one.runs.min(first + RUNS_OF_SAMPLE) {
+            let seed = one.seed.wrapping_add(run);
+            let ran = run_cell(cell, of, seed, &mut one.steps.cell())
+                .with_context(|| format!("seed {seed}"))?;
+            join(&mut sample, ran);
+        }
+        first += RUNS_OF_SAMPLE;
+        let Some(sample) = sample else { break };
+        let measured = of.streams.iter().zip(&sample.streams).zip(&mut peaks);
+        for ((stream, measure), peaks) in measured {
+            peaks.extend(beyond_first_peak(measure, stream.path.len()));
+        }
+        join(&mut merged, sample);
+    }
+    let ran = merged.context("a cell that was not run")?;
+    let mut pictures = Pictures::default();
+    pictures.add(scenario, cell, of, &ran);
+    let mut result = result(cell, of, &ran);
+    let flows = result.windows.iter_mut().flat_map(|w| &mut w.flows);
+    for (flow, peaks) in flows.zip(&peaks) {
+        flow.metrics.second_peak_error_pct = standard_error(peaks).map(|e| e * 100.0);
+    }
+    Ok(Merged {
+        result,
+        frames: ran.segments.iter().map(|s| s.frames).sum(),
+        pictures,
+        tables: tables(of, &ran),
+    })
+}
+
+fn join(all: &mut Option<Ran>, one: Ran) {
+    match all {
+        Some(all) => all.join(&one),
+        None => *all = Some(one),
+    }
 }
 
 /// Runs a scenario and writes into `out`. Each cell runs `runs` times, with consecutive seeds.
@@ -42,44 +95,20 @@ pub fn run(
     scenario: &Scenario,
     out: &Path,
     jobs: Option<NonZeroUsize>,
-    progress: &dyn Progress,
+    how: (&dyn Progress, Option<&Stored>),
 ) -> Result<Finished> {
-    let work = |one: &OneRun<'_>| {
-        let cell = one.cell;
-        Ok(run_cell(cell, of(cell)?, one.seed, &mut one.steps.cell())?)
-    };
-    let join = |merged: &mut Ran, one: Ran| merged.join(&one);
-    let how = (RUNS_OF_PIECE, work, join);
-    let mut all = Repeated::joined(scenario, out, jobs, progress, how)?;
-    let pieces = all.pieces_of_cell;
+    let work = |one: &OneRun<'_>| run_cell_of(scenario, one);
+    let mut all = Repeated::new(scenario, out, jobs, how, work)?;
     let (mut results, mut pictures) = (vec![], Pictures::default());
     let mut frames = 0;
-    for cell in &scenario.cells {
-        let of = of(cell)?;
-        let mut peaks = vec![Vec::new(); of.streams.len()];
-        let pieces = all.pieces.by_ref().take(pieces).inspect(|piece| {
-            let measured = of.streams.iter().zip(&piece.streams).zip(&mut peaks);
-            for ((stream, measure), peaks) in measured {
-                peaks.extend(beyond_first_peak(measure, stream.path.len()));
-            }
-        });
-        let merged = pieces.reduce(|mut merged, one| {
-            merged.join(&one);
-            merged
-        });
-        let ran = merged.context("a cell that was not run")?;
-        frames += ran.segments.iter().map(|s| s.frames).sum::<u64>();
-        pictures.add(scenario, cell, of, &ran);
-        let mut result = result(cell, of, &ran, &all.room)?;
-        for (flow, peaks) in result
-            .windows
-            .iter_mut()
-            .flat_map(|w| &mut w.flows)
-            .zip(&peaks)
-        {
-            flow.metrics.second_peak_error_pct = standard_error(peaks).map(|e| e * 100.0);
+    for merged in all.pieces.by_ref() {
+        frames += merged.frames;
+        pictures.extend(merged.pictures);
+        let dir = all.room.folder(&merged.result.dir)?;
+        for (name, text) in &merged.tables {
+            all.room.write(&dir.join(name), text.as_bytes())?;
         }
-        results.push((result, Curves::default()));
+        results.push((merged.result, Curves::default()));
     }
     let stats = all.stats(frames);
     all.finish((results, vec![]), pictures.plots(), &stats)
@@ -91,10 +120,24 @@ fn of(cell: &Cell) -> Result<&Isochronous> {
         .with_context(|| format!("cell {} has no segments", cell.index))
 }
 
-/// Returns the result of a cell, and writes its delays as tables into the cell's folder.
-fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &ResultsDir) -> Result<CellResult> {
-    let name = format!("cell-{}", cell.index);
-    let dir = out.folder(&name)?;
+/// Returns the tables of delays of a cell.
+fn tables(of: &Isochronous, ran: &Ran) -> Vec<(String, String)> {
+    let of_stream = |(stream, measure): (&Stream, &StreamMeasure)| {
+        let table = |what: &str, delays: &Delays| {
+            let name = format!("stream-{}.{what}.csv", stream.name);
+            (delays.count() > 0).then(|| (name, delays_table(delays.recorded())))
+        };
+        [
+            table("delays", &measure.one_way),
+            table("round-trips", &measure.round_trip),
+        ]
+    };
+    let streams = of.streams.iter().zip(&ran.streams);
+    streams.flat_map(of_stream).flatten().collect()
+}
+
+/// Returns the result of a cell.
+fn result(cell: &Cell, of: &Isochronous, ran: &Ran) -> CellResult {
     let run_s = cell.duration_ns as f64 / 1e9;
     let whole_s = run_s * ran.runs as f64;
     let (mut flows, mut reports) = (vec![], BTreeMap::new());
@@ -106,15 +149,6 @@ fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &ResultsDir) -> Result<
             ..FlowResult::default()
         });
         reports.insert(stream.name.clone(), report(measure, fit.as_ref()));
-        for (what, delays) in [
-            ("delays", &measure.one_way),
-            ("round-trips", &measure.round_trip),
-        ] {
-            if delays.count() > 0 {
-                let path = dir.join(format!("stream-{}.{what}.csv", stream.name));
-                out.write(&path, delays_table(delays.recorded()).as_bytes())?;
-            }
-        }
     }
     let wire = of
         .segments
@@ -142,16 +176,16 @@ fn result(cell: &Cell, of: &Isochronous, ran: &Ran, out: &ResultsDir) -> Result<
         flows,
     };
     let windows = vec![window];
-    Ok(CellResult {
+    CellResult {
         params: cell.params.clone(),
-        dir: name,
+        dir: format!("cell-{}", cell.index),
         bounds: bounds(cell, &windows),
         windows,
         tc: BTreeMap::new(),
         flow_reports: reports,
         nodes: nodes(cell, ran),
         stops: vec![],
-    })
+    }
 }
 
 /// Returns the counters of each host.
@@ -337,7 +371,7 @@ fn report(m: &StreamMeasure, fit: Option<&Lateness>) -> Value {
 }
 
 /// The plots of all cells together.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Pictures {
     delays: Vec<Distribution>,
     retries: Vec<Distribution>,
@@ -377,6 +411,13 @@ impl Pictures {
             self.late
                 .push(Distribution::new(&label, &measure.late, predicted));
         }
+    }
+
+    fn extend(&mut self, other: Self) {
+        self.delays.extend(other.delays);
+        self.retries.extend(other.retries);
+        self.late.extend(other.late);
+        self.has_round_trips |= other.has_round_trips;
     }
 
     fn plots(&self) -> Vec<draw::Plot> {

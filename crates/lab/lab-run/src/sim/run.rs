@@ -10,6 +10,7 @@ use metrics::curves::Curves;
 use netsim::run::{Ran, run_cell};
 use scenario::result::CellResult;
 use scenario::{Cell, Scenario};
+use serde::{Deserialize, Serialize};
 use vmlab::Event;
 
 use crate::finished::Finished;
@@ -20,24 +21,48 @@ use crate::runs;
 use crate::sim::isochronous;
 use crate::sim::queue_drops;
 use crate::sim::record_cell::{recorded, reports};
-use crate::sim::repeat::{OneRun, Repeated};
+use crate::sim::repeat::{self, OneRun, Repeated};
 use crate::sim::senders::Senders;
-use crate::sim::support::check;
+use crate::sim::support::{check, has_segments};
 use crate::sim::transfers::{self, Outcome};
+use crate::stored::{Id, Stored};
 
-/// Runs a scenario on the simulator, writes into `out`, and measures what was recorded.
+/// Returns the pieces of a scenario.
+///
+/// # Errors
+/// When it cannot be simulated.
+pub fn pieces(scenario: &Scenario) -> Result<Vec<Id>> {
+    if !has_segments(scenario) {
+        check(scenario)?;
+    }
+    Ok(repeat::ids(scenario))
+}
+
+/// Measures the piece with this number, unless the store has it.
+pub fn fill(scenario: &Scenario, number: usize, stored: (&Stored, &Id)) -> Result<()> {
+    if has_segments(scenario) {
+        let work = |one: &OneRun<'_>| isochronous::run_cell_of(scenario, one);
+        return repeat::fill(scenario, number, stored, work);
+    }
+    repeat::fill(scenario, number, stored, run_one)
+}
+
+/// Runs a scenario on the simulator, writes into `out`, and measures what was recorded. With a store,
+/// what it has does not run, and what was recorded is not kept.
 pub fn run(
     scenario: &Scenario,
     out: &Path,
     jobs: Option<NonZeroUsize>,
     progress: &dyn Progress,
+    stored: Option<&Stored>,
 ) -> Result<Finished> {
-    if isochronous::is_meant(scenario) {
-        return isochronous::run(scenario, out, jobs, progress);
+    let how = (progress, stored);
+    if has_segments(scenario) {
+        return isochronous::run(scenario, out, jobs, how);
     }
     check(scenario)?;
-    let mut all = Repeated::new(scenario, out, jobs, progress, run_one)?;
-    let runs = all.runs;
+    let mut all = Repeated::new(scenario, out, jobs, how, run_one)?;
+    let runs = usize::try_from(scenario.runs.max(1))?;
     let mut notes: Vec<String> = vec![];
     let mut hops = 0;
     let (mut results, mut table, mut senders) = (vec![], vec![], vec![]);
@@ -76,8 +101,9 @@ pub fn run(
 }
 
 /// The result of one run of a cell.
+#[derive(Serialize, Deserialize)]
 struct One {
-    /// The measurements, if the run's files were written.
+    /// The measurements; none of a further run of transfers.
     measured: Option<(CellResult, Curves, Senders)>,
     outcomes: Vec<Outcome>,
     notes: Vec<String>,
@@ -85,18 +111,18 @@ struct One {
 }
 
 /// Runs a cell. If there is a folder `out`, writes the cell's folder in the same form as the
-/// laboratory's guest.
+/// laboratory's guest; else what was recorded is gone once it was measured.
 fn run_one(one: &OneRun<'_>) -> Result<One> {
     let cell = one.cell;
     // Of a further run only what it transferred is told, or else its metrics.
-    let is_measured = one.out.is_some() || !transfers::are_in(cell);
+    let is_measured = one.is_first || !transfers::are_in(cell);
     let ran = run_cell(cell, one.seed, is_measured, &mut one.steps.cell())?;
     let (notes, hops) = (ran.notes.clone(), ran.counts.frames);
     let outcomes = transfers::outcomes(cell, &ran);
-    let measured = match one.out {
-        Some(out) => Some(measure(cell, ran, out)?),
-        None if is_measured => Some(measure_again(cell, ran)?),
-        None => None,
+    let measured = match (one.is_first, is_measured) {
+        (true, _) => Some(measure(cell, ran, one.out)?),
+        (false, true) => Some(measure_again(cell, ran)?),
+        (false, false) => None,
     };
     Ok(One {
         measured,
@@ -114,16 +140,25 @@ fn measure_again(cell: &Cell, ran: Ran) -> Result<(CellResult, Curves, Senders)>
         bounds: analysis.bounds,
         ..CellResult::default()
     };
-    Ok((result, analysis.curves, Senders::default()))
+    Ok((result, Curves::default(), Senders::default()))
 }
 
-/// Writes a cell's folder, and measures it.
-fn measure(cell: &Cell, ran: Ran, out: &ResultsDir) -> Result<(CellResult, Curves, Senders)> {
-    let dir = out.folder(&format!("cell-{}", cell.index))?;
+/// Measures a cell, and writes its folder into `out`.
+fn measure(
+    cell: &Cell,
+    ran: Ran,
+    out: Option<&ResultsDir>,
+) -> Result<(CellResult, Curves, Senders)> {
+    let name = format!("cell-{}", cell.index);
+    let dir = out.map(|out| out.folder(&name)).transpose()?;
+    let folder = out.zip(dir.as_deref());
     let reports = reports(cell, &ran);
-    let senders = Senders::keep(cell, &ran.recorder, (out, &dir))?;
-    let (sent, analysis) = analyse(cell, ran, Some((out, &dir)))?;
-    let (mut result, curves) = measure_cell::keep(cell, (out, &dir), &sent, 0, analysis)?;
+    let senders = Senders::keep(cell, &ran.recorder, folder)?;
+    let (sent, analysis) = analyse(cell, ran, folder)?;
+    let (mut result, curves) = match folder {
+        Some(folder) => measure_cell::keep(cell, folder, &sent, 0, analysis)?,
+        None => measure_cell::result(cell, name, analysis),
+    };
     result.flow_reports = reports;
     Ok((result, curves, senders))
 }

@@ -10,11 +10,12 @@ use report::{SenderRecord, Variables};
 use scenario::Cell;
 use sender_log::epool::Epool;
 use sender_log::variables::Moment;
+use serde::{Deserialize, Serialize};
 
 use crate::results_dir::ResultsDir;
 
 /// The records of a cell's sampled flows, for plots.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Senders {
     /// Records over the whole time.
     whole: Vec<SenderRecord>,
@@ -23,20 +24,20 @@ pub struct Senders {
 }
 
 impl Senders {
-    /// Takes the records from a recorder, and writes them into the cell's folder.
+    /// Takes the records from a recorder, and writes them into the cell's folder, if there is one.
     pub fn keep(
         cell: &Cell,
         recorder: &Recorder,
-        (out, dir): (&ResultsDir, &Path),
+        folder: Option<(&ResultsDir, &Path)>,
     ) -> Result<Self> {
+        let file = |epool: &Epool, name: &str| match folder {
+            Some((out, dir)) => file(epool, out, &dir.join(name)),
+            None => Ok(()),
+        };
         let mut senders = Self::default();
         for (flow, epool) in cell.flows.iter().zip(&recorder.epools) {
             if let Some(epool) = epool {
-                file(
-                    epool,
-                    out,
-                    &dir.join(format!("flow-{}.epool.csv", flow.name)),
-                )?;
+                file(epool, &format!("flow-{}.epool.csv", flow.name))?;
                 senders.whole.push(record(cell, &flow.name, epool));
             }
         }
@@ -45,11 +46,7 @@ impl Senders {
         let all = recorder.closeups.iter().filter(|(.., e)| e.omitted() == 0);
         for (flow, closeup, epool) in all.filter(|(.., e)| !e.records().is_empty()) {
             let name = &cell.flows[*flow].name;
-            file(
-                epool,
-                out,
-                &dir.join(format!("flow-{name}.epool-{closeup}.csv")),
-            )?;
+            file(epool, &format!("flow-{name}.epool-{closeup}.csv"))?;
             senders.stretches.push((
                 cell.closeups[*closeup].name.clone(),
                 record(cell, name, epool),

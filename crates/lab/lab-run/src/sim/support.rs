@@ -2,14 +2,19 @@
 //! Tells what the simulator can run.
 
 use anyhow::{Context, Result};
-use scenario::{Cell, FlowKind, Scenario, TcLine};
+use scenario::{Cell, Flow, FlowKind, Scenario, TcLine};
 
-use crate::sim::{isochronous, transfers};
+use crate::sim::transfers;
+
+/// Returns whether the scenario has hosts on segments; either all of its cells do, or none.
+pub fn has_segments(scenario: &Scenario) -> bool {
+    scenario.cells.iter().any(|cell| cell.isochronous.is_some())
+}
 
 /// Returns whether only the simulator can run a scenario.
 pub fn is_needed(scenario: &Scenario) -> bool {
     let mut flows = scenario.cells.iter().flat_map(|cell| &cell.flows);
-    if isochronous::is_meant(scenario) {
+    if has_segments(scenario) {
         return true;
     }
     let is_modelled = flows.any(|flow| match &flow.kind {
@@ -18,6 +23,16 @@ pub fn is_needed(scenario: &Scenario) -> bool {
         _ => false,
     });
     is_modelled || own_qdisc(scenario).is_some()
+}
+
+/// Returns whether the seed decides anything in a cell: when a connection begins, what netem does,
+/// and all that is periodic.
+pub fn follows_seed(cell: &Cell) -> bool {
+    let mut words = cell.tc.iter().flat_map(|line| &line.args);
+    let is_datagrams = |flow: &Flow| !matches!(flow.kind, FlowKind::Tcp { .. });
+    cell.isochronous.is_some()
+        || words.any(|word| word == "netem")
+        || !cell.flows.iter().all(is_datagrams)
 }
 
 /// Returns the first line of tc whose qdisc exists in no kernel.

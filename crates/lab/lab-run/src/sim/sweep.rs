@@ -12,7 +12,6 @@ use scenario::Scenario;
 
 use crate::measure_cell;
 use crate::progress::{Progress, Steps};
-use crate::sim::isochronous;
 use crate::sim::queue_drops;
 use crate::sim::record_cell::{recorded, reports};
 use crate::sim::shard::{self, Part, Shard, Sweep};
@@ -62,7 +61,7 @@ pub fn sweep(spec: SweepSpec<'_>, progress: &dyn Progress) -> Result<Swept> {
         shard: spec.shard,
     };
     ensure!(
-        !isochronous::is_meant(scenario),
+        !support::has_segments(scenario),
         "{}: a scenario with segments has `runs` in place of a sweep: pspacer sim run runs it",
         scenario.name
     );

@@ -5,9 +5,10 @@ use anyhow::Result;
 use netsim::run::Ran;
 use scenario::result::{BoundResult, CellResult, TransferRow};
 use scenario::{BottleneckKind, Cell, Flow, FlowKind, Scenario, Subject};
+use serde::{Deserialize, Serialize};
 
 /// The outcome of one transfer in one run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// Index of its flow in the cell.
     flow: usize,

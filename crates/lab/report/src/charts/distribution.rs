@@ -4,10 +4,11 @@
 use draw::figure::Figure;
 use draw::lines::{Line, Lines};
 use draw::scale::Kind;
+use serde::{Deserialize, Serialize};
 
 /// The packets of one cell, divided into classes: a step of delay, a number of retries, or a number
 /// of periods late.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     label: String,
     /// Measured shares of all packets by class; `predicted` has the predicted shares.

@@ -7,13 +7,14 @@ use draw::figure::Figure;
 use draw::grid::{Grid, Panel};
 use draw::lines::Line;
 use draw::scale::round_up;
+use serde::{Deserialize, Serialize};
 use units::display::time_unit;
 
 /// Most steps of a curve.
 const STEPS: f64 = 250.0;
 
 /// One reading of a sender's variables.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Variables {
     /// Seconds from t = 0.
     pub at_s: f64,
@@ -40,7 +41,7 @@ pub struct Variables {
 }
 
 /// The record of one sender.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SenderRecord {
     /// Title of the sender's panel.
     pub title: String,
