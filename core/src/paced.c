@@ -356,17 +356,27 @@ static void pace_offset_adopt(struct pace_sched *s)
 	rebase(s, ps);
 }
 
+/* Exceeds what all queues have the line or, of a group, what this one has the node's rate? */
+static bool lags_with_others(const struct pace_sched *s)
+{
+	if (!PACE_GROUPS || !s->line_part)
+		return false;
+	return s->device ? pace_atomic_read(&s->line_part->common->loads_bps) >
+			   s->cfg.line_rate_bps : pace_over_subscribed(s);
+}
+
 /*
- * Forgets so much of a lag that all classes have in common.  Those of a full group forget
+ * Forgets so much of a lag that all classes have in common.  Those of a full group, or of
+ * a line that their rates exceed and whose device takes less than psp hands out, forget
  * it on all queues; but a queue that stood still forgets alone what it missed.
  */
 static void pace_lag_forget(struct pace_sched *s, u64 ps)
 {
 	u64 before = s->adopted_ps;
 
-	if (PACE_GROUPS && s->line_part && !s->device && pace_over_subscribed(s)) {
+	if (lags_with_others(s)) {
 		pace_offset_raise(s->line_part->common,
-				  before - s->port_adopted_ps +
+				  before - (s->device ? 0 : s->port_adopted_ps) +
 				  (ps < s->burst_ps ? ps : s->burst_ps));
 		pace_offset_adopt(s);
 		if (!pace_clock_ahead(ps, s->adopted_ps - before))

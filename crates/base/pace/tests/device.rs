@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A device of several transmit queues, each a scheduler, whose wire takes at once what is sent.
+//! A device of several transmit queues, each a scheduler. Its wire takes at once what is sent, or as
+//! long as a line does.
+
+use std::collections::VecDeque;
 
 use pace::{ClassConfig, ClassId, Config, Decision, Device, DeviceClass, GroupId, Mode, Scheduler};
 
@@ -26,8 +29,68 @@ pub struct Queue {
     pub wake_ns: Option<u64>,
 }
 
-/// A device whose wire takes at once what is sent.
+/// A wire that takes time. The device sends a frame of each of its queues in turn, and a queue stops
+/// while it holds so many bytes, as by a byte queue limit.
+pub struct Wire {
+    pub rate_bps: u64,
+    pub limit_bytes: u32,
+    /// The lengths of the frames that each queue of the device holds, the next one first.
+    held: Vec<VecDeque<u32>>,
+    stopped: Vec<bool>,
+    /// The queue whose frame is on the wire, and when that ends.
+    sends: Option<(usize, u64)>,
+}
+
+impl Wire {
+    pub fn new(queues: usize, rate_bps: u64, limit_bytes: u32) -> Self {
+        Wire {
+            rate_bps,
+            limit_bytes,
+            held: vec![VecDeque::new(); queues],
+            stopped: vec![false; queues],
+            sends: None,
+        }
+    }
+
+    /// Returns whether a queue may hand over another frame; it is told when it may again.
+    fn takes(&mut self, queue: usize) -> bool {
+        self.stopped[queue] = self.held[queue].iter().sum::<u32>() >= self.limit_bytes;
+        !self.stopped[queue]
+    }
+
+    fn begin(&mut self, now_ns: u64, after: usize) {
+        let queues = self.held.len();
+        let next = (1..=queues).map(|at| (after + at) % queues);
+        self.sends = next
+            .filter_map(|queue| Some((queue, *self.held[queue].front()?)))
+            .map(|(queue, len)| {
+                (
+                    queue,
+                    now_ns + u64::from(len + 24) * 8_000_000_000 / self.rate_bps,
+                )
+            })
+            .next();
+    }
+
+    fn put(&mut self, queue: usize, len: u32, now_ns: u64) {
+        self.held[queue].push_back(len);
+        if self.sends.is_none() {
+            self.begin(now_ns, queue);
+        }
+    }
+
+    /// The frame on the wire has left. Returns its queue if that was stopped.
+    fn end(&mut self, queue: usize, now_ns: u64) -> Option<usize> {
+        self.held[queue].pop_front();
+        self.begin(now_ns, queue);
+        self.stopped[queue].then_some(queue)
+    }
+}
+
+/// A device.
 pub struct Host {
+    /// `None`: a wire that takes at once what is sent.
+    pub wire: Option<Wire>,
     pub device: Device,
     pub classes: Vec<Option<DeviceClass>>,
     pub queues: Vec<Queue>,
@@ -59,6 +122,7 @@ impl Host {
             })
             .collect();
         Host {
+            wire: None,
             device,
             classes: Vec::new(),
             queues,
@@ -115,6 +179,10 @@ impl Host {
     pub fn serve(&mut self, queue: usize) {
         let q = &mut self.queues[queue];
         loop {
+            if self.wire.as_mut().is_some_and(|wire| !wire.takes(queue)) {
+                q.wake_ns = None;
+                return;
+            }
             match q.port.next(self.now_ns) {
                 Decision::Send(id) => {
                     let class = q.ids.iter().position(|&known| known == id).unwrap();
@@ -128,6 +196,9 @@ impl Host {
                         class,
                         len,
                     });
+                    if let Some(wire) = &mut self.wire {
+                        wire.put(queue, len, self.now_ns);
+                    }
                 }
                 Decision::Wait { until_ns } => {
                     assert!(until_ns > self.now_ns, "{until_ns} at {}", self.now_ns);
@@ -148,16 +219,26 @@ impl Host {
     }
 
     pub fn run_until(&mut self, until_ns: u64) {
-        while let Some((at_ns, queue)) = self
+        while let Some((at_ns, queue, leaves)) = self
             .queues
             .iter()
             .enumerate()
-            .filter_map(|(at, q)| Some((q.wake_ns?, at)))
+            .filter_map(|(at, q)| Some((q.wake_ns?, at, false)))
+            .chain(self.wire.iter().filter_map(|wire| {
+                let (queue, at_ns) = wire.sends?;
+                Some((at_ns, queue, true))
+            }))
             .min()
-            .filter(|&(at_ns, _)| at_ns <= until_ns)
+            .filter(|&(at_ns, ..)| at_ns <= until_ns)
         {
             self.now_ns = self.now_ns.max(at_ns);
-            self.serve(queue);
+            let served = match &mut self.wire {
+                Some(wire) if leaves => wire.end(queue, at_ns),
+                _ => Some(queue),
+            };
+            if let Some(queue) = served {
+                self.serve(queue);
+            }
         }
         self.now_ns = until_ns;
     }

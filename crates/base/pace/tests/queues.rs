@@ -3,7 +3,7 @@
 
 use pace::{ClassConfig, Config, Mode, Scheduler};
 
-use crate::device::{GBIT, Host, MTU, SECOND_NS, STEP_NS, bytes_of, frame_ns};
+use crate::device::{GBIT, Host, MTU, SECOND_NS, STEP_NS, Wire, bytes_of, frame_ns};
 use crate::wire::Random;
 
 /// Keeps a backlog in one queue, another one every `move_ns`, until `until_ns`.
@@ -414,4 +414,39 @@ fn best_effort_owes_nothing_for_time_that_others_had() {
     );
     assert!(sent >= due * 9 / 10, "{sent} of {due}");
     assert!(sent <= due * 11 / 10, "{sent} of {due}");
+}
+
+/// Rates beyond the line share it in proportion, too, where the device takes less than psp hands
+/// out: it sends a frame of each of its queues in turn, and stops a queue that holds enough.
+#[test]
+fn a_device_that_holds_little_does_not_change_the_shares() {
+    for limit_bytes in [1, 3000, 10_000, 30_000, 100_000] {
+        for (rates, due) in [
+            ([80, 40], [65.6, 32.8]),
+            ([60, 60], [49.2, 49.2]),
+            ([50, 40], [50.0, 40.0]),
+        ] {
+            let mut host = Host::new(4, GBIT / 10);
+            host.wire = Some(Wire::new(4, GBIT / 10, limit_bytes));
+            let classes = rates.map(|rate| {
+                host.class(ClassConfig::Paced {
+                    rate_bps: rate * GBIT / 1000,
+                })
+            });
+            for (queue, &class) in classes.iter().enumerate() {
+                host.arrive(queue, class, &vec![MTU; 8000]);
+            }
+            host.run_until(SECOND_NS / 10);
+            let from_ns = host.now_ns;
+            host.run_until(SECOND_NS);
+            for (class, due) in classes.into_iter().zip(due) {
+                let bytes = host.bytes(class, from_ns, SECOND_NS);
+                let got = bytes as f64 / bytes_of(GBIT / 1000, SECOND_NS - from_ns) as f64;
+                assert!(
+                    (got / due - 1.0).abs() < 0.002,
+                    "{limit_bytes}, {rates:?}: {got} of {due}"
+                );
+            }
+        }
+    }
 }
