@@ -129,6 +129,8 @@ static bool parse_udp(struct flow_spec *flow, const char *key, char *value)
 		return parse_txtime(flow, value);
 	if (!strcmp(key, "lead"))
 		return parse_lead(value, &flow->lead_ns);
+	if (!strcmp(key, "jitter"))
+		return parse_number(value, 0, 1000000000, &flow->jitter_ns);
 	if (!strcmp(key, "rate")) {
 		flow->rate_bps = 0;
 		return !strcmp(value, "max") ||

@@ -32,6 +32,7 @@ struct flow_spec {
 	bool txtime, deadline;		/* UDP: launch times, or deadlines */
 	clockid_t clock;		/* of launch times */
 	int64_t lead_ns;		/* handed over so long before its launch time */
+	uint64_t jitter_ns;		/* each launch time is later by less than that */
 	char congestion[FLOW_CONGESTION_MAX];	/* TCP; "": the system's default */
 	uint64_t window;		/* TCP: send buffer, bytes; 0: the system's default */
 	uint64_t pacing_bps;		/* SO_MAX_PACING_RATE; 0: none */

@@ -61,6 +61,8 @@ static void test_txtime(void)
 
 	CHECK(parse(&flow, "to=1.2.3.4:1,txtime=tai-deadline,lead=5", why, sizeof(why)), "%s", why);
 	CHECK(flow.txtime && flow.deadline && flow.clock == CLOCK_TAI && flow.lead_ns == 5, "tai");
+	CHECK(parse(&flow, "to=1.2.3.4:1,txtime=tai,jitter=9", why, sizeof(why)) &&
+	      flow.jitter_ns == 9, "%s", why);
 	CHECK(parse(&flow, "to=1.2.3.4:1,txtime=monotonic,lead=-7", why, sizeof(why)), "%s", why);
 	CHECK(flow.txtime && !flow.deadline && flow.clock == CLOCK_MONOTONIC &&
 	      flow.lead_ns == -7, "monotonic");

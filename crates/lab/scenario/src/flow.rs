@@ -33,6 +33,7 @@ const FLOW: &[&str] = &[
     "ahead",
     "slack",
     "txtime",
+    "jitter",
     "lead",
     "rate",
     "congestion",
@@ -64,6 +65,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("ahead", &["udp"]),
     ("slack", &["udp"]),
     ("txtime", &["udp"]),
+    ("jitter", &["udp"]),
     ("lead", &["udp"]),
     ("congestion", &["tcp"]),
     ("window", &["tcp"]),
@@ -280,8 +282,9 @@ fn launch(
     rate_bps: Option<u64>,
 ) -> Result<Option<Launch>, Error> {
     let lead_ns = section.time("lead")?;
+    let jitter_ns = section.time("jitter")?.unwrap_or(0);
     if section.get("txtime").is_none() {
-        let stray = section.get("lead");
+        let stray = section.get("lead").or_else(|| section.get("jitter"));
         return match stray {
             Some(item) => Err(item.fault("nothing: only flows with `txtime` have it")),
             None => Ok(None),
@@ -301,8 +304,10 @@ fn launch(
         return Err(section.require("rate", expected)?.fault(expected));
     }
     within(section, "lead", lead_ns.unwrap_or(0), 0, 1_000_000_000)?;
+    within(section, "jitter", jitter_ns, 0, 1_000_000_000)?;
     Ok(Some(Launch {
         clock,
+        jitter_ns,
         lead_ns: lead_ns.unwrap_or(1_000_000),
     }))
 }

@@ -65,6 +65,8 @@ pub struct Launch {
     pub clock: &'static str,
     /// Each datagram is handed over so long before its launch time.
     pub lead_ns: u64,
+    /// Each launch time is later than the flow's rate has it by less than this, not in step with it.
+    pub jitter_ns: u64,
 }
 
 /// What a flow sends.

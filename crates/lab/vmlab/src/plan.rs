@@ -480,6 +480,9 @@ fn flow_spec(flow: &Flow) -> Option<String> {
             }
             if let Some(launch) = launch {
                 kind += &format!(",txtime={},lead={}", launch.clock, launch.lead_ns);
+                if launch.jitter_ns > 0 {
+                    kind += &format!(",jitter={}", launch.jitter_ns);
+                }
             }
             kind
         }
