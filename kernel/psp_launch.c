@@ -85,7 +85,8 @@ static void psp_launch_report(struct sk_buff *skb, int error, u8 code)
 	struct sock_extended_err *ee;
 	struct sk_buff *report;
 
-	if (!asks || !asks->sk_txtime_report_errors)
+	/* Nobody reads the queue of a socket that is closed. */
+	if (!asks || !asks->sk_txtime_report_errors || sock_flag(asks, SOCK_DEAD))
 		return;
 	report = skb_clone(skb, GFP_ATOMIC);
 	if (!report)

@@ -450,3 +450,32 @@ fn a_device_that_holds_little_does_not_change_the_shares() {
         }
     }
 }
+
+/// A clock that has stood for months is behind, whichever half of its circle it is on.
+#[test]
+fn a_class_that_was_silent_for_months_sends_at_once() {
+    for days in [50, 104, 120, 150, 200] {
+        let mut host = Host::new(2, GBIT);
+        let class = host.class(ClassConfig::Paced {
+            rate_bps: 10_000_000,
+        });
+        host.arrive(0, class, &[MTU; 4]);
+        host.run_until(SECOND_NS);
+        host.run_until(SECOND_NS + days * 86_400 * SECOND_NS);
+        let (from_ns, frame_ns) = (host.now_ns, frame_ns(10_000_000));
+        for queue in [1, 0] {
+            host.arrive(queue, class, &[MTU; 4]);
+        }
+        host.run_until(from_ns + SECOND_NS);
+        let times: Vec<_> = host.sent[4..]
+            .iter()
+            .map(|sent| sent.at_ns - from_ns)
+            .collect();
+        assert_eq!(times.len(), 8, "{days} days");
+        assert_eq!(times[0], 0, "{days} days");
+        assert!(
+            times[7] >= 6 * frame_ns && times[7] <= 8 * frame_ns,
+            "{days} days: {times:?}"
+        );
+    }
+}
