@@ -277,3 +277,65 @@ fn run_once(
         stats: ran.stats,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::result::{FlowMetrics, FlowResult, WindowResult};
+
+    fn booted(dropped: u64) -> Booted {
+        let metrics = FlowMetrics {
+            dropped,
+            ..FlowMetrics::default()
+        };
+        let cell = CellResult {
+            windows: vec![WindowResult {
+                flows: vec![FlowResult {
+                    metrics,
+                    ..FlowResult::default()
+                }],
+                ..WindowResult::default()
+            }],
+            ..CellResult::default()
+        };
+        Booted {
+            kernel: String::new(),
+            cells: vec![(cell, Curves::default())],
+        }
+    }
+
+    /// Five runs of two guests: the first guest's runs agree, the second's do not.
+    #[test]
+    fn a_guest_whose_first_runs_agree_has_no_more() {
+        let text = "name = \"a\"\ntitle = \"A\"\nduration = \"10ms\"\nruns = 5\n[sweep]\n\
+                    delay = [\"1ms\", \"2ms\"]\n[[host]]\nname = \"tx\"\n[[host]]\nname = \"rx\"\n\
+                    [[cable]]\nname = \"wire\"\nends = [\"tx:eth0\", \"rx:eth0\"]\n\
+                    rate = \"1gbit\"\ndelay = \"${delay}\"\n";
+        let scenario = scenario::parse("a.toml", text, &scenario::Options::default()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let cache = vmlab::Cache::at(folder.path().to_owned());
+        let stored = Stored::at(&cache, vmlab::Answers::Stored).unwrap();
+        let id = |number: usize| Id {
+            key: number.to_string(),
+            name: number.to_string(),
+            engine: Engine::Vmlab,
+            simulated_s: 1.0,
+            is_further: number >= 6,
+        };
+        let ids: Vec<_> = (0..10).map(id).collect();
+        let settled = || -> Vec<usize> {
+            let numbers = 0..ids.len();
+            numbers
+                .filter(|number| is_settled(&scenario, *number, &stored, &ids))
+                .collect()
+        };
+        for (number, id) in ids.iter().enumerate().take(5) {
+            assert!(settled().is_empty(), "nobody knows before all three ran");
+            let dropped = if number % 2 == 0 { 7 } else { number as u64 };
+            stored.get(id, || Ok(booted(dropped))).unwrap();
+        }
+        assert_eq!(settled(), [6, 8]);
+        stored.get(&ids[5], || Ok(booted(5))).unwrap();
+        assert_eq!(settled(), [6, 8]);
+    }
+}

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -67,15 +67,11 @@ impl Stored {
     /// Opens the store of a cache.
     pub fn at(cache: &Cache, answers: Answers) -> Result<Self> {
         let path = cache.path().join(TIMES);
-        // Without times the simulated ones tell.
-        let times = fs::read(&path)
-            .ok()
-            .and_then(|text| serde_json::from_slice(&text).ok());
         Ok(Self {
             store: Store::of(cache)?,
             is_fresh: answers != Answers::Stored,
             done: Mutex::default(),
-            times: Mutex::new(times.unwrap_or_default()),
+            times: Mutex::new(times_in(&path)),
             path,
         })
     }
@@ -120,9 +116,10 @@ impl Stored {
         Some(answer.of)
     }
 
-    /// Notes how long a piece took.
+    /// Notes how long a piece took, beside what other calls have noted meanwhile.
     fn note(&self, piece: &Id, wall_s: f64) -> Result<()> {
         let mut times = lock(&self.times);
+        times.extend(times_in(&self.path));
         times.insert(piece.name.clone(), wall_s);
         let text = serde_json::to_vec(&*times)?;
         let next = self.path.with_extension("new");
@@ -212,6 +209,13 @@ impl Stored {
         let minutes = all_s / 60.0 / cores as f64;
         minutes
     }
+}
+
+/// Returns the times that a file has. Without them the simulated ones tell.
+fn times_in(path: &Path) -> BTreeMap<String, f64> {
+    let text = fs::read(path).ok();
+    let times = text.and_then(|text| serde_json::from_slice(&text).ok());
+    times.unwrap_or_default()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
