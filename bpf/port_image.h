@@ -169,7 +169,8 @@ ARENA_CODE void port_take_image(u32 number, u32 wanted, u64 now_ns)
 		if (class->pace.type == PACE_TYPE_RT)
 			port_carry_backlog(&image->sched, &class->pace, &was->pace, s->bytes,
 					   same_period);
-		port_note_head(image, &class->pace);
+		if (image->sched.cfg.guard_band)
+			port_note_head(image, &class->pace);
 		pace_activate(&image->sched, &class->pace, now_ns);
 	}
 	/* Its classes are as they were: nobody may take it again as it is. */
