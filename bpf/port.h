@@ -195,9 +195,9 @@ SAME_OFFSET(pace_class, rate_bps, 24);
 
 #define PORT_TABLE	((struct port_table *)ARENA_START)
 
-static inline __attribute__((always_inline)) struct port *port_of(u32 number)
+static inline __attribute__((always_inline)) struct port *port_of(u32 at)
 {
-	return &PORT_TABLE->port[number];
+	return (struct port *)(u64)at;
 }
 
 static inline __attribute__((always_inline)) struct port_image *
@@ -214,26 +214,24 @@ static inline __attribute__((always_inline)) u32 port_wish(const struct port *p)
 	return wanted < PORT_STAYS ? wanted : PORT_STAYS;
 }
 
-/* Returns the number of the port for a qdisc, or PORT_NO_SLOT. */
+/* Returns the address of the port for a qdisc, which its functions are given; 0: there is none. */
 ARENA_CODE u32 port_find(u64 netns, u32 ifindex, u32 parent)
 {
+	struct port *p = PORT_TABLE->port;
 	u32 number;
 
 	if (PORT_TABLE->version != PORT_VERSION)
-		return PORT_NO_SLOT;
-	for (number = 0; number < PORT_TABLE->ports; number++) {
-		const struct port *p = port_of(number);
-
+		return 0;
+	for (number = 0; number < PORT_TABLE->ports; number++, p++)
 		if (p->netns == netns && p->ifindex == ifindex && p->parent == parent)
-			return number;
-	}
-	return PORT_NO_SLOT;
+			return (u32)(u64)p;
+	return 0;
 }
 
 /* Begins the use of a port by a qdisc.  Returns 0 or a negative error. */
-ARENA_CODE int port_begin(u32 number)
+ARENA_CODE int port_begin(u32 at)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	u32 wanted;
 
 	if (p->in_use)
@@ -247,15 +245,15 @@ ARENA_CODE int port_begin(u32 number)
 	return 0;
 }
 
-ARENA_CODE void port_end(u32 number)
+ARENA_CODE void port_end(u32 at)
 {
-	port_of(number)->in_use = 0;
+	port_of(at)->in_use = 0;
 }
 
 /* Returns the first slot from `from` on in which packets wait, or PORT_NO_SLOT. */
-ARENA_CODE u32 port_next_waiting(u32 number, u32 from)
+ARENA_CODE u32 port_next_waiting(u32 at, u32 from)
 {
-	const struct port *p = port_of(number);
+	const struct port *p = port_of(at);
 	u32 slots = PORT_TABLE->slots;
 
 	for (; from < slots; from++)
@@ -265,9 +263,9 @@ ARENA_CODE u32 port_next_waiting(u32 number, u32 from)
 }
 
 /* Before port_activate(). */
-ARENA_CODE void port_arrived(u32 number, u32 slot, u32 wire_bytes, u64 now_ns)
+ARENA_CODE void port_arrived(u32 at, u32 slot, u32 wire_bytes, u64 now_ns)
 {
-	struct port_image *image = port_image_of(port_of(number));
+	struct port_image *image = port_image_of(port_of(at));
 
 	pace_arrived(&image->sched, &image->classes[slot].pace, wire_bytes, now_ns);
 }
@@ -285,9 +283,9 @@ ARENA_CODE void port_note_head(struct port_image *image, struct pace_class *clas
 		pace_set_head(&image->sched, class, cfg->max_frame_bytes + cfg->overhead_bytes);
 }
 
-ARENA_CODE void port_activate(u32 number, u32 slot, u64 now_ns)
+ARENA_CODE void port_activate(u32 at, u32 slot, u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 	struct pace_class *class = &image->classes[slot].pace;
 
@@ -299,9 +297,9 @@ ARENA_CODE void port_activate(u32 number, u32 slot, u64 now_ns)
 }
 
 /* Notes that packets of a class were dropped from its queue. */
-ARENA_CODE void port_dropped(u32 number, u32 slot, u32 packets, u64 bytes)
+ARENA_CODE void port_dropped(u32 at, u32 slot, u32 packets, u64 bytes)
 {
-	struct port_slot *s = &port_of(number)->slot[slot];
+	struct port_slot *s = &port_of(at)->slot[slot];
 
 	s->dropped_removed += packets;
 	s->packets -= packets;
@@ -317,10 +315,10 @@ ARENA_CODE void port_dropped(u32 number, u32 slot, u32 packets, u64 bytes)
  * Notes that a packet was dropped when its class was served.  No clock advances: the
  * next packet takes its place.
  */
-ARENA_CODE void port_dropped_due(u32 number, u32 slot, u64 bytes_and_wire, u32 verdict,
+ARENA_CODE void port_dropped_due(u32 at, u32 slot, u64 bytes_and_wire, u32 verdict,
 				 u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 	struct port_slot *s = &p->slot[slot];
 
@@ -340,9 +338,9 @@ ARENA_CODE void port_dropped_due(u32 number, u32 slot, u64 bytes_and_wire, u32 v
 }
 
 /* Takes a class out of the schedule, none of whose packets wait any more. */
-ARENA_CODE void port_emptied(u32 number, u32 slot, u64 now_ns)
+ARENA_CODE void port_emptied(u32 at, u32 slot, u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 
 	p->slot[slot].packets = 0;
@@ -355,9 +353,9 @@ ARENA_CODE void port_emptied(u32 number, u32 slot, u64 now_ns)
 #define PORT_WAIT	(~1u)
 
 /* Returns the slot of the class to serve, PORT_WAIT: until port_until_ns(), or PORT_IDLE. */
-ARENA_CODE u32 port_next(u32 number, u64 now_ns)
+ARENA_CODE u32 port_next(u32 at, u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 	struct pace_decision d = pace_next(&image->sched, now_ns);
 
@@ -391,10 +389,10 @@ static void port_count_late(const struct pace_sched *s, struct port_slot *slot, 
  * Notes that a packet left: `frames` of them in len_bytes, wire_bytes on the
  * wire, and `queued_bytes` less wait.
  */
-ARENA_CODE void port_sent(u32 number, u32 slot, u64 len_and_wire, u64 frames_and_queued,
+ARENA_CODE void port_sent(u32 at, u32 slot, u64 len_and_wire, u64 frames_and_queued,
 			  u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 	struct port_slot *s = &p->slot[slot];
 	u32 len_bytes = len_and_wire >> 32, wire_bytes = (u32)len_and_wire;

@@ -11,9 +11,9 @@
  * Returns the number of the image that is to be taken, or PORT_STAYS.  A process may
  * withdraw it at any time, so the caller keeps the number until it is taken.
  */
-ARENA_CODE u32 port_newer_image(u32 number)
+ARENA_CODE u32 port_newer_image(u32 at)
 {
-	const struct port *p = port_of(number);
+	const struct port *p = port_of(at);
 	u32 wanted = port_wish(p);
 
 	if (wanted == PORT_STAYS || wanted == (p->current & 1) || !p->image[wanted]->ready)
@@ -22,9 +22,9 @@ ARENA_CODE u32 port_newer_image(u32 number)
 }
 
 /* Is there no class for what waits in a slot, in the image that comes? */
-ARENA_CODE u32 port_is_removed(u32 number, u32 wanted, u32 slot)
+ARENA_CODE u32 port_is_removed(u32 at, u32 wanted, u32 slot)
 {
-	const struct port *p = port_of(number);
+	const struct port *p = port_of(at);
 
 	return !p->image[wanted & 1]->classes[slot].minor;
 }
@@ -140,9 +140,9 @@ static void port_carry_backlog(struct pace_sched *to, struct pace_class *class,
  * Takes the newer image; what waits in slots without a class was dropped before.
  * O(slots).
  */
-ARENA_CODE void port_take_image(u32 number, u32 wanted, u64 now_ns)
+ARENA_CODE void port_take_image(u32 at, u32 wanted, u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *old = port_image_of(p);
 	struct port_image *image = p->image[wanted & 1];
 	u32 slots = PORT_TABLE->slots, slot;

@@ -24,12 +24,9 @@ typedef struct port_class IN_ARENA class_view;
 typedef struct port_slot IN_ARENA slot_view;
 typedef struct port_packet IN_ARENA packet_view;
 
-INLINE port_view *view_port(u32 number)
+INLINE port_view *view_port(u32 at)
 {
-	const struct port_table IN_ARENA *table =
-		(const struct port_table IN_ARENA *)ARENA_START;
-
-	return (port_view *)(u64)table->port + number;
+	return (port_view *)(u64)at;
 }
 
 INLINE image_view *view_image(const port_view *p)

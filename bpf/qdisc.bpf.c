@@ -184,10 +184,10 @@ INLINE u32 frame_rule(const image_view *image)
 	return image->sched.cfg.min_frame_bytes << 16 | image->sched.cfg.overhead_bytes;
 }
 
-/* The number of the qdisc's port is where others keep their limit; 0: it has none. */
-INLINE u32 port_number(const struct Qdisc *sch)
+/* The address of the qdisc's port is where others keep their limit; 0: it has none. */
+INLINE u32 port_at(const struct Qdisc *sch)
 {
-	return sch->limit - 1;
+	return sch->limit;
 }
 
 SEC("struct_ops/psp_enqueue")
@@ -196,7 +196,7 @@ int psp_enqueue(u64 *arguments)
 	struct sk_buff *skb = (struct sk_buff *)arguments[0];
 	struct Qdisc *sch = (struct Qdisc *)arguments[1];
 	struct bpf_sk_buff_ptr *to_free = (struct bpf_sk_buff_ptr *)arguments[2];
-	u32 port = port_number(sch), slot, bytes;
+	u32 port = port_at(sch), slot, bytes;
 	u64 now_ns = bpf_ktime_get_ns();
 	struct waiting *waiting;
 	const image_view *image;
@@ -294,7 +294,7 @@ SEC("struct_ops/psp_dequeue")
 struct sk_buff *psp_dequeue(u64 *arguments)
 {
 	struct Qdisc *sch = (struct Qdisc *)arguments[0];
-	u32 port = port_number(sch), slot = 0, misses = 0, bytes, verdict;
+	u32 port = port_at(sch), slot = 0, misses = 0, bytes, verdict;
 	struct sk_buff *skb = NULL;
 	u64 now_ns, came_ns = 0;
 	const image_view *image;
@@ -361,12 +361,12 @@ int psp_init(u64 *arguments)
 
 	USE_ARENA();
 	port = port_find(device->nd_net.net->ns.inum, device->ifindex, sch->parent);
-	if (port == PORT_NO_SLOT)
+	if (!port)
 		return -2;	/* ENOENT: nobody has configured a port there */
 	error = port_begin(port);
 	if (error)
 		return error;
-	sch->limit = port + 1;
+	sch->limit = port;
 	return 0;
 }
 
@@ -374,7 +374,7 @@ SEC("struct_ops/psp_reset")
 void psp_reset(u64 *arguments)
 {
 	struct Qdisc *sch = (struct Qdisc *)arguments[0];
-	u32 port = port_number(sch), slot = 0;
+	u32 port = port_at(sch), slot = 0;
 
 	USE_ARENA();
 	if (!sch->limit)
@@ -399,7 +399,7 @@ void psp_destroy(u64 *arguments)
 	USE_ARENA();
 	/* The kernel destroys what it could not initialise, too. */
 	if (sch->limit)
-		port_end(port_number(sch));
+		port_end(port_at(sch));
 }
 
 struct Qdisc_ops {

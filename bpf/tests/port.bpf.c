@@ -49,9 +49,9 @@ ARENA_CODE void call_mul_div(u64 call)
 }
 
 /* Not in .text: the core's calls are as deep as BPF allows. */
-INLINE void run_call(struct call IN_ARENA *call)
+INLINE void run_call(u32 port, struct call IN_ARENA *call)
 {
-	port_view *p = view_port(0);
+	port_view *p = view_port(port);
 	u32 slot = call->slot, answer;
 	u64 now_ns = call->now_ns;
 	slot_view *s = view_slot(p, slot);
@@ -59,37 +59,42 @@ INLINE void run_call(struct call IN_ARENA *call)
 	switch (call->kind) {
 	case CALL_ENQUEUED:
 		if (view_class(view_image(p), slot)->pace.type == PACE_TYPE_RT)
-			port_arrived(0, slot, call->second, now_ns);
+			port_arrived(port, slot, call->second, now_ns);
 		s->bytes += (u32)call->first;
 		if (++s->packets == 1)
-			port_activate(0, slot, now_ns);
+			port_activate(port, slot, now_ns);
 		break;
 	case CALL_NEXT:
-		call->answer = port_next(0, now_ns);
+		call->answer = port_next(port, now_ns);
 		call->until_ns = p->until_ns;
 		break;
 	case CALL_SENT:
-		port_sent(0, slot, call->first, call->second, now_ns);
+		port_sent(port, slot, call->first, call->second, now_ns);
 		break;
 	case CALL_DROPPED:
-		port_dropped_due(0, slot, call->first, PORT_LATE, now_ns);
+		port_dropped_due(port, slot, call->first, PORT_LATE, now_ns);
 		break;
 	case CALL_MUL_DIV:
 		call_mul_div((u64)call);
 		break;
 	case CALL_TAKE_IMAGE:
-		answer = port_newer_image(0);
+		answer = port_newer_image(port);
 		if (answer != PORT_STAYS)
-			port_take_image(0, answer, now_ns);
+			port_take_image(port, answer, now_ns);
 		break;
 	}
+}
+
+INLINE u32 first_port(void)
+{
+	return (u32)(u64)((const struct port_table IN_ARENA *)ARENA_START)->port;
 }
 
 SEC("syscall")
 int begin(void)
 {
 	__asm__ __volatile__("" : : "r"(&psp_arena));
-	return port_begin(0);
+	return port_begin(first_port());
 }
 
 SEC("syscall")
@@ -97,9 +102,11 @@ int run(struct calls *calls)
 {
 	struct call IN_ARENA *call = (struct call IN_ARENA *)(u64)calls->call;
 	u64 count = calls->count;
+	u32 port;
 
 	__asm__ __volatile__("" : : "r"(&psp_arena));
+	port = first_port();
 	for (u64 number = 0; number < count && CAN_LOOP; number++)
-		run_call(call + number);
+		run_call(port, call + number);
 	return 0;
 }

@@ -146,6 +146,18 @@ impl Line {
     }
 }
 
+/// Returns, by line, whether a way leads to it.
+fn reached(next: &[Vec<usize>], from: usize) -> Vec<bool> {
+    let mut is_reached = vec![false; next.len()];
+    let mut ways = vec![from];
+    while let Some(at) = ways.pop() {
+        if at < next.len() && !std::mem::replace(&mut is_reached[at], true) {
+            ways.extend(&next[at]);
+        }
+    }
+    is_reached
+}
+
 /// A function: its lines, and what follows from all of them.
 pub(crate) struct Flow {
     pub lines: Vec<Line>,
@@ -164,7 +176,7 @@ impl Flow {
             .zip(&lines)
             .filter_map(|(number, line)| Some((line.label.as_deref()?, number)))
             .collect();
-        let mut is_loop = vec![false; lines.len()];
+        let mut jumps_back = Vec::new();
         let mut next = Vec::with_capacity(lines.len());
         for (number, line) in lines.iter().enumerate() {
             let mut after = Vec::new();
@@ -173,25 +185,23 @@ impl Flow {
             }
             let target = line.target.as_deref();
             if let Some(to) = target.and_then(|target| labels.get(target).copied()) {
-                if let Some(is_loop) = is_loop.get_mut(to).filter(|_| to <= number) {
-                    *is_loop = true;
+                if to <= number {
+                    jumps_back.push((number, to));
                 }
                 after.push(to);
             }
             next.push(after);
         }
         // What nothing leads to, such as the empty lines behind a jump, leads nowhere.
-        let mut is_reached = vec![false; lines.len()];
-        let mut ways = vec![0];
-        while let Some(at) = ways.pop() {
-            if at < next.len() && !std::mem::replace(&mut is_reached[at], true) {
-                ways.extend(&next[at]);
-            }
-        }
+        let is_reached = reached(&next, 0);
         for (next, is_reached) in next.iter_mut().zip(is_reached) {
             if !is_reached {
                 next.clear();
             }
+        }
+        let mut is_loop = vec![false; lines.len()];
+        for (from, to) in jumps_back {
+            is_loop[to] |= reached(&next, to)[from];
         }
         let live = vec![0; lines.len()];
         let mut flow = Self {
@@ -290,27 +300,30 @@ impl Flow {
         pointers & numbers.fold(0, |all, registers| all | registers)
     }
 
-    /// Returns whether the number that a line writes is compared, stored and reached by, and nothing
-    /// else, before the head of a loop: so it counts no loop.
+    /// Returns whether neither the number that a line writes nor one made of it is still there where
+    /// a loop begins, or on the stack: so it counts no loop.
     pub(crate) fn is_passing(&self, number: usize) -> bool {
-        let register = self.lines[number].writes;
-        let mut seen = vec![false; self.lines.len()];
-        let mut ways = self.next[number].clone();
-        while let Some(at) = ways.pop() {
-            if std::mem::replace(&mut seen[at], true) || self.live[at] & register == 0 {
+        let mut known: Vec<Registers> = vec![0; self.lines.len()];
+        let mut ways: Vec<(usize, Registers)> = Vec::new();
+        let written = self.lines[number].writes;
+        ways.extend(self.next[number].iter().map(|next| (*next, written)));
+        while let Some((at, registers)) = ways.pop() {
+            let all = known[at] | registers & self.live[at];
+            if all == known[at] {
                 continue;
             }
+            known[at] = all;
             let line = &self.lines[at];
-            let is_harmless = line.is_jump()
-                || line.is_store() && line.base.is_some()
-                || line.code.starts_with("call ")
-                || line.code == "exit";
-            if self.is_loop[at] || line.reads & register != 0 && !is_harmless {
+            let is_read = line.reads & all != 0;
+            if self.is_loop[at] || is_read && line.is_stack {
                 return false;
             }
-            if line.writes & register == 0 {
-                ways.extend(&self.next[at]);
+            let mut after = all & !line.writes;
+            // What a call returns is no number that the verifier knows.
+            if is_read && !line.code.starts_with("call") {
+                after |= line.writes;
             }
+            ways.extend(self.next[at].iter().map(|next| (*next, after)));
         }
         true
     }
