@@ -268,6 +268,11 @@ mod tests {
         assert_eq!(first.image, layout.packet(0, PLACES_MIN));
         assert!(layout.class(first, 5) <= first.slots);
         assert_eq!(first.text, first.slots + MINORS * 4);
+        let places = |slots| {
+            let room = Room { slots, ..room };
+            Layout { ports: 1, room }.places()
+        };
+        assert_eq!([5, 1024, 32_768].map(places), [8192, 65_536, 1 << 20]);
         assert_eq!(first.storage, first.text + 128);
         assert_eq!(layout.image(0, 1).image, first.image + layout.image_bytes());
         assert_eq!(
