@@ -227,9 +227,10 @@ drained c1a
 check "long packets are dropped and counted" at_least 50 "$(count long 8001)"
 
 # More packets than a port has places for.
-check "a class without a limit" bpfq configure 1 c1a 0 rates=9000000,9000000 limit=60000
+check "a class without a limit" bpfq configure 1 c1a 0 \
+	rates=9000000,9000000,9000000 limit=60000 vlan=5
 before=$(sent 8001)
-last=$(generate "dst 10.0.0.2" "count 12000" "pkt_size 100" "skb_priority $((0x70738001))")
+last=$(generate "dst6 fd00::2" "src6 fd00::1" "vlan_id 5" "count 12000" "pkt_size 100")
 check "packets beyond the places are dropped as of a full class" at_least 1 "$(count full 8001)"
 check "the others have left" same "$((before + 12000))" "${last%% *}"
 
