@@ -14,6 +14,8 @@
 
 #define PACE_API	static inline __attribute__((always_inline))
 #define PACE_GROUPS	0
+/* A mask is five instructions, and a branch two. */
+#define PACE_BRANCHES
 
 #include <pace/pace_sched.h>
 

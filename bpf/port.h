@@ -18,8 +18,9 @@
 #include "arena.h"
 #include "core.h"
 
-#define PORT_VERSION		5u
+#define PORT_VERSION		6u
 #define PORT_NO_SLOT		(~0u)
+#define PORT_NO_PLACE		(~0u)
 /* In place of the number of an image that is wanted: the one in use stays. */
 #define PORT_STAYS		2u
 #define PORT_MINORS		65536u
@@ -31,7 +32,7 @@
 /* What the qdisc counts of a class, and what waits.  It outlives images. */
 struct port_slot {
 	u32 packets;		/* that wait */
-	u32 unused;
+	u32 first;		/* place of the first of them */
 	u64 bytes;
 	u64 sent_packets;
 	u64 sent_frames;
@@ -44,6 +45,15 @@ struct port_slot {
 	u64 borrowed_frames;	/* sent above the class's rate, below its ceil */
 	u64 throttled;		/* times its next packet had to wait for its clock */
 	u64 late_frames[PORT_LATE_BUCKETS];	/* struct tc_psp_class_stats */
+	u32 last;		/* place of the last packet that waits */
+	u32 unused;
+};
+
+/* A place for a packet that waits: port_view.h. */
+struct port_packet {
+	u64 came_ns;
+	u32 next;		/* of its class, or of those that are free; or PORT_NO_PLACE */
+	u32 unused;
 };
 
 /* A class in an image. */
@@ -83,7 +93,7 @@ struct port {
 	u32 in_use;		/* by a qdisc */
 	u32 current;		/* number of the image in use */
 	u32 wanted;		/* and of the one that is to be, or PORT_STAYS */
-	u32 unused;
+	u32 free;		/* the first place that no packet has, or PORT_NO_PLACE */
 	u64 images_taken;
 	u64 dropped_unclassified;
 	u64 dropped_lost;	/* without memory */
@@ -91,6 +101,10 @@ struct port {
 	struct port_image *image[2];
 	struct port_slot *slot;
 	s64 late_ps;		/* of the last answer SEND: struct pace_decision */
+	struct port_packet *packet;	/* places */
+	u64 armed_ns;		/* the watchdog runs out then */
+	u32 packets_from;	/* in the map, that of the first place */
+	u32 unused;
 };
 
 /*
@@ -118,8 +132,9 @@ struct port_table {
 _Static_assert(sizeof(struct pace_sched) == 1104, "sched");
 _Static_assert(sizeof(struct pace_class) == 256, "class");
 _Static_assert(sizeof(struct port_table) == 48, "table");
-_Static_assert(sizeof(struct port) == 96, "port");
-_Static_assert(sizeof(struct port_slot) == 288, "slot");
+_Static_assert(sizeof(struct port) == 120, "port");
+_Static_assert(sizeof(struct port_slot) == 296, "slot");
+_Static_assert(sizeof(struct port_packet) == 16, "packet");
 _Static_assert(sizeof(struct port_class) == 384, "port's class");
 _Static_assert(sizeof(struct port_image) == 1160, "image");
 SAME_OFFSET(port_table, port, 8);
@@ -133,11 +148,14 @@ SAME_OFFSET(port, parent, 12);
 SAME_OFFSET(port, in_use, 16);
 SAME_OFFSET(port, current, 20);
 SAME_OFFSET(port, wanted, 24);
+SAME_OFFSET(port, free, 28);
 SAME_OFFSET(port, images_taken, 32);
 SAME_OFFSET(port, dropped_unclassified, 40);
 SAME_OFFSET(port, dropped_lost, 48);
 SAME_OFFSET(port, image, 64);
 SAME_OFFSET(port, slot, 80);
+SAME_OFFSET(port, packet, 96);
+SAME_OFFSET(port, packets_from, 112);
 SAME_OFFSET(port_slot, bytes, 8);
 SAME_OFFSET(port_slot, sent_packets, 16);
 SAME_OFFSET(port_slot, sent_frames, 24);
@@ -177,9 +195,9 @@ SAME_OFFSET(pace_class, rate_bps, 24);
 
 #define PORT_TABLE	((struct port_table *)ARENA_START)
 
-static inline __attribute__((always_inline)) struct port *port_of(u32 number)
+static inline __attribute__((always_inline)) struct port *port_of(u32 at)
 {
-	return &PORT_TABLE->port[number];
+	return (struct port *)(u64)at;
 }
 
 static inline __attribute__((always_inline)) struct port_image *
@@ -196,26 +214,24 @@ static inline __attribute__((always_inline)) u32 port_wish(const struct port *p)
 	return wanted < PORT_STAYS ? wanted : PORT_STAYS;
 }
 
-/* Returns the number of the port for a qdisc, or PORT_NO_SLOT. */
+/* Returns the address of the port for a qdisc, which its functions are given; 0: there is none. */
 ARENA_CODE u32 port_find(u64 netns, u32 ifindex, u32 parent)
 {
+	struct port *p = PORT_TABLE->port;
 	u32 number;
 
 	if (PORT_TABLE->version != PORT_VERSION)
-		return PORT_NO_SLOT;
-	for (number = 0; number < PORT_TABLE->ports; number++) {
-		const struct port *p = port_of(number);
-
+		return 0;
+	for (number = 0; number < PORT_TABLE->ports; number++, p++)
 		if (p->netns == netns && p->ifindex == ifindex && p->parent == parent)
-			return number;
-	}
-	return PORT_NO_SLOT;
+			return (u32)(u64)p;
+	return 0;
 }
 
 /* Begins the use of a port by a qdisc.  Returns 0 or a negative error. */
-ARENA_CODE int port_begin(u32 number)
+ARENA_CODE int port_begin(u32 at)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	u32 wanted;
 
 	if (p->in_use)
@@ -229,21 +245,15 @@ ARENA_CODE int port_begin(u32 number)
 	return 0;
 }
 
-ARENA_CODE void port_end(u32 number)
+ARENA_CODE void port_end(u32 at)
 {
-	port_of(number)->in_use = 0;
-}
-
-/* Returns how many slots each port has. */
-ARENA_CODE u32 port_slots(void)
-{
-	return PORT_TABLE->slots;
+	port_of(at)->in_use = 0;
 }
 
 /* Returns the first slot from `from` on in which packets wait, or PORT_NO_SLOT. */
-ARENA_CODE u32 port_next_waiting(u32 number, u32 from)
+ARENA_CODE u32 port_next_waiting(u32 at, u32 from)
 {
-	const struct port *p = port_of(number);
+	const struct port *p = port_of(at);
 	u32 slots = PORT_TABLE->slots;
 
 	for (; from < slots; from++)
@@ -252,82 +262,10 @@ ARENA_CODE u32 port_next_waiting(u32 number, u32 from)
 	return PORT_NO_SLOT;
 }
 
-/* Returns the slot of a class by its minor number, or PORT_NO_SLOT. */
-ARENA_CODE u32 port_slot_of(u32 number, u32 minor)
-{
-	return port_image_of(port_of(number))->slots[minor & (PORT_MINORS - 1)];
-}
-
-/* Returns the slot of packets that nothing else gives a class, or counts one and returns PORT_NO_SLOT. */
-ARENA_CODE u32 port_default_slot(u32 number)
-{
-	struct port *p = port_of(number);
-	u32 slot = port_image_of(p)->default_slot;
-
-	if (slot == PORT_NO_SLOT)
-		p->dropped_unclassified++;
-	return slot;
-}
-
-/* Returns where the rules begin << 32 | how many are in the list. */
-ARENA_CODE u64 port_rules(u32 number)
-{
-	const struct port_image *image = port_image_of(port_of(number));
-
-	return (u64)image->rules_base << 32 | image->rules;
-}
-
-ARENA_CODE u32 port_addresses(u32 number)
-{
-	return port_image_of(port_of(number))->addresses;
-}
-
-ARENA_CODE u32 port_net_cls(u32 number)
-{
-	return port_image_of(port_of(number))->net_cls;
-}
-
-ARENA_CODE u32 port_link_bytes(u32 number)
-{
-	return port_image_of(port_of(number))->link_bytes;
-}
-
-/* May one more packet wait?  If not, counts it as dropped. */
-ARENA_CODE u32 port_has_room(u32 number, u32 slot)
-{
-	struct port *p = port_of(number);
-	const struct port_class *class = &port_image_of(p)->classes[slot];
-
-	if (p->slot[slot].packets < class->limit)
-		return 1;
-	p->slot[slot].dropped_full++;
-	return 0;
-}
-
-ARENA_CODE void port_count_lost(u32 number)
-{
-	port_of(number)->dropped_lost++;
-}
-
-/* Notes that a packet waits.  Returns 1 if it is the only one of its class. */
-ARENA_CODE u32 port_enqueued(u32 number, u32 slot, u32 bytes)
-{
-	struct port_slot *s = &port_of(number)->slot[slot];
-
-	s->bytes += bytes;
-	return ++s->packets == 1;
-}
-
-/* Has the core to know of each packet that comes? */
-ARENA_CODE u32 port_reports_arrivals(u32 number, u32 slot)
-{
-	return port_image_of(port_of(number))->classes[slot].pace.type == PACE_TYPE_RT;
-}
-
 /* Before port_activate(). */
-ARENA_CODE void port_arrived(u32 number, u32 slot, u32 wire_bytes, u64 now_ns)
+ARENA_CODE void port_arrived(u32 at, u32 slot, u32 wire_bytes, u64 now_ns)
 {
-	struct port_image *image = port_image_of(port_of(number));
+	struct port_image *image = port_image_of(port_of(at));
 
 	pace_arrived(&image->sched, &image->classes[slot].pace, wire_bytes, now_ns);
 }
@@ -337,30 +275,31 @@ ARENA_CODE void port_arrived(u32 number, u32 slot, u32 wire_bytes, u64 now_ns)
  * The packet lies in a list of the kernel's, and an unknown one counts as the longest
  * burst, which hardly ever ends before a paced frame is due.
  */
-static void port_note_head(struct port_image *image, struct pace_class *class)
+ARENA_CODE void port_note_head(struct port_image *image, struct pace_class *class)
 {
 	const struct pace_config *cfg = &image->sched.cfg;
 
-	if (cfg->guard_band && (class->type == PACE_TYPE_NORMAL || class->type == PACE_TYPE_NRT))
+	if (class->type == PACE_TYPE_NORMAL || class->type == PACE_TYPE_NRT)
 		pace_set_head(&image->sched, class, cfg->max_frame_bytes + cfg->overhead_bytes);
 }
 
-ARENA_CODE void port_activate(u32 number, u32 slot, u64 now_ns)
+ARENA_CODE void port_activate(u32 at, u32 slot, u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 	struct pace_class *class = &image->classes[slot].pace;
 
-	port_note_head(image, class);
+	if (image->sched.cfg.guard_band)
+		port_note_head(image, class);
 	pace_activate(&image->sched, class, now_ns);
 	if (pace_is_throttled(&image->sched, class))
 		p->slot[slot].throttled++;
 }
 
 /* Notes that packets of a class were dropped from its queue. */
-ARENA_CODE void port_dropped(u32 number, u32 slot, u32 packets, u64 bytes)
+ARENA_CODE void port_dropped(u32 at, u32 slot, u32 packets, u64 bytes)
 {
-	struct port_slot *s = &port_of(number)->slot[slot];
+	struct port_slot *s = &port_of(at)->slot[slot];
 
 	s->dropped_removed += packets;
 	s->packets -= packets;
@@ -372,20 +311,14 @@ ARENA_CODE void port_dropped(u32 number, u32 slot, u32 packets, u64 bytes)
 #define PORT_LATE	1	/* it waited for longer than its class's deadline */
 #define PORT_LONG	2	/* it is longer than the device takes, but for VLAN tags in it */
 
-/* Has a packet waited for longer than its class, which has a deadline, allows? */
-ARENA_CODE u32 port_is_late(u32 number, u32 slot, u64 waited_ns)
-{
-	return waited_ns > port_image_of(port_of(number))->classes[slot].deadline_ns;
-}
-
 /*
  * Notes that a packet was dropped when its class was served.  No clock advances: the
  * next packet takes its place.
  */
-ARENA_CODE void port_dropped_due(u32 number, u32 slot, u64 bytes_and_wire, u32 verdict,
+ARENA_CODE void port_dropped_due(u32 at, u32 slot, u64 bytes_and_wire, u32 verdict,
 				 u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 	struct port_slot *s = &p->slot[slot];
 
@@ -397,16 +330,17 @@ ARENA_CODE void port_dropped_due(u32 number, u32 slot, u64 bytes_and_wire, u32 v
 	if (--s->packets) {
 		pace_dropped(&image->sched, &image->classes[slot].pace, (u32)bytes_and_wire,
 			     now_ns);
-		port_note_head(image, &image->classes[slot].pace);
+		if (image->sched.cfg.guard_band)
+			port_note_head(image, &image->classes[slot].pace);
 	} else {
 		pace_deactivate(&image->sched, &image->classes[slot].pace, now_ns);
 	}
 }
 
 /* Takes a class out of the schedule, none of whose packets wait any more. */
-ARENA_CODE void port_emptied(u32 number, u32 slot, u64 now_ns)
+ARENA_CODE void port_emptied(u32 at, u32 slot, u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 
 	p->slot[slot].packets = 0;
@@ -419,9 +353,9 @@ ARENA_CODE void port_emptied(u32 number, u32 slot, u64 now_ns)
 #define PORT_WAIT	(~1u)
 
 /* Returns the slot of the class to serve, PORT_WAIT: until port_until_ns(), or PORT_IDLE. */
-ARENA_CODE u32 port_next(u32 number, u64 now_ns)
+ARENA_CODE u32 port_next(u32 at, u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 	struct pace_decision d = pace_next(&image->sched, now_ns);
 
@@ -432,27 +366,6 @@ ARENA_CODE u32 port_next(u32 number, u64 now_ns)
 	return d.verdict == PACE_WAIT ? PORT_WAIT : PORT_IDLE;
 }
 
-ARENA_CODE u64 port_until_ns(u32 number)
-{
-	return port_of(number)->until_ns;
-}
-
-/*
- * What measures a packet and says whether it may leave, in one number: PORT_HAS_DEADLINE, the
- * longest frame, the shortest, and the overhead.
- */
-#define PORT_HAS_DEADLINE	(1ull << 63)
-
-ARENA_CODE u64 port_frame_rule(u32 number, u32 slot)
-{
-	const struct port_image *image = port_image_of(port_of(number));
-	const struct pace_config *cfg = &image->sched.cfg;
-	u64 rule = image->classes[slot].deadline_ns ? PORT_HAS_DEADLINE : 0;
-
-	return rule | (u64)cfg->max_frame_bytes << 32 | cfg->min_frame_bytes << 16 |
-	       cfg->overhead_bytes;
-}
-
 /* Counts frames of a paced class by how late they left. */
 static void port_count_late(const struct pace_sched *s, struct port_slot *slot, s64 late_ps,
 			    u32 frames)
@@ -460,7 +373,10 @@ static void port_count_late(const struct pace_sched *s, struct port_slot *slot, 
 	u64 late_bytes = 0;
 	u32 bucket = 0;
 
-	if (late_ps > 0)
+	/* The product fits: rates are at most 10^12 < 2^40. */
+	if (late_ps > 0 && late_ps < 1 << 24)
+		late_bytes = (u64)late_ps * s->cfg.line_rate_bps / PACE_BYTE_PS;
+	else if (late_ps > 0)
 		late_bytes = pace_mul_div((u64)late_ps, s->cfg.line_rate_bps, PACE_BYTE_PS);
 	if (late_bytes)
 		bucket = pace_highest_bit(late_bytes) + 1;
@@ -473,10 +389,10 @@ static void port_count_late(const struct pace_sched *s, struct port_slot *slot, 
  * Notes that a packet left: `frames` of them in len_bytes, wire_bytes on the
  * wire, and `queued_bytes` less wait.
  */
-ARENA_CODE void port_sent(u32 number, u32 slot, u64 len_and_wire, u64 frames_and_queued,
+ARENA_CODE void port_sent(u32 at, u32 slot, u64 len_and_wire, u64 frames_and_queued,
 			  u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *image = port_image_of(p);
 	struct port_slot *s = &p->slot[slot];
 	u32 len_bytes = len_and_wire >> 32, wire_bytes = (u32)len_and_wire;
@@ -491,7 +407,7 @@ ARENA_CODE void port_sent(u32 number, u32 slot, u64 len_and_wire, u64 frames_and
 	s->sent_wire_bytes += wire_bytes;
 	pace_sent_burst(&image->sched, &image->classes[slot].pace, len_bytes, wire_bytes,
 			frames, s->packets != 0, now_ns);
-	if (s->packets)
+	if (s->packets && image->sched.cfg.guard_band)
 		port_note_head(image, &image->classes[slot].pace);
 	if (s->packets && pace_is_throttled(&image->sched, &image->classes[slot].pace))
 		s->throttled++;

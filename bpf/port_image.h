@@ -11,9 +11,9 @@
  * Returns the number of the image that is to be taken, or PORT_STAYS.  A process may
  * withdraw it at any time, so the caller keeps the number until it is taken.
  */
-ARENA_CODE u32 port_newer_image(u32 number)
+ARENA_CODE u32 port_newer_image(u32 at)
 {
-	const struct port *p = port_of(number);
+	const struct port *p = port_of(at);
 	u32 wanted = port_wish(p);
 
 	if (wanted == PORT_STAYS || wanted == (p->current & 1) || !p->image[wanted]->ready)
@@ -22,41 +22,46 @@ ARENA_CODE u32 port_newer_image(u32 number)
 }
 
 /* Is there no class for what waits in a slot, in the image that comes? */
-ARENA_CODE u32 port_is_removed(u32 number, u32 wanted, u32 slot)
+ARENA_CODE u32 port_is_removed(u32 at, u32 wanted, u32 slot)
 {
-	const struct port *p = port_of(number);
+	const struct port *p = port_of(at);
 
 	return !p->image[wanted & 1]->classes[slot].minor;
 }
 
-/* Returns how far a clock is ahead of `from`, or 0. */
-static u64 port_lead(const struct pace_clock *clock, u64 from)
+/* A clock, what it is measured by, and its rate. */
+struct port_clock {
+	struct pace_clock *clock;
+	u64 at;
+	u64 rate_bps;
+};
+
+/* What a clock is ahead takes as long as those bytes take at the new rate. */
+static inline __attribute__((always_inline)) void
+port_carry(struct port_clock to, struct port_clock from)
 {
-	return pace_clock_ahead(clock->ps, from) ? clock->ps - from : 0;
+	u64 ps = from.clock->ps, lead = pace_clock_ahead(ps, from.at) ? ps - from.at : 0;
+
+	pace_clock_set(to.clock, to.at + pace_lead_scale(lead, from.rate_bps, to.rate_bps));
 }
 
-/*
- * A class goes on where it was by its rate, by its ceil, and among those that borrow:
- * what it is ahead takes as long as those bytes take at the new rate.
- */
+/* A class goes on where it was by its rate, by its ceil, and among those that borrow. */
 ARENA_CODE void port_carry_clocks(const struct pace_sched *to, struct pace_class *class,
-				  const struct pace_sched *from, const struct pace_class *old)
+				  const struct pace_sched *from, struct pace_class *old)
 {
 	u64 then = pace_schedule_clock(from), now = pace_schedule_clock(to);
 
 	if (class->type != PACE_TYPE_PACED || old->type != PACE_TYPE_PACED)
 		return;
-	pace_clock_set(&class->clock, now +
-		       pace_lead_scale(port_lead(&old->clock, then), old->rate_bps,
-				       class->rate_bps));
+	port_carry((struct port_clock){ &class->clock, now, class->rate_bps },
+		   (struct port_clock){ &old->clock, then, old->rate_bps });
 	if (class->has_ceil && old->has_ceil) {
-		pace_clock_set(&class->ceil_clock, now +
-			       pace_lead_scale(port_lead(&old->ceil_clock, then),
-					       old->ceil_bps, class->ceil_bps));
-		pace_clock_set(&class->borrow_clock, to->borrow_time_ps +
-			       pace_lead_scale(port_lead(&old->borrow_clock,
-							 from->borrow_time_ps),
-					       old->rate_bps, class->rate_bps));
+		port_carry((struct port_clock){ &class->ceil_clock, now, class->ceil_bps },
+			   (struct port_clock){ &old->ceil_clock, then, old->ceil_bps });
+		port_carry((struct port_clock){ &class->borrow_clock, to->borrow_time_ps,
+						class->rate_bps },
+			   (struct port_clock){ &old->borrow_clock, from->borrow_time_ps,
+						old->rate_bps });
 	}
 	pace_eligible_update(class);
 }
@@ -140,9 +145,9 @@ static void port_carry_backlog(struct pace_sched *to, struct pace_class *class,
  * Takes the newer image; what waits in slots without a class was dropped before.
  * O(slots).
  */
-ARENA_CODE void port_take_image(u32 number, u32 wanted, u64 now_ns)
+ARENA_CODE void port_take_image(u32 at, u32 wanted, u64 now_ns)
 {
-	struct port *p = port_of(number);
+	struct port *p = port_of(at);
 	struct port_image *old = port_image_of(p);
 	struct port_image *image = p->image[wanted & 1];
 	u32 slots = PORT_TABLE->slots, slot;
@@ -169,7 +174,8 @@ ARENA_CODE void port_take_image(u32 number, u32 wanted, u64 now_ns)
 		if (class->pace.type == PACE_TYPE_RT)
 			port_carry_backlog(&image->sched, &class->pace, &was->pace, s->bytes,
 					   same_period);
-		port_note_head(image, &class->pace);
+		if (image->sched.cfg.guard_band)
+			port_note_head(image, &class->pace);
 		pace_activate(&image->sched, &class->pace, now_ns);
 	}
 	/* Its classes are as they were: nobody may take it again as it is. */

@@ -6,17 +6,16 @@
  * The way of a packet.
  *
  *   enqueue   its priority names the class (a class id), or the first match of the
- *             port's, or its sender's cgroup, or the default -> the class's list ->
- *             the core, if it is the first there
- *   dequeue   the core names a class -> the head of its list, measured as the
+ *             port's, or its sender's cgroup, or the default -> a place of the port's,
+ *             behind the others of the class -> the core, if it is the first there
+ *   dequeue   the core names a class -> its first packet, measured as the
  *             device sends it -> the core; or it says until when to wait -> watchdog
  *
- * Lists hold packets in the kernel's memory, one list for each slot of each port;
- * all else is in the arena (port.h).  The qdisc's own lock serialises all of this; the
- * lists' locks are there because the verifier asks for them.
+ * A map holds packets; all else is in the arena (port.h).  The qdisc's own lock
+ * serialises all of this.
  */
 #include "arena.h"
-#include "port_image.h"
+#include "port_view.h"
 #include "qdisc_skb.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -33,26 +32,11 @@ char LICENSE[] SEC("license") = "GPL";
 #define LOOK_NS			10000000u
 
 #define __kptr	__attribute__((btf_type_tag("kptr")))
-#define CONTAINS(type, field) \
-	__attribute__((btf_decl_tag("contains:" #type ":" #field)))
-
-struct bpf_list_head {
-	u64 words[2];
-} __attribute__((aligned(8)));
-
-struct bpf_list_node {
-	u64 words[3];
-} __attribute__((aligned(8)));
 
 struct bpf_sk_buff_ptr {
 	struct sk_buff *skb;
 };
 
-KFUNC void *bpf_obj_new_impl(u64 type, void *meta);
-KFUNC void bpf_obj_drop_impl(void *object, void *meta);
-KFUNC int bpf_list_push_back_impl(struct bpf_list_head *head, struct bpf_list_node *node,
-				  void *meta, u64 offset);
-KFUNC struct bpf_list_node *bpf_list_pop_front(struct bpf_list_head *head);
 KFUNC void bpf_kfree_skb(struct sk_buff *skb);
 KFUNC void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free);
 KFUNC void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire, u64 delta_ns);
@@ -60,25 +44,18 @@ KFUNC void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb)
 
 static void *(*bpf_kptr_xchg)(void *place, void *pointer) = (void *)194;
 
-/* A packet in a list. */
+/* A place, and the packet in it. */
 struct waiting {
 	struct sk_buff __kptr *skb;
-	u64 came_ns;
-	struct bpf_list_node node;
 };
 
-struct list {
-	struct bpf_spin_lock lock;
-	struct bpf_list_head head CONTAINS(waiting, node);
-};
-
-/* By port and slot; the loader sets how many. */
+/* By the ports' places; the loader sets how many. */
 struct {
 	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
 	MAP_TYPE(key, u32);
-	MAP_TYPE(value, struct list);
+	MAP_TYPE(value, struct waiting);
 	MAP_NUMBER(max_entries, 1);
-} psp_lists SEC(".maps");
+} psp_packets SEC(".maps");
 
 /* The loader sets how many pages, and that it begins at ARENA_START (map_extra). */
 struct {
@@ -90,48 +67,36 @@ struct {
 /* A program may use an arena that it names. */
 #define USE_ARENA()	__asm__ __volatile__("" : : "r"(&psp_arena))
 
-/* Takes the first packet of a list, and when it came; or NULL. */
-INLINE struct sk_buff *take(struct list *list, u64 *came_ns)
+INLINE struct waiting *waiting_at(const port_view *p, u32 place)
 {
-	struct sk_buff *skb = NULL;
-	struct bpf_list_node *node;
-	struct waiting *waiting;
+	u32 key = p->packets_from + place;
 
-	bpf_spin_lock(&list->lock);
-	node = bpf_list_pop_front(&list->head);
-	bpf_spin_unlock(&list->lock);
-	if (!node)
-		return NULL;
-	waiting = (struct waiting *)((char *)node - __builtin_offsetof(struct waiting, node));
-	*came_ns = waiting->came_ns;
-	skb = bpf_kptr_xchg(&waiting->skb, skb);
-	bpf_obj_drop_impl(waiting, NULL);
-	return skb;
+	return bpf_map_lookup_elem(&psp_packets, &key);
 }
 
-INLINE struct list *list_of(u32 port, u32 slot)
+/* Takes the first packet of a slot in which one waits, and when it came; or NULL. */
+INLINE struct sk_buff *take(port_view *p, slot_view *s, u64 *came_ns)
 {
-	u32 key = port * port_slots() + slot;
+	struct waiting *waiting = waiting_at(p, s->first);
 
-	return bpf_map_lookup_elem(&psp_lists, &key);
+	*came_ns = view_pop(p, s);
+	return waiting ? bpf_kptr_xchg(&waiting->skb, NULL) : NULL;
 }
 
 /* Drops all packets of a slot. */
 INLINE void drop_slot(struct Qdisc *sch, u32 port, u32 slot)
 {
-	struct list *list = list_of(port, slot);
+	port_view *p = view_port(port);
+	slot_view *s = view_slot(p, slot);
+	u32 packets = 0, bytes = 0;
 	struct sk_buff *skb;
-	u32 packets = 0, bytes = 0, len;
 	u64 came_ns;
 
-	if (!list)
-		return;
-	while (CAN_LOOP) {
-		skb = take(list, &came_ns);
+	while (packets < s->packets && CAN_LOOP) {
+		skb = take(p, s, &came_ns);
 		if (!skb)
 			break;
-		len = control_block(skb)->pkt_len;
-		bytes += len;
+		bytes += control_block(skb)->pkt_len;
 		packets++;
 		bpf_kfree_skb(skb);
 	}
@@ -144,8 +109,11 @@ INLINE void drop_slot(struct Qdisc *sch, u32 port, u32 slot)
 /* Takes a newer image of the configuration, if there is one. */
 INLINE void take_image(struct Qdisc *sch, u32 port)
 {
-	u32 wanted = port_newer_image(port), slot = 0;
+	u32 wanted, slot = 0;
 
+	if (!view_wants_image(view_port(port)))
+		return;
+	wanted = port_newer_image(port);
 	if (wanted == PORT_STAYS)
 		return;
 	while (CAN_LOOP) {
@@ -160,22 +128,20 @@ INLINE void take_image(struct Qdisc *sch, u32 port)
 }
 
 /* Returns the minor number of the class that the rules of a port say; 0: none. */
-INLINE u32 match_packet(struct sk_buff *skb, u32 port)
+INLINE u32 match_packet(struct sk_buff *skb, const image_view *image)
 {
-	u64 rules = port_rules(port);
-	u32 addresses = port_addresses(port);
 	struct search search;
 	struct bpf_dynptr bytes;
 
-	if (!(u32)rules && !addresses)
+	if (!image->rules && !image->addresses)
 		return 0;
 	__builtin_memset(&search, 0, sizeof(search));
 	search.skb = skb;
 	search.mark = skb->mark;
 	search.interface = skb->skb_iif;
-	search.base = rules >> 32;
-	search.rules = rules;
-	search.addresses = addresses;
+	search.base = image->rules_base;
+	search.rules = image->rules;
+	search.addresses = image->addresses;
 	search.packet.len_bytes = skb->len;
 	if (skb->vlan_all) {
 		search.packet.fields = MATCH_VLAN;
@@ -183,14 +149,14 @@ INLINE u32 match_packet(struct sk_buff *skb, u32 port)
 	}
 	bpf_dynptr_from_skb(skb, 0, &bytes);
 	read_packet(&bytes, &search.packet, __builtin_bswap16(skb->protocol),
-		    port_link_bytes(port));
+		    image->link_bytes);
 	return match_class(&search);
 }
 
 /* Returns the slot of a class by its id, or PORT_NO_SLOT. */
-INLINE u32 slot_of(u32 port, u32 id)
+INLINE u32 slot_of(const image_view *image, u32 id)
 {
-	return id >> 16 == PORT_MAJOR ? port_slot_of(port, id & 0xffff) : PORT_NO_SLOT;
+	return id >> 16 == PORT_MAJOR ? view_slot_of(image, id & 0xffff) : PORT_NO_SLOT;
 }
 
 /*
@@ -198,24 +164,30 @@ INLINE u32 slot_of(u32 port, u32 id)
  * (SO_PRIORITY), else that of the first rule that matches, else the cgroup's, else
  * the default; or PORT_NO_SLOT.
  */
-INLINE u32 classify(struct sk_buff *skb, u32 port)
+INLINE u32 classify(struct sk_buff *skb, const image_view *image)
 {
-	u32 slot = slot_of(port, skb->priority), minor;
+	u32 slot = slot_of(image, skb->priority), minor;
 
 	if (slot != PORT_NO_SLOT)
 		return slot;
-	minor = match_packet(skb, port);
+	minor = match_packet(skb, image);
 	if (minor)
-		slot = port_slot_of(port, minor);
-	if (slot == PORT_NO_SLOT && port_net_cls(port))
-		slot = slot_of(port, classid_of(skb));
-	return slot == PORT_NO_SLOT ? port_default_slot(port) : slot;
+		slot = view_slot_of(image, minor);
+	if (slot == PORT_NO_SLOT && image->net_cls)
+		slot = slot_of(image, classid_of(skb));
+	return slot == PORT_NO_SLOT ? image->default_slot : slot;
 }
 
-/* The number of the qdisc's port is where others keep their limit; 0: it has none. */
-INLINE u32 port_number(const struct Qdisc *sch)
+/* What measures a packet of a port. */
+INLINE u32 frame_rule(const image_view *image)
 {
-	return sch->limit - 1;
+	return image->sched.cfg.min_frame_bytes << 16 | image->sched.cfg.overhead_bytes;
+}
+
+/* The address of the qdisc's port is where others keep their limit; 0: it has none. */
+INLINE u32 port_at(const struct Qdisc *sch)
+{
+	return sch->limit;
 }
 
 SEC("struct_ops/psp_enqueue")
@@ -224,42 +196,51 @@ int psp_enqueue(u64 *arguments)
 	struct sk_buff *skb = (struct sk_buff *)arguments[0];
 	struct Qdisc *sch = (struct Qdisc *)arguments[1];
 	struct bpf_sk_buff_ptr *to_free = (struct bpf_sk_buff_ptr *)arguments[2];
-	u32 port = port_number(sch), slot, bytes, arrived_bytes = 0;
+	u32 port = port_at(sch), slot, bytes;
 	u64 now_ns = bpf_ktime_get_ns();
 	struct waiting *waiting;
-	struct list *list;
+	const image_view *image;
+	class_view *class;
+	slot_view *s;
+	port_view *p;
 	struct burst b;
 
 	USE_ARENA();
 	take_image(sch, port);
-	slot = classify(skb, port);
-	if (slot == PORT_NO_SLOT || !port_has_room(port, slot))
+	slot = classify(skb, view_image(view_port(port)));
+	/* They are not kept meanwhile: the stack is as deep as it may be. */
+	__asm__ __volatile__("" : "+r"(port));
+	p = view_port(port);
+	image = view_image(p);
+	if (slot == PORT_NO_SLOT) {
+		p->dropped_unclassified++;
 		goto drop;
-	list = list_of(port, slot);
-	waiting = bpf_obj_new_impl(__builtin_btf_type_id(*(struct waiting *)0, 0), NULL);
-	if (!list || !waiting) {
-		if (waiting)
-			bpf_obj_drop_impl(waiting, NULL);
-		port_count_lost(port);
+	}
+	class = view_class(image, slot);
+	s = view_slot(p, slot);
+	if (s->packets >= class->limit || p->free == PORT_NO_PLACE) {
+		s->dropped_full++;
+		goto drop;
+	}
+	waiting = waiting_at(p, p->free);
+	if (!waiting) {
+		p->dropped_lost++;
 		goto drop;
 	}
 	bytes = control_block(skb)->pkt_len;
-	if (port_reports_arrivals(port, slot)) {
-		measure_packet(skb, &b, port_frame_rule(port, slot));
-		arrived_bytes = b.wire_bytes;
-	}
-	waiting->came_ns = now_ns;
+	b.wire_bytes = 0;
+	if (class->pace.type == PACE_TYPE_RT)
+		measure_packet(skb, &b, frame_rule(image));
 	skb = bpf_kptr_xchg(&waiting->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
-	bpf_spin_lock(&list->lock);
-	bpf_list_push_back_impl(&list->head, &waiting->node, NULL, 0);
-	bpf_spin_unlock(&list->lock);
+	view_push(p, s, now_ns);
 	sch->q.qlen++;
 	sch->qstats.backlog += bytes;
-	if (arrived_bytes)
-		port_arrived(port, slot, arrived_bytes, now_ns);
-	if (port_enqueued(port, slot, bytes))
+	if (b.wire_bytes)
+		port_arrived(port, slot, b.wire_bytes, now_ns);
+	s->bytes += bytes;
+	if (++s->packets == 1)
 		port_activate(port, slot, now_ns);
 	return NET_XMIT_SUCCESS;
 drop:
@@ -272,49 +253,70 @@ drop:
  * Is a frame longer than the device takes?  Every frame may be longer by one tag, and the
  * MTU by now another than the configuration was made for.
  */
-INLINE bool is_too_long(const struct Qdisc *sch, struct sk_buff *skb, u32 port, u32 bytes,
-			u32 longest_bytes)
+INLINE bool is_too_long(const struct Qdisc *sch, struct sk_buff *skb,
+			const image_view *image, u32 bytes)
 {
-	u32 link_bytes = port_link_bytes(port), tags;
+	u32 longest_bytes = image->sched.cfg.max_frame_bytes, tags;
 
 	if (bytes <= longest_bytes + VLAN_BYTES ||
-	    bytes <= sch->dev_queue->dev->mtu + link_bytes + VLAN_BYTES)
+	    bytes <= sch->dev_queue->dev->mtu + image->link_bytes + VLAN_BYTES)
 		return false;
-	tags = link_bytes ? tags_of(skb) : 0;
+	tags = image->link_bytes ? tags_of(skb) : 0;
 	return !tags || bytes > longest_bytes + tags * VLAN_BYTES;
 }
 
 /* May a packet leave that waited for so long?  Returns PORT_SENDS, or why not. */
 INLINE u32 verdict_of(const struct Qdisc *sch, struct sk_buff *skb, const struct burst *b,
-		      u32 port, u32 slot, u64 rule, u64 waited_ns)
+		      const image_view *image, u32 slot, u64 waited_ns)
 {
-	/* Of a burst the kernel has checked the frames. */
-	u32 bytes = b->frames == 1 ? b->len_bytes : 0;
+	u64 deadline_ns = view_class(image, slot)->deadline_ns;
 
-	if (is_too_long(sch, skb, port, bytes, (rule & ~PORT_HAS_DEADLINE) >> 32))
+	/* Of a burst the kernel has checked the frames. */
+	if (b->frames == 1 && is_too_long(sch, skb, image, b->len_bytes))
 		return PORT_LONG;
-	if (rule & PORT_HAS_DEADLINE && port_is_late(port, slot, waited_ns))
+	if (deadline_ns && waited_ns > deadline_ns)
 		return PORT_LATE;
 	return PORT_SENDS;
+}
+
+/* Nothing leaves before until_ns. */
+INLINE void wait(struct Qdisc *sch, port_view *p, u64 until_ns, u64 now_ns)
+{
+	if (view_is_armed(p, until_ns, now_ns))
+		return;
+	if (until_ns > now_ns + LOOK_NS)
+		until_ns = now_ns + LOOK_NS;
+	p->armed_ns = until_ns;
+	bpf_qdisc_watchdog_schedule(sch, until_ns, 0);
 }
 
 SEC("struct_ops/psp_dequeue")
 struct sk_buff *psp_dequeue(u64 *arguments)
 {
 	struct Qdisc *sch = (struct Qdisc *)arguments[0];
-	u32 port = port_number(sch), slot = 0, misses = 0, bytes, verdict;
+	u32 port = port_at(sch), slot = 0, misses = 0, bytes, verdict;
 	struct sk_buff *skb = NULL;
-	u64 now_ns, came_ns = 0, rule, until_ns;
-	struct list *list;
+	u64 now_ns, came_ns = 0;
+	const image_view *image;
 	struct burst b;
+	port_view *p;
+	slot_view *s;
 
 	USE_ARENA();
 	if (!sch->q.qlen)
 		return NULL;
 	take_image(sch, port);
+	p = view_port(port);
+	image = view_image(p);
 	now_ns = bpf_ktime_get_ns();
+	/* The core would repeat its answer, and bring its clock up to here next time. */
+	if (now_ns < image->sched.quiet_until_ns) {
+		wait(sch, p, image->sched.quiet_until_ns, now_ns);
+		return NULL;
+	}
 	while (CAN_LOOP) {
 		if (misses++ == MISSES) {
+			p->armed_ns = now_ns;
 			bpf_qdisc_watchdog_schedule(sch, now_ns, 0);
 			return NULL;
 		}
@@ -322,26 +324,20 @@ struct sk_buff *psp_dequeue(u64 *arguments)
 		if (slot == PORT_IDLE)
 			return NULL;
 		if (slot == PORT_WAIT) {
-			until_ns = port_until_ns(port);
-			if (until_ns > now_ns + LOOK_NS)
-				until_ns = now_ns + LOOK_NS;
-			bpf_qdisc_watchdog_schedule(sch, until_ns, 0);
+			wait(sch, p, p->until_ns, now_ns);
 			return NULL;
 		}
-		list = list_of(port, slot);
-		if (!list)
-			return NULL;
-		skb = take(list, &came_ns);
+		s = view_slot(p, slot);
+		skb = s->packets ? take(p, s, &came_ns) : NULL;
 		if (!skb) {
 			port_emptied(port, slot, now_ns);
 			continue;
 		}
-		rule = port_frame_rule(port, slot);
-		measure_packet(skb, &b, rule);
+		measure_packet(skb, &b, frame_rule(image));
 		bytes = control_block(skb)->pkt_len;
 		sch->q.qlen--;
 		sch->qstats.backlog -= bytes;
-		verdict = verdict_of(sch, skb, &b, port, slot, rule, now_ns - came_ns);
+		verdict = verdict_of(sch, skb, &b, image, slot, now_ns - came_ns);
 		if (verdict == PORT_SENDS) {
 			port_sent(port, slot, (u64)b.len_bytes << 32 | b.wire_bytes,
 				  (u64)b.frames << 32 | bytes, now_ns);
@@ -365,12 +361,12 @@ int psp_init(u64 *arguments)
 
 	USE_ARENA();
 	port = port_find(device->nd_net.net->ns.inum, device->ifindex, sch->parent);
-	if (port == PORT_NO_SLOT)
+	if (!port)
 		return -2;	/* ENOENT: nobody has configured a port there */
 	error = port_begin(port);
 	if (error)
 		return error;
-	sch->limit = port + 1;
+	sch->limit = port;
 	return 0;
 }
 
@@ -378,11 +374,13 @@ SEC("struct_ops/psp_reset")
 void psp_reset(u64 *arguments)
 {
 	struct Qdisc *sch = (struct Qdisc *)arguments[0];
-	u32 port = port_number(sch), slot = 0;
+	u32 port = port_at(sch), slot = 0;
 
 	USE_ARENA();
 	if (!sch->limit)
 		return;
+	/* The kernel has stopped the watchdog. */
+	view_port(port)->armed_ns = 0;
 	while (CAN_LOOP) {
 		slot = port_next_waiting(port, slot);
 		if (slot == PORT_NO_SLOT)
@@ -401,7 +399,7 @@ void psp_destroy(u64 *arguments)
 	USE_ARENA();
 	/* The kernel destroys what it could not initialise, too. */
 	if (sch->limit)
-		port_end(port_number(sch));
+		port_end(port_at(sch));
 }
 
 struct Qdisc_ops {

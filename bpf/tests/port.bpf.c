@@ -4,7 +4,7 @@
  * answers with those of the same core outside BPF (crates/host/backend).
  */
 #include "../arena.h"
-#include "../port_image.h"
+#include "../port_view.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -41,37 +41,6 @@ struct {
 
 SAME_OFFSET(pace_class, active, 5);
 
-ARENA_CODE u64 call_now_ns(u64 call)
-{
-	return ((const struct call *)call)->now_ns;
-}
-
-/* Returns what a call is << 32 | its slot. */
-ARENA_CODE u64 call_kind(u64 call)
-{
-	const struct call *c = (const struct call *)call;
-
-	return (u64)c->kind << 32 | c->slot;
-}
-
-ARENA_CODE u64 call_first(u64 call)
-{
-	return ((const struct call *)call)->first;
-}
-
-ARENA_CODE u64 call_second(u64 call)
-{
-	return ((const struct call *)call)->second;
-}
-
-ARENA_CODE void call_answer(u64 call, u64 answer, u64 until_ns)
-{
-	struct call *c = (struct call *)call;
-
-	c->answer = answer;
-	c->until_ns = until_ns;
-}
-
 ARENA_CODE void call_mul_div(u64 call)
 {
 	struct call *c = (struct call *)call;
@@ -80,53 +49,64 @@ ARENA_CODE void call_mul_div(u64 call)
 }
 
 /* Not in .text: the core's calls are as deep as BPF allows. */
-INLINE void run_call(u64 call)
+INLINE void run_call(u32 port, struct call IN_ARENA *call)
 {
-	u64 kind = call_kind(call), now_ns = call_now_ns(call);
-	u32 slot = (u32)kind, answer;
+	port_view *p = view_port(port);
+	u32 slot = call->slot, answer;
+	u64 now_ns = call->now_ns;
+	slot_view *s = view_slot(p, slot);
 
-	switch (kind >> 32) {
+	switch (call->kind) {
 	case CALL_ENQUEUED:
-		if (port_reports_arrivals(0, slot))
-			port_arrived(0, slot, (u32)call_second(call), now_ns);
-		if (port_enqueued(0, slot, (u32)call_first(call)))
-			port_activate(0, slot, now_ns);
+		if (view_class(view_image(p), slot)->pace.type == PACE_TYPE_RT)
+			port_arrived(port, slot, call->second, now_ns);
+		s->bytes += (u32)call->first;
+		if (++s->packets == 1)
+			port_activate(port, slot, now_ns);
 		break;
 	case CALL_NEXT:
-		answer = port_next(0, now_ns);
-		call_answer(call, answer, port_until_ns(0));
+		call->answer = port_next(port, now_ns);
+		call->until_ns = p->until_ns;
 		break;
 	case CALL_SENT:
-		port_sent(0, slot, call_first(call), call_second(call), now_ns);
+		port_sent(port, slot, call->first, call->second, now_ns);
 		break;
 	case CALL_DROPPED:
-		port_dropped_due(0, slot, call_first(call), PORT_LATE, now_ns);
+		port_dropped_due(port, slot, call->first, PORT_LATE, now_ns);
 		break;
 	case CALL_MUL_DIV:
-		call_mul_div(call);
+		call_mul_div((u64)call);
 		break;
 	case CALL_TAKE_IMAGE:
-		answer = port_newer_image(0);
+		answer = port_newer_image(port);
 		if (answer != PORT_STAYS)
-			port_take_image(0, answer, now_ns);
+			port_take_image(port, answer, now_ns);
 		break;
 	}
+}
+
+INLINE u32 first_port(void)
+{
+	return (u32)(u64)((const struct port_table IN_ARENA *)ARENA_START)->port;
 }
 
 SEC("syscall")
 int begin(void)
 {
 	__asm__ __volatile__("" : : "r"(&psp_arena));
-	return port_begin(0);
+	return port_begin(first_port());
 }
 
 SEC("syscall")
 int run(struct calls *calls)
 {
-	u64 call = (u64)calls->call, end = call + calls->count * sizeof(struct call);
+	struct call IN_ARENA *call = (struct call IN_ARENA *)(u64)calls->call;
+	u64 count = calls->count;
+	u32 port;
 
 	__asm__ __volatile__("" : : "r"(&psp_arena));
-	for (; call < end && CAN_LOOP; call += sizeof(struct call))
-		run_call(call);
+	port = first_port();
+	for (u64 number = 0; number < count && CAN_LOOP; number++)
+		run_call(port, call + number);
 	return 0;
 }

@@ -43,16 +43,20 @@ struct heap_entry {
 	u32 index;
 };
 
-/* Returns the entry with the smaller key; a mask avoids a branch. */
+/* Returns the entry with the smaller key; a mask avoids a branch, but in BPF (bpf/core.h). */
 static inline struct heap_entry smaller_entry(struct heap_entry a,
 					      struct heap_entry b)
 {
+#ifdef PACE_BRANCHES
+	return pace_key_before(b.key, a.key) ? b : a;
+#else
 	u64 apart = b.key - a.key;
 	u64 take_b = (u64)((s64)apart >> 63);
 
 	a.key += apart & take_b;
 	a.index += (b.index - a.index) & (u32)take_b;
 	return a;
+#endif
 }
 
 static inline struct heap_entry smaller_of_two(const u64 *heap, u32 index)
@@ -80,6 +84,37 @@ static inline struct heap_entry smallest_child(const u64 *heap, u32 first,
 	return best;
 }
 
+#ifdef PACE_BRANCHES
+static inline u64 *smaller_key(u64 *a, u64 *b)
+{
+	return pace_key_before(*b, *a) ? b : a;
+}
+
+/* The same as below, in fewer instructions. */
+static void sift_down(u64 *heap, u32 count, u64 key)
+{
+	u64 first = 1, *hole = heap;
+
+	while (first < count) {
+		u64 *child = heap + first, *best = child;
+
+		if (first + HEAP_ARY <= count) {
+			best = smaller_key(best, child + 1);
+			best = smaller_key(best, child + 2);
+			best = smaller_key(best, child + 3);
+		} else {
+			while (++child < heap + count)
+				best = smaller_key(best, child);
+		}
+		if (!pace_key_before(*best, key))
+			break;
+		*hole = *best;
+		hole = best;
+		first = (u64)(best - heap) * HEAP_ARY + 1;
+	}
+	*hole = key;
+}
+#else
 /* Inserts a key that belongs at the root or farther away from it. */
 static void sift_down(u64 *heap, u32 count, u64 key)
 {
@@ -95,6 +130,7 @@ static void sift_down(u64 *heap, u32 count, u64 key)
 	}
 	heap[index] = key;
 }
+#endif
 
 static void pace_heap_push(struct pace_queue *q, u64 key)
 {

@@ -6,26 +6,22 @@
 //! if it counts. So before each access to memory stands `addr_space_cast` of its base, unless that
 //! was said just before, and at the head of each loop `may_goto`, which leaves the function. An
 //! instruction that two ways lead to must find the same on both, a pointer or a number: so a pointer is a number
-//! again (`wN = wN`; addresses have 32 bits) before anything but an access sees it.
+//! again (`wN = wN`; addresses have 32 bits) before anything but an access sees it, and where
+//! another way leads to that finds a number there (`flow.rs`).
 //!
 //! The verifier looks at a global function once, and at others wherever they are called, which for
 //! the core is too often. So these functions are global, and what they are given and return are
 //! numbers. The stack is not the arena: a function that takes the address of a local variable is
 //! refused.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::btf::Types;
+use crate::flow::{Flow, Registers, code_of, each, label};
 
 /// The section of the types.
 const TYPES: &str = ".BTF";
-/// Where the stack is.
-const STACK: &str = "r10";
-/// Registers that a call may change.
-const CALL_CHANGES: [&str; 6] = ["r0", "r1", "r2", "r3", "r4", "r5"];
 /// Registers that a function finds as its caller left them, and that the verifier does not let it
 /// read.
-const KEPT: [&str; 4] = ["r6", "r7", "r8", "r9"];
+const KEPT: Registers = 0b11_1100_0000;
 
 /// Returns the assembly with the arena's instructions in `.text`, and types that say so.
 ///
@@ -97,94 +93,36 @@ fn push(out: &mut String, line: &str) {
     out.push('\n');
 }
 
-/// Returns the label that a line begins with.
-fn label(code: &str) -> Option<&str> {
-    let name = code.split_whitespace().next()?.strip_suffix(':')?;
-    (!name.is_empty() && !name.starts_with('#')).then_some(name)
-}
-
-/// Returns where an instruction jumps to.
-fn target(code: &str) -> Option<&str> {
-    let (_, target) = code.split_once("goto ")?;
-    Some(target.trim())
-}
-
-/// Returns the base register of an access to memory.
-fn base(code: &str) -> Option<&str> {
-    let (_, access) = code.split_once("*)(")?;
-    access.split_whitespace().next()
-}
-
-/// Returns the register that an instruction writes without reading it, as `r` and its number, and
-/// what it writes.
-fn written(code: &str) -> Option<(String, &str)> {
-    let (register, value) = code.split_once(" = ")?;
-    let number = register.strip_prefix(['r', 'w'])?;
-    number.parse::<u8>().ok()?;
-    Some((format!("r{number}"), value))
-}
-
-/// Returns the registers that an instruction names, as `r` and their numbers.
-fn named(code: &str) -> impl Iterator<Item = String> + '_ {
-    let words = code.split(|c: char| !c.is_ascii_alphanumeric());
-    words.filter_map(|word| {
-        let number = word.strip_prefix(['r', 'w'])?;
-        number.parse::<u8>().ok()?;
-        Some(format!("r{number}"))
-    })
-}
-
-/// Registers that are pointers now.
-#[derive(Default)]
-struct Pointers(BTreeSet<String>);
-
-impl Pointers {
-    /// Makes those numbers again that `is_seen` says.
-    fn end(&mut self, out: &mut String, is_seen: impl Fn(&str) -> bool) {
-        self.0.retain(|register| {
-            let ends = is_seen(register);
-            if ends {
-                let half = register.replace('r', "w");
-                push(out, &format!("\t{half} = {half}"));
-            }
-            !ends
-        });
-    }
-
-    /// Says of a register that it is a pointer, if that was not said.
-    fn begin(&mut self, out: &mut String, register: &str) {
-        if self.0.insert(register.to_owned()) {
-            push(
-                out,
-                &format!("\t{register} = addr_space_cast({register}, 0, 1)"),
-            );
-        }
+/// Makes pointers numbers again.
+fn end(out: &mut String, registers: Registers) {
+    for register in each(registers) {
+        push(out, &format!("\tw{register} = w{register}"));
     }
 }
 
-/// Makes the verifier forget the number of 32 bits that a register has. With numbers that it knows
-/// it would go round a loop, instead of looking at it with any.
-fn forget(out: &mut String, register: &str) {
-    let half = register.replace('r', "w");
+fn begin(out: &mut String, register: u32) {
     push(
         out,
-        &format!("\t{register} = addr_space_cast({register}, 0, 1)"),
+        &format!("\tr{register} = addr_space_cast(r{register}, 0, 1)"),
     );
-    push(out, &format!("\t{half} = {half}"));
 }
 
-/// The same for the bounds of a number of 64 bits, which is swapped twice.
-fn forget_bounds(out: &mut String, register: &str) {
-    for _ in 0..2 {
-        push(out, &format!("\t{register} = be64 {register}"));
+/// Makes the verifier forget the number of 32 bits that registers have. With numbers that it knows
+/// it would go round a loop, instead of looking at it with any.
+fn forget(out: &mut String, registers: Registers) {
+    for register in each(registers) {
+        begin(out, register);
     }
+    end(out, registers);
 }
 
-/// Returns the register to which an instruction adds a number that it names.
-fn stepped(code: &str) -> Option<&str> {
-    let (register, value) = code.split_once(" += ")?;
-    value.parse::<i32>().ok()?;
-    register.starts_with('r').then_some(register)
+/// The same for the bounds of numbers of 64 bits, which are swapped twice.
+fn forget_bounds(out: &mut String, registers: Registers) {
+    for register in each(registers) {
+        for _ in 0..2 {
+            push(out, &format!("\tr{register} = be64 r{register}"));
+        }
+    }
 }
 
 /// The compiler writes the move of 32 bits that clears the others in a form that its assembler
@@ -196,121 +134,59 @@ fn widened(code: &str) -> Option<String> {
     are_registers.then(|| format!("\tw{to} = w{from}"))
 }
 
-/// Returns a line without its comment.
-fn code_of(line: &str) -> String {
-    let code = line.split('#').next().unwrap_or_default();
-    code.trim().to_owned()
-}
-
-/// Returns the labels to which code jumps back.
-fn loops(lines: &[&str]) -> BTreeSet<String> {
-    let mut at = BTreeMap::new();
-    for (number, line) in lines.iter().enumerate() {
-        if let Some(label) = label(line.trim()) {
-            at.insert(label.to_owned(), number);
-        }
-    }
-    let jumps = lines.iter().enumerate().filter_map(|(number, line)| {
-        let code = code_of(line);
-        Some((number, target(&code)?.to_owned()))
-    });
-    jumps
-        .filter(|(from, to)| at.get(to).is_some_and(|to| to <= from))
-        .map(|(_, to)| to)
-        .collect()
-}
-
-/// Ends the pointers that an instruction uses as anything else: it writes `to`, and reaches memory
-/// by `base`.
-fn end_pointers(
-    pointers: &mut Pointers,
-    code: &str,
-    (to, base): (Option<&str>, Option<&str>),
-    out: &mut String,
-) {
-    if target(code).is_some() {
-        pointers.end(out, |_| true);
-    } else if code.starts_with("call ") {
-        pointers.end(out, |register| CALL_CHANGES.contains(&register));
-    } else if code == "exit" {
-        pointers.end(out, |register| register == "r0");
-    } else {
-        let seen: Vec<String> = named(code).collect();
-        let times = |register: &str| seen.iter().filter(|seen| *seen == register).count();
-        pointers.end(out, |register| {
-            let harmless = [to, base].into_iter().flatten().filter(|r| *r == register);
-            times(register) > harmless.count()
-        });
-    }
-}
-
 fn rewrite_function(
     name: &str,
     lines: &[&str],
     is_void: bool,
     out: &mut String,
 ) -> Result<(), String> {
-    let loops = loops(lines);
+    let flow = Flow::read(lines);
+    let has_loop = flow.is_loop.contains(&true);
     let over = format!("LBB_over_{name}");
-    let all: BTreeSet<String> = lines
-        .iter()
-        .flat_map(|line| named(&code_of(line)).collect::<Vec<_>>())
-        .collect();
+    let pointers = flow.pointers();
     let mut is_first = true;
-    let mut pointers = Pointers::default();
-    for line in lines {
-        let code = code_of(line);
-        if let Some(label) = label(line.trim()) {
-            pointers.end(out, |_| true);
-            push(out, line);
-            if loops.contains(label) {
-                push(out, &format!("\tmay_goto {over}"));
-            }
-            continue;
-        }
-        if code.is_empty() || code.starts_with('.') {
-            push(out, line);
-            continue;
-        }
-        if std::mem::take(&mut is_first) {
+    for (number, (text, line)) in lines.iter().zip(&flow.lines).enumerate() {
+        let is_loop = flow.is_loop[number];
+        if (is_loop || !line.code.is_empty()) && std::mem::take(&mut is_first) {
             // A compiler may copy what nothing was written to yet, if nobody looks at the copy.
-            for register in KEPT.iter().filter(|register| all.contains(**register)) {
-                push(out, &format!("\t{register} = 0"));
+            for register in each(flow.live[number] & KEPT) {
+                push(out, &format!("\tr{register} = 0"));
             }
         }
-        let base = base(&code).filter(|base| *base != STACK);
-        let written = written(&code);
-        let to = written.as_ref().map(|(register, _)| register.as_str());
-        if written.as_ref().is_some_and(|(_, value)| *value == STACK) {
+        if line.code.ends_with(" = r10") && line.writes != 0 {
+            let code = &line.code;
             return Err(format!(
                 "{name} takes the address of a local variable ({code}); a function that is given \
                  one has to be part of its caller (bpf/core.h)"
             ));
         }
-        end_pointers(&mut pointers, &code, (to, base), out);
-        if code == "exit" && is_void {
+        end(out, pointers[number] & flow.numbers(number));
+        if let Some(base) = line.base.filter(|base| pointers[number] & 1 << base == 0) {
+            begin(out, base);
+        }
+        if line.code == "exit" && is_void {
             push(out, "\tr0 = 0");
         }
-        if let Some(base) = base {
-            pointers.begin(out, base);
+        let left = flow.left(number, flow.pointers_then(number, &pointers), &pointers);
+        if line.is_jump() {
+            end(out, left);
         }
-        if let Some(to) = to {
-            pointers.0.remove(to);
+        push(out, widened(&line.code).as_deref().unwrap_or(text));
+        if is_loop {
+            push(out, &format!("\tmay_goto {over}"));
         }
-        match widened(&code) {
-            Some(code) => push(out, &code),
-            None => push(out, line),
-        }
-        if !loops.is_empty() {
-            let is_known = |value: &str| value.parse::<u32>().is_ok_and(|value| value < 1 << 31);
-            match (&written, stepped(&code)) {
-                (Some((to, value)), _) if is_known(value) => forget(out, to),
-                (None, Some(register)) => forget_bounds(out, register),
-                _ => {}
+        if has_loop && !flow.is_passing(number) {
+            if line.is_constant {
+                forget(out, line.writes);
+            } else if line.is_step {
+                forget_bounds(out, line.writes);
             }
         }
+        if !line.is_jump() {
+            end(out, left);
+        }
     }
-    if !loops.is_empty() {
+    if has_loop {
         push(out, &format!("{over}:"));
         push(out, "\tr0 = 0");
         push(out, "\texit");
@@ -365,7 +241,16 @@ mod tests {
 
     #[test]
     fn numbers_are_forgotten_in_a_function_with_a_loop() {
-        let lines = ["w1 = 4", "LBB0_1:", "r2 += 1", "w3 += 1", "goto LBB0_1"];
+        let lines = [
+            "w1 = 4",
+            "LBB0_1:",
+            "r2 += 1",
+            "w3 += w1",
+            "w4 = 5",
+            "if w4 > w3 goto LBB0_1",
+            "*(u32 *)(r2 + 0) = w4",
+            "exit",
+        ];
         let expected = [
             "w1 = 4",
             "r1 = addr_space_cast(r1, 0, 1)",
@@ -375,8 +260,12 @@ mod tests {
             "r2 += 1",
             "r2 = be64 r2",
             "r2 = be64 r2",
-            "w3 += 1",
-            "goto LBB0_1",
+            "w3 += w1",
+            "w4 = 5",
+            "if w4 > w3 goto LBB0_1",
+            "r2 = addr_space_cast(r2, 0, 1)",
+            "*(u32 *)(r2 + 0) = w4",
+            "exit",
             "LBB_over_f:",
             "r0 = 0",
             "exit",
@@ -424,10 +313,7 @@ mod tests {
                 &[
                     R6,
                     "*(u8 *)(r6 + 0) = r2",
-                    "w6 = w6",
-                    R6,
                     "*(u64 *)(r6 + 8) = r6",
-                    "w6 = w6",
                     "r3 = r6",
                 ],
             ),
@@ -452,12 +338,7 @@ mod tests {
             ),
             (
                 &["*(u8 *)(r1 + 0) = r2", "if w3 != 0 goto LBB0_1"],
-                &[
-                    R1,
-                    "*(u8 *)(r1 + 0) = r2",
-                    "w1 = w1",
-                    "if w3 != 0 goto LBB0_1",
-                ],
+                &[R1, "*(u8 *)(r1 + 0) = r2", "if w3 != 0 goto LBB0_1"],
             ),
             (
                 &["r0 = *(u64 *)(r1 + 0)", "w2 = *(u32 *)(r0 + 4)", "exit"],
@@ -481,7 +362,48 @@ mod tests {
     }
 
     #[test]
-    fn a_label_forgets_and_a_loop_counts() {
+    fn what_another_way_takes_for_a_number_is_one() {
+        let lines = [
+            "if w3 == 0 goto LBB0_1",
+            "w1 = *(u32 *)(r2 + 0)",
+            "w1 = *(u32 *)(r4 + 0)",
+            "LBB0_1:",
+            "w2 += w3",
+            "w1 = *(u32 *)(r4 + 0)",
+            "if w1 == 0 goto LBB0_2",
+            "w1 = *(u32 *)(r4 + 4)",
+            "goto LBB0_2",
+            "",
+            "LBB0_2:",
+            "w0 = w4",
+            "exit",
+        ];
+        let expected = [
+            "if w3 == 0 goto LBB0_1",
+            "r2 = addr_space_cast(r2, 0, 1)",
+            "w1 = *(u32 *)(r2 + 0)",
+            "r4 = addr_space_cast(r4, 0, 1)",
+            "w1 = *(u32 *)(r4 + 0)",
+            "w2 = w2",
+            "w4 = w4",
+            "LBB0_1:",
+            "w2 += w3",
+            "r4 = addr_space_cast(r4, 0, 1)",
+            "w1 = *(u32 *)(r4 + 0)",
+            "if w1 == 0 goto LBB0_2",
+            "w1 = *(u32 *)(r4 + 4)",
+            "goto LBB0_2",
+            "",
+            "LBB0_2:",
+            "w4 = w4",
+            "w0 = w4",
+            "exit",
+        ];
+        assert_eq!(instructions(&lines), expected);
+    }
+
+    #[test]
+    fn a_pointer_on_each_way_stays_one_and_a_loop_counts() {
         let lines = [
             "w1 = *(u32 *)(r2 + 0)",
             "LBB0_1:    # =>This Inner Loop",
@@ -494,12 +416,9 @@ mod tests {
         let expected = [
             "r2 = addr_space_cast(r2, 0, 1)",
             "w1 = *(u32 *)(r2 + 0)",
-            "w2 = w2",
             "LBB0_1:    # =>This Inner Loop",
             "may_goto LBB_over_f",
-            "r2 = addr_space_cast(r2, 0, 1)",
             "w1 = *(u32 *)(r2 + 0)",
-            "w2 = w2",
             "if w1 != 0 goto LBB0_1",
             "if w1 == 3 goto LBB0_2",
             "LBB0_2:",

@@ -4,6 +4,7 @@
 
 mod arena;
 mod btf;
+mod flow;
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -58,6 +58,7 @@ struct Wanted {
     rates_bps: Vec<u64>,
     first: u16,
     longest: u32,
+    limit: u32,
     deadline_ns: Option<u64>,
     /// The first class has so many bytes of each period, the second the rest.
     reserve_bytes: Option<u64>,
@@ -76,6 +77,7 @@ impl Wanted {
             rates_bps: Vec::new(),
             first: FIRST_MINOR,
             longest: 1514,
+            limit: 1000,
             deadline_ns: None,
             reserve_bytes: None,
             rules: Vec::new(),
@@ -87,6 +89,7 @@ impl Wanted {
                 "rates" => wanted.rates_bps = value.split(',').map(number).collect(),
                 "first" => wanted.first = number(value),
                 "longest" => wanted.longest = number(value),
+                "limit" => wanted.limit = number(value),
                 "deadline_ns" => wanted.deadline_ns = Some(number(value)),
                 "reserve" => wanted.reserve_bytes = Some(number(value)),
                 "cgroup" => wanted.rules = rules(value),
@@ -115,7 +118,7 @@ impl Wanted {
         let classes = (self.first..).zip(classes);
         let classes = classes.map(|(minor, config)| PortClass {
             minor,
-            limit: 1000,
+            limit: self.limit,
             deadline_ns: self.deadline_ns,
             config,
         });

@@ -6,8 +6,9 @@ use pace::placed;
 /// Where the arena begins, for BPF and for processes. Below 4 GiB a pointer is the same for both.
 pub(crate) const START: u64 = 0x4000_0000;
 /// The layout's version.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 pub(crate) const NO_SLOT: u32 = u32::MAX;
+pub(crate) const NO_PLACE: u32 = u32::MAX;
 /// In place of the number of an image that is wanted: the one in use stays.
 pub(crate) const STAYS: u32 = 2;
 /// How many minor numbers there are.
@@ -18,11 +19,17 @@ pub(crate) const PAGE: u64 = 4096;
 /// `struct port_table`.
 pub(crate) const TABLE_BYTES: u64 = 48;
 /// `struct port`.
-pub(crate) const PORT_BYTES: u64 = 96;
+pub(crate) const PORT_BYTES: u64 = 120;
 /// What of a port is in any version: up to `in_use`.
 pub(crate) const PORT_START_BYTES: u64 = 20;
 /// `struct port_slot`.
-pub(crate) const SLOT_BYTES: u64 = 288;
+pub(crate) const SLOT_BYTES: u64 = 296;
+/// `struct port_packet`.
+pub(crate) const PACKET_BYTES: u64 = 16;
+/// Places for packets that wait: for each class that there is room for, and in all.
+const PLACES_OF_CLASS: u32 = 64;
+const PLACES_MIN: u32 = 8192;
+const PLACES_MAX: u32 = 1 << 20;
 /// `struct port_class`, of which the core's class is the first part.
 const CLASS_BYTES: u64 = 384;
 /// `struct port_image`, of which the core's scheduler is the first part.
@@ -55,11 +62,16 @@ pub(crate) mod at {
     pub(crate) const PORT_IN_USE: u64 = 16;
     pub(crate) const PORT_CURRENT: u64 = 20;
     pub(crate) const PORT_WANTED: u64 = 24;
+    pub(crate) const PORT_FREE: u64 = 28;
     pub(crate) const PORT_IMAGES_TAKEN: u64 = 32;
     pub(crate) const PORT_DROPPED_UNCLASSIFIED: u64 = 40;
     pub(crate) const PORT_DROPPED_LOST: u64 = 48;
     pub(crate) const PORT_IMAGE: u64 = 64;
     pub(crate) const PORT_SLOT: u64 = 80;
+    pub(crate) const PORT_PACKET: u64 = 96;
+    pub(crate) const PORT_PACKETS_FROM: u64 = 112;
+
+    pub(crate) const PACKET_NEXT: u64 = 8;
 
     pub(crate) const SLOT_PACKETS: u64 = 0;
     pub(crate) const SLOT_BYTES: u64 = 8;
@@ -149,7 +161,18 @@ impl Layout {
 
     fn of_port(self, port: u32) -> u64 {
         let first = round_up(self.port(self.ports));
-        first + u64::from(port) * (self.slots_bytes() + 2 * self.image_bytes())
+        let bytes = self.slots_bytes() + self.places_bytes() + 2 * self.image_bytes();
+        first + u64::from(port) * bytes
+    }
+
+    /// Returns how many packets wait in a port at the most.
+    pub fn places(self) -> u32 {
+        let places = self.room.slots.saturating_mul(PLACES_OF_CLASS);
+        places.clamp(PLACES_MIN, PLACES_MAX)
+    }
+
+    fn places_bytes(self) -> u64 {
+        round_up(u64::from(self.places()) * PACKET_BYTES)
     }
 
     fn slots_bytes(self) -> u64 {
@@ -181,9 +204,14 @@ impl Layout {
         self.of_port(port) + u64::from(slot) * SLOT_BYTES
     }
 
+    /// Returns where the places of a port are.
+    pub fn packet(self, port: u32, place: u32) -> u64 {
+        self.of_port(port) + self.slots_bytes() + u64::from(place) * PACKET_BYTES
+    }
+
     pub fn image(self, port: u32, number: u32) -> ImageParts {
         let image =
-            self.of_port(port) + self.slots_bytes() + u64::from(number) * self.image_bytes();
+            self.packet(port, 0) + self.places_bytes() + u64::from(number) * self.image_bytes();
         let classes = image + round_up(IMAGE_BYTES);
         let slots = classes + self.classes_bytes();
         let text = slots + MINORS * 4;
@@ -236,9 +264,15 @@ mod tests {
         let layout = Layout { ports: 3, room };
         assert_eq!(layout.slot(0, 0), layout.port(3).next_multiple_of(64));
         let first = layout.image(0, 0);
-        assert_eq!(first.image, (layout.slot(0, 5)).next_multiple_of(64));
+        assert_eq!(layout.packet(0, 0), layout.slot(0, 5).next_multiple_of(64));
+        assert_eq!(first.image, layout.packet(0, PLACES_MIN));
         assert!(layout.class(first, 5) <= first.slots);
         assert_eq!(first.text, first.slots + MINORS * 4);
+        let places = |slots| {
+            let room = Room { slots, ..room };
+            Layout { ports: 1, room }.places()
+        };
+        assert_eq!([5, 1024, 32_768].map(places), [8192, 65_536, 1 << 20]);
         assert_eq!(first.storage, first.text + 128);
         assert_eq!(layout.image(0, 1).image, first.image + layout.image_bytes());
         assert_eq!(

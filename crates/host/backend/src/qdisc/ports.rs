@@ -10,7 +10,9 @@ use pace::{ClassConfig, Config, Period, Scheduler};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::error::{Error, refused};
-use super::layout::{Layout, MINORS, NO_SLOT, PORT_BYTES, SLOT_BYTES, STAYS, VERSION, at};
+use super::layout::{
+    Layout, MINORS, NO_PLACE, NO_SLOT, PORT_BYTES, SLOT_BYTES, STAYS, VERSION, at,
+};
 use super::memory::Memory;
 
 /// Time after which no run of a program goes on that had begun before, where the kernel does not
@@ -93,6 +95,7 @@ impl Ports {
             // Programs look at all slots, and a page that is not there costs each look 0.1 ms.
             let slots = u64::from(layout.room.slots);
             memory.zero(layout.slot(port, 0), slots * SLOT_BYTES);
+            self.free_places(port);
         }
         let table = super::layout::START;
         memory.set_u32(table + at::TABLE_PORTS, layout.ports);
@@ -108,6 +111,21 @@ impl Ports {
         memory.set_u32(table + at::TABLE_TABLES_MAP, maps.tables);
         memory.publish();
         memory.set_u32(table + at::TABLE_VERSION, VERSION);
+    }
+
+    /// Makes all places of a port free: each names the next one.
+    fn free_places(&self, port: u32) {
+        let (memory, layout) = (&self.memory, self.layout);
+        let places = layout.places();
+        for place in 0..places {
+            let next = Some(place + 1).filter(|next| *next < places);
+            let packet = layout.packet(port, place);
+            memory.set_u32(packet + at::PACKET_NEXT, next.unwrap_or(NO_PLACE));
+        }
+        let base = layout.port(port);
+        memory.set_u64(base + at::PORT_PACKET, layout.packet(port, 0));
+        memory.set_u32(base + at::PORT_PACKETS_FROM, port * places);
+        memory.set_u32(base + at::PORT_FREE, 0);
     }
 
     /// Returns where a port is.

@@ -23,7 +23,7 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/qdisc.bpf.o"));
 
 /// The name of the kind of qdisc: `.id` in bpf/qdisc.bpf.c.
 pub const KIND: &str = Made::Bpf.kind();
-const LISTS: &str = "psp_lists";
+const PACKETS: &str = "psp_packets";
 const ARENA: &str = "psp_arena";
 const OPS: &str = "psp_ops";
 /// A program of each set.
@@ -108,7 +108,7 @@ fn prepare(open: &mut OpenObject, layout: Layout) -> Result<(), Error> {
     let pages = u32::try_from(layout.pages()).unwrap_or(u32::MAX);
     for mut map in open.maps_mut() {
         let set = match map.name().to_str() {
-            Some(LISTS) => map.set_max_entries(of_ports(room.slots)),
+            Some(PACKETS) => map.set_max_entries(of_ports(layout.places())),
             Some(RULES) => map.set_max_entries(of_ports(room.rules.saturating_mul(2))),
             Some(ADDRESSES) => map.set_max_entries(of_ports(room.addresses.saturating_mul(2))),
             Some(TABLES) => map.set_max_entries(of_ports(2)),

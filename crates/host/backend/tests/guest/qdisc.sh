@@ -226,6 +226,14 @@ ip link set c1a mtu 1500
 drained c1a
 check "long packets are dropped and counted" at_least 50 "$(count long 8001)"
 
+# More packets than a port has places for.
+check "a class without a limit" bpfq configure 1 c1a 0 \
+	rates=9000000,9000000,9000000 limit=60000 vlan=5
+before=$(sent 8001)
+last=$(generate "dst6 fd00::2" "src6 fd00::1" "vlan_id 5" "count 12000" "pkt_size 100")
+check "packets beyond the places are dropped as of a full class" at_least 1 "$(count full 8001)"
+check "the others have left" same "$((before + 12000))" "${last%% *}"
+
 # A class with a reservation beside one that takes all the rest, while the configuration changes.
 check "a reservation" bpfq configure 1 c1a 0 reserve=3000
 echo 1 >"$WIRE/c1/reset"
