@@ -178,7 +178,7 @@ static void group_follow(struct pace_sched *port, struct pace_group *g, u64 now_
 
 	if (!pace_active(&g->inner)) {
 		if (node->active) {
-			lane_end(port, g);
+			lane_close(port, g);
 			pace_unschedule_class(port, node);
 		}
 		return;
@@ -197,7 +197,7 @@ static void group_follow(struct pace_sched *port, struct pace_group *g, u64 now_
 		    lane_wait(port, g, position))
 			return;
 		pace_invalidate(port);
-		lane_end(port, g);
+		lane_close(port, g);
 		pace_rest_begin(port, node, position);
 		return;
 	}
@@ -309,7 +309,7 @@ struct pace_decision pace_group_next(struct pace_sched *port, struct pace_group 
 	if (d.verdict == PACE_WAIT) {
 		pace_invalidate(port);
 		if (!lane_wait(port, g, group_position(g, d.until_ns))) {
-			lane_end(port, g);
+			lane_close(port, g);
 			pace_rest_begin(port, g->node, group_position(g, d.until_ns));
 		}
 	} else if (!lane_may_send(port, g, d.cls)) {
@@ -324,8 +324,10 @@ void pace_group_sent(struct pace_sched *port, struct pace_group *g, struct pace_
 		     const struct pace_burst *t, bool more, u64 now_ns)
 {
 	const struct pace_burst inner = inner_burst(&port->cfg, t);
-	bool borrowed = !at_rate(port, g->node);
+	bool borrowed;
 
+	lane_sends(port, g);
+	borrowed = !at_rate(port, g->node);
 	/* At the instant at which it was decided. */
 	group_account(&g->inner, c, &inner, more, g->at_ns);
 	group_account(port, g->node, t, pace_active(&g->inner), now_ns);

@@ -74,10 +74,10 @@ static bool has_turn(const struct pace_sched *port, const struct pace_group *g)
 		!pace_clock_ahead(pace_key_clock(ceil_clock), now));
 }
 
-/* Is the next frame, one of `c`, guaranteed?  NULL: none is due. */
+/* Is the next frame, one of `c`, guaranteed? */
 static bool is_guaranteed(const struct pace_group *g, const struct pace_class *c)
 {
-	return c && c->type == PACE_TYPE_PACED && at_rate(&g->inner, c);
+	return c->type == PACE_TYPE_PACED && at_rate(&g->inner, c);
 }
 
 /* Returns the lane for that.  Who has a turn takes it, or its time would pass. */
@@ -126,29 +126,24 @@ static void node_join(struct pace_sched *port, struct pace_class *node)
 	pace_paced_insert(port, node);
 }
 
-/* Gives back the step that the other lane keeps. */
+/* Gives back the step that the other lane keeps, before the node rests or is inactive. */
 static void lane_close(const struct pace_sched *port, struct pace_group *g)
 {
-	if (!g->node->part->open || in_lane(g, PACE_LANE_SPARE))
+	if (!has_lanes(g) || !g->node->part->open || in_lane(g, PACE_LANE_SPARE))
 		return;
 	lane_swap(g);
 	pace_part_rest(port, g->node);
 	lane_swap(g);
 }
 
-/* The node is about to rest, or to become inactive. */
-static void lane_end(struct pace_sched *port, struct pace_group *g)
-{
-	if (!has_lanes(g))
-		return;
-	lane_close(port, g);
-}
-
-/* The node, in no queue, is about to become active for a frame of `c`; NULL: none is due. */
+/*
+ * The node, in no queue, is about to become active for a frame of `c`; NULL: none is due,
+ * and it stays in the lane of the last one.
+ */
 static void lane_enter(const struct pace_sched *port, struct pace_group *g,
 		       const struct pace_class *c)
 {
-	if (!has_lanes(g) || in_lane(g, lane_of(port, g, c)))
+	if (!has_lanes(g) || !c || in_lane(g, lane_of(port, g, c)))
 		return;
 	lane_close(port, g);
 	lane_swap(g);
@@ -307,6 +302,19 @@ static bool lane_may_send(struct pace_sched *port, struct pace_group *g,
 	       (!was_due && node->has_ceil && is_below_ceil(port, node));
 }
 
+/*
+ * The node is about to send.  What is borrowed leaves before its step begins, and is
+ * charged to the clocks of that.
+ */
+static void lane_sends(struct pace_sched *port, struct pace_group *g)
+{
+	if (!has_lanes(g) || !g->node->part->peeks)
+		return;
+	node_leave(port, g->node);
+	lane_look_down(port, g);
+	node_join(port, g->node);
+}
+
 /* The node has sent a frame, at its rate or above that. */
 static void lane_sent(struct pace_sched *port, struct pace_group *g, bool borrowed)
 {
@@ -314,12 +322,7 @@ static void lane_sent(struct pace_sched *port, struct pace_group *g, bool borrow
 	struct pace_sched *inner = &g->inner;
 	u64 now = class_now(port), ahead_ps;
 
-	if (!has_lanes(g))
-		return;
-	/* It borrowed, and its ceil was reached: that is no earlier instant. */
-	if (node->part->peeks)
-		node->ceil_part->step_clock = node->ceil_clock;
-	if (in_lane(g, PACE_LANE_SPARE))
+	if (!has_lanes(g) || in_lane(g, PACE_LANE_SPARE))
 		return;
 	if (!borrowed)
 		pace_clock_advance(&g->owed, node->rate_quot, node->rate_rem,

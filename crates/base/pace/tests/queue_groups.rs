@@ -269,3 +269,76 @@ fn what_is_borrowed_is_shared_by_rate() {
         }
     }
 }
+
+/// The most bytes that a group sends beyond its rate in any time, of frames by time.
+fn excess_bytes(sent: &[(u64, u64)], rate_bps: u64) -> u64 {
+    let (mut above, mut worst, mut last_ns) = (0.0f64, 0.0f64, 0);
+    for &(at_ns, bytes) in sent {
+        above = (above - (at_ns - last_ns) as f64 * rate_bps as f64 / 8e9).max(0.0) + bytes as f64;
+        worst = worst.max(above);
+        last_ns = at_ns;
+    }
+    worst as u64
+}
+
+/// While what is guaranteed comes and goes, and what is to spare waits anywhere, no frame at a
+/// rate waits for long, and the group sends no more than its ceil and a round of steps.
+#[test]
+fn what_is_guaranteed_comes_and_goes() {
+    let mut random = Random(7);
+    for run in 0..60 {
+        let queues = 2 + random.below(5) as usize;
+        let mut host = Host::new(queues as u32, GBIT);
+        let group_mbit = 40 + random.below(300);
+        let ceil_mbit = group_mbit + [0, 100][random.below(2) as usize];
+        let group = host.group(group_mbit * MBIT, ceil_mbit * MBIT);
+        let rate = group_mbit / 2;
+        let classes = [0, 1].map(|_| host.class_in(Some(group), paced(rate)));
+        let spare = [normal(), borrowing(1, ceil_mbit)][random.below(2) as usize];
+        let spare = host.class_in(Some(group), spare);
+        let frame_ns = u64::from(MTU) * 8000 / rate;
+        let (mut next_ns, mut arrived) = ([0, frame_ns / 3], [vec![], vec![]]);
+        while host.now_ns < SECOND_NS / 4 {
+            for queue in 0..queues {
+                let missing = 16usize.saturating_sub(host.waits(queue, spare));
+                if missing > 8 && random.below(40) > 0 {
+                    host.arrive(queue, spare, &vec![MTU; missing]);
+                }
+            }
+            for at in 0..2 {
+                if host.now_ns >= next_ns[at] {
+                    let queue = random.below(queues as u64) as usize;
+                    arrived[at].push(host.now_ns);
+                    host.arrive(queue, classes[at], &[MTU]);
+                    // Single frames of its own rate, with a silence now and then.
+                    let silence = if random.below(30) == 0 { 20 } else { 0 };
+                    next_ns[at] = host.now_ns + frame_ns * (110 + 100 * silence) / 100;
+                }
+            }
+            let until_ns = *next_ns.iter().min().unwrap();
+            host.run_until(until_ns.min(host.now_ns + 200_000).max(host.now_ns + 1));
+        }
+        let what = format!("run {run}: {queues} queues, {group_mbit} to {ceil_mbit}");
+        for at in 0..2 {
+            let left: Vec<_> = host.of(classes[at]).map(|sent| sent.at_ns).collect();
+            let waited = arrived[at]
+                .iter()
+                .zip(&left)
+                .map(|(came, left)| left - came)
+                .max();
+            // A frame of each of the two and one to spare at the group's rate, and its own.
+            let most = 2 * frame_ns + 3 * u64::from(MTU) * 8000 / group_mbit;
+            assert!(waited <= Some(most), "{what}: {waited:?} ns of {most}");
+        }
+        let mut all: Vec<_> = host
+            .sent
+            .iter()
+            .map(|sent| (sent.at_ns, u64::from(sent.len)))
+            .collect();
+        all.sort_unstable();
+        let excess = excess_bytes(&all, ceil_mbit * MBIT);
+        let step = u64::from(MTU).max(50_000 * ceil_mbit / 8000);
+        let most = (2 * queues as u64 + 4) * step + 4 * u64::from(MTU);
+        assert!(excess <= most, "{what}: {excess} of {most} bytes");
+    }
+}
