@@ -70,6 +70,22 @@ fn late_frames_beyond_the_budget_wait() {
     assert_eq!(stats.rt_excess, 0);
 }
 
+/// The same of several classes: each is counted.
+#[test]
+fn late_frames_of_each_class_are_counted() {
+    let mut host = Host::new(&config());
+    let classes = [20_000, 20_000, 4_000].map(|reserve| host.rt(reserve));
+    for class in classes {
+        host.come(class, 150);
+    }
+    host.run_periods(4);
+    for class in classes {
+        let counted = host.port.reservation_stats(class).unwrap();
+        assert_eq!((counted.deferred, counted.excess), (2, 0));
+    }
+    assert_eq!(host.port.stats().rt_deferred, 6);
+}
+
 /// Likewise where the budget pays for less than one period's backlog.
 #[test]
 fn late_frames_wait_for_a_budget() {
@@ -114,6 +130,34 @@ fn excess_waits_behind_normal_frames() {
     assert_eq!(stats.rt_catchup_bytes, 160_000);
     let counted = host.port.reservation_stats(rt).unwrap();
     assert_eq!((counted.excess, counted.deferred), (92, 7));
+}
+
+/// A class that leaves with its excess takes no time from what others have to send by the end of the
+/// period, however much a paced class offers.
+#[test]
+fn excess_that_leaves_takes_no_time_from_others() {
+    let mut host = Host::new(&config());
+    let [leaver, stayer] = [20_000, 40_000].map(|reserve| host.rt(reserve));
+    // Until nothing saved is left.
+    for period in 0..20 {
+        host.come(leaver, 100);
+        host.come(stayer, 40);
+        host.run_periods(period + 1);
+    }
+    let paced = host.add(ClassConfig::Paced { rate_bps: LINE });
+    host.come(paced, ENDLESS);
+    host.come(stayer, 40);
+    let excess = |host: &Host| host.port.reservation_stats(leaver).unwrap().excess;
+    let before = excess(&host);
+    while excess(&host) == before {
+        assert!(host.step());
+    }
+    host.port.deactivate(leaver, host.now_ns).unwrap();
+    host.queued.insert(leaver, 0);
+    host.run_periods(21);
+    assert_eq!(host.by_period(leaver)[20], 20);
+    assert_eq!(host.by_period(stayer)[20], 40);
+    assert_eq!(host.port.stats().rt_overrun, 0);
 }
 
 /// Excess takes what nobody else wants of the budget, as best effort does.
