@@ -33,6 +33,12 @@ impl Device {
             ceil: Arc::new(Shared::clock(queues)),
         }
     }
+
+    /// Returns what the active classes of the device offer to its line, each once, in bit/s of the
+    /// wire.
+    pub fn load_bps(&self) -> u64 {
+        self.0.loads_bps()
+    }
 }
 
 impl DeviceClass {

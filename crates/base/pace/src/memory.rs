@@ -16,6 +16,7 @@ unsafe extern "C" {
     fn pace_shim_device_part(d: *mut u64, slot: u32) -> *mut u64;
     fn pace_shim_common_part(k: *mut u64, slot: u32) -> *mut u64;
     fn pace_shim_common_clock_ps(k: *const u64) -> u64;
+    fn pace_shim_device_loads_bps(d: *const u64) -> u64;
 }
 
 /// Zeroed memory aligned as `u64`, freed when dropped.
@@ -91,6 +92,13 @@ impl Shared {
         assert!(!self.is_device, "a class's clock");
         // SAFETY: initialised above, and read as an atomic.
         unsafe { pace_shim_common_clock_ps(self.memory.start.as_ptr()) }
+    }
+
+    /// Returns what the classes that several queues send offer to the line.
+    pub fn loads_bps(&self) -> u64 {
+        assert!(self.is_device, "a device");
+        // SAFETY: as above.
+        unsafe { pace_shim_device_loads_bps(self.memory.start.as_ptr()) }
     }
 
     /// Returns the part in a slot that there is.

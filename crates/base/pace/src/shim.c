@@ -167,6 +167,7 @@ void pace_shim_common_init(struct pace_common *k, u32 slots);
 struct pace_part *pace_shim_device_part(struct pace_device *d, u32 slot);
 struct pace_part *pace_shim_common_part(struct pace_common *k, u32 slot);
 u64 pace_shim_common_clock_ps(const struct pace_common *k);
+u64 pace_shim_device_loads_bps(const struct pace_device *d);
 void pace_shim_backlog(struct pace_class *c, u64 bytes);
 
 static size_t parts_bytes(u32 slots)
@@ -210,6 +211,11 @@ struct pace_part *pace_shim_common_part(struct pace_common *k, u32 slot)
 u64 pace_shim_common_clock_ps(const struct pace_common *k)
 {
 	return pace_atomic_read(&k->clock_ps);
+}
+
+u64 pace_shim_device_loads_bps(const struct pace_device *d)
+{
+	return pace_atomic_read(&d->line.loads_bps);
 }
 
 struct pace_part *pace_shim_device_part(struct pace_device *d, u32 slot)

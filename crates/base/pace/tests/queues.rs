@@ -479,3 +479,28 @@ fn a_class_that_was_silent_for_months_sends_at_once() {
         );
     }
 }
+
+/// What the classes offer to the line is known to all queues: each class once, while it waits in any.
+#[test]
+fn each_class_is_counted_once_while_it_waits_anywhere() {
+    let mut host = Host::new(4, GBIT / 10);
+    let rates = [40, 20, 10].map(|mbit| mbit * 1_000_000);
+    let classes = rates.map(|rate_bps| host.class(ClassConfig::Paced { rate_bps }));
+    let load_of = |rate: u64| (rate * u64::from(MTU + 24)).div_ceil(u64::from(MTU));
+    let mut random = Random(5);
+    for _ in 0..4_000 {
+        if random.below(3) == 0 {
+            let (queue, at) = (random.below(4) as usize, random.below(3) as usize);
+            let frames = 1 + random.below(6) as usize;
+            host.arrive(queue, classes[at], &vec![MTU; frames]);
+        }
+        host.run_until(host.now_ns + 200_000);
+        let waits = |class| (0..4).any(|queue| host.waits(queue, class) > 0);
+        let loads = classes
+            .iter()
+            .zip(rates)
+            .filter(|(class, _)| waits(**class));
+        let loads: u64 = loads.map(|(_, rate)| load_of(rate)).sum();
+        assert_eq!(host.device.load_bps(), loads, "at {} ns", host.now_ns);
+    }
+}

@@ -8,6 +8,7 @@
     reason = "tests fail that way"
 )]
 
+mod apply_cost_lab;
 mod backends_lab;
 mod changes_lab;
 mod commands;

@@ -23,7 +23,7 @@ use crate::record::numbered_frames;
 
 /// The guest is emulated; PSPACER_SUBSCRIBERS asks for another number.
 const SUBSCRIBERS: usize = 2_000;
-const GROUPS: usize = 20;
+pub const GROUPS: usize = 20;
 /// Subscribers that have frames, each to a port of its own: two of one group, and some of others.
 const WITH_FRAMES: [usize; 4] = [0, 1, GROUPS + 1, 1_000];
 /// One of them gets another rate; another moves.
@@ -37,19 +37,19 @@ fn subscribers() -> usize {
     wanted.map_or(SUBSCRIBERS, |wanted| wanted.parse().unwrap())
 }
 
-fn address(subscriber: usize) -> String {
+pub fn address(subscriber: usize) -> String {
     let number = subscriber + 1;
     format!("10.1.{}.{}", number / 256, number % 256)
 }
 
-/// Returns a file with so many subscribers beside those with frames.
-fn file(all: usize, changed_mbit: u32, moved_to: usize) -> String {
+/// Returns a file with so many of `subscribers`, beside those with frames.
+pub fn file(subscribers: usize, all: usize, changed_mbit: u32, moved_to: usize) -> String {
     let mut text = "[[device]]\nname = \"c1a\"\nline = \"1gbit\"\nmode = \"timer\"\n".to_owned();
     for group in 0..GROUPS {
         let rates = "rate = \"60mbit\"\nceil = \"60mbit\"";
         writeln!(text, "[[device.group]]\nname = \"site{group}\"\n{rates}").unwrap();
     }
-    let there = (0..subscribers()).filter(|i| *i < all || WITH_FRAMES.contains(i));
+    let there = (0..subscribers).filter(|i| *i < all || WITH_FRAMES.contains(i));
     for i in there {
         let group = if i == MOVED { moved_to } else { i % GROUPS };
         let ceil = if i == CHANGED { changed_mbit } else { 2 };
@@ -70,11 +70,12 @@ fn file(all: usize, changed_mbit: u32, moved_to: usize) -> String {
 #[ignore = "runs in the guest"]
 fn in_guest() {
     let words = std::env::var("SUBSCRIBERS").unwrap();
+    let every = subscribers();
     let text = match words.as_str() {
-        "few" => file(0, 2, 0),
-        "all" | "all again" => file(subscribers(), 2, 0),
-        "one" => file(subscribers(), 3, 0),
-        "moved" => file(subscribers(), 3, 7),
+        "few" => file(every, 0, 2, 0),
+        "all" | "all again" => file(every, every, 2, 0),
+        "one" => file(every, every, 3, 0),
+        "moved" => file(every, every, 3, 7),
         _ => panic!("{words}"),
     };
     let path = Path::new("/tmp/c1a.toml");
