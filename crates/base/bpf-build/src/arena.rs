@@ -161,7 +161,7 @@ fn rewrite_function(
             ));
         }
         end(out, pointers[number] & flow.numbers(number));
-        if let Some(base) = line.base.filter(|base| pointers[number] & 1 << base == 0) {
+        if let Some(base) = line.base.filter(|base| pointers[number] & (1 << base) == 0) {
             begin(out, base);
         }
         if line.code == "exit" && is_void {
