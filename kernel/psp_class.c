@@ -906,6 +906,7 @@ static struct tcf_block *psp_tcf_block(struct Qdisc *sch, unsigned long arg,
 	struct psp_qdisc *q = qdisc_priv(sch);
 
 	if (arg) {
+		q->walks_for_filters = !extack;
 		psp_set_extack(extack, "filter on a class: expected parent %x:",
 			       sch->handle >> 16);
 		return NULL;
@@ -930,6 +931,10 @@ static void psp_unbind_filter(struct Qdisc *sch, unsigned long arg)
 	cl->filters--;
 }
 
+/*
+ * The stack walks through all classes for each one that comes, to ask whose filters
+ * name it.  Classes have none, so it need not ask a second one.
+ */
 static void psp_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 {
 	struct psp_qdisc *q = qdisc_priv(sch);
@@ -938,9 +943,11 @@ static void psp_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 
 	if (arg->stop)
 		return;
+	q->walks_for_filters = false;
 	for (i = 0; i < q->classes.hashsize; i++) {
 		hlist_for_each_entry(cl, &q->classes.hash[i], common.hnode) {
-			if (!tc_qdisc_stats_dump(sch, (unsigned long)cl, arg))
+			if (!tc_qdisc_stats_dump(sch, (unsigned long)cl, arg) ||
+			    q->walks_for_filters)
 				return;
 		}
 	}

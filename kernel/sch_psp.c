@@ -406,6 +406,7 @@ struct psp_qdisc {
 
 	struct tcf_proto __rcu *filters;
 	struct tcf_block *block;
+	bool walks_for_filters;	/* psp_walk() */
 
 	struct psp_class *serving;	/* class whose child is being asked for a frame */
 	struct list_head throttled;	/* the first is asked next */

@@ -2,7 +2,7 @@
 //! Processor time of `pspacer apply` for ten thousand subscribers, from nothing and again, beside that
 //! of `tc -batch` for the same classes in htb, in the laboratory's guest, where it is instructions.
 //!
-//! `cargo test --release -p host-apply --test main -- --ignored --nocapture apply_cost_lab::measure`
+//! `cargo test --release -p host-apply --test it -- --ignored --nocapture apply_cost_lab::measure`
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 #![allow(clippy::print_stdout, reason = "tests say what they measured")]
@@ -20,7 +20,7 @@ use crate::guest::run_in_guest;
 use crate::subscribers_lab::{GROUPS, address, file};
 
 const SUBSCRIBERS: usize = 10_000;
-const MODULES: [&str; 4] = ["sch_psp", "sch_htb", "cls_flower", "cls_bpf"];
+const MODULES: [&str; 5] = ["sch_psp", "sch_htb", "cls_flower", "cls_bpf", "veth"];
 const WAYS: [&str; 4] = ["apply", "again", "classes", "filters"];
 
 #[test]
@@ -73,12 +73,12 @@ fn measure() {
         files.push((from, format!("/cost/{name}")));
     }
     let script = format!(
-        "set -e; ip link add c1a type dummy; ip link set c1a up
-        cost() {{ way=$1; shift; busybox time -p \"$@\" >/tmp/said 2>/tmp/time || cat /tmp/said /tmp/time
+        "set -e; ip link add c1a type veth peer name c1b; ip link set c1a up; ip link set c1b up
+        cost() {{ way=$1; shift; busybox time -p $* >/tmp/said 2>/tmp/time || {{ cat /tmp/said /tmp/time; exit 1; }}
         echo $way $(sed -n 's/^user //p; s/^sys //p' /tmp/time); }}
         cost apply {apply}; cost again {apply}
         tc class show dev c1a | wc -l; tc qdisc del dev c1a root
-        cost classes tc -batch /cost/classes; cost filters tc -batch /cost/filters
+        cost classes $(command -v tc) -batch /cost/classes; cost filters $(command -v tc) -batch /cost/filters
         tc class show dev c1a | wc -l"
     );
     let timeout = Duration::from_secs(1200);
@@ -101,5 +101,6 @@ fn measure() {
             first / (classes + filters),
             again / classes
         );
+        assert!(first < classes, "apply takes longer than tc");
     }
 }
