@@ -225,8 +225,11 @@ static void set_load(const struct pace_sched *s, struct pace_common *k, u64 load
  */
 static void pace_part_load(const struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_common *k = c->part->common;
+	struct pace_common *k;
 
+	if (!c->part)
+		return;
+	k = c->part->common;
 	if (!c->part->loads) {
 		c->part->loads = true;
 		pace_atomic_add(&k->users, 1);
@@ -238,10 +241,11 @@ static void pace_part_load(const struct pace_sched *s, struct pace_class *c)
 /* The class becomes inactive in this queue. */
 static void pace_part_unload(const struct pace_sched *s, struct pace_class *c)
 {
-	struct pace_common *k = c->part->common;
+	struct pace_common *k;
 
-	if (!c->part->loads)
+	if (c->type != PACE_TYPE_PACED || !c->part || !c->part->loads)
 		return;
+	k = c->part->common;
 	c->part->loads = false;
 	pace_atomic_add(&k->users, -1ull);
 	if (!pace_atomic_read(&k->users))

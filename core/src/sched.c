@@ -30,8 +30,7 @@ static void advance_to_arrival(struct pace_sched *s, u64 now_ns)
 }
 
 /* Adds a backlogged class to the schedule. */
-static void pace_schedule_class(struct pace_sched *s, struct pace_class *c,
-				u64 now_ns)
+static void pace_schedule_class(struct pace_sched *s, struct pace_class *c, u64 now_ns)
 {
 	if (pace_was_silent(c, now_ns)) {
 		pace_class_forget(s, c);
@@ -51,8 +50,7 @@ static void pace_schedule_class(struct pace_sched *s, struct pace_class *c,
 		return;
 	}
 	pace_load_add(s, c);
-	if (c->part)
-		pace_part_load(s, c);
+	pace_part_load(s, c);
 	pace_paced_return(s, c);
 	pace_paced_enter(s, c);
 }
@@ -65,8 +63,7 @@ static void pace_unschedule_class(struct pace_sched *s, struct pace_class *c)
 	c->active = false;
 	c->left_at = silent_unit(s->asked_ns);
 	c->head_wire_bytes = 0;
-	if (c->type == PACE_TYPE_PACED && c->part)
-		pace_part_unload(s, c);
+	pace_part_unload(s, c);
 	if (c->type == PACE_TYPE_NORMAL) {
 		pace_best_effort_remove(s, c);
 	} else if (c->reservation) {

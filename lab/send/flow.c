@@ -238,3 +238,15 @@ bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, siz
 	}
 	return true;
 }
+
+int64_t flow_jitter_ns(const struct flow_spec *flow, uint64_t sequence)
+{
+	/* splitmix64 */
+	uint64_t x = (sequence + 1) * 0x9e3779b97f4a7c15ULL;
+
+	if (!flow->jitter_ns)
+		return 0;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return (x ^ x >> 31) % flow->jitter_ns;
+}

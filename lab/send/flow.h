@@ -50,4 +50,7 @@ bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *number
  */
 bool flow_parse(struct flow_spec *flow, size_t index, char *text, char *why, size_t why_size);
 
+/* Returns by how much a datagram's launch time is later, the same in each run. */
+int64_t flow_jitter_ns(const struct flow_spec *flow, uint64_t sequence);
+
 #endif

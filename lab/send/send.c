@@ -287,18 +287,6 @@ static ssize_t send_datagrams(const struct flow *flow, size_t bytes, int64_t lau
 	return sendto(flow->fd, flow->buffer, bytes, 0, (const struct sockaddr *)&to, sizeof(to));
 }
 
-/* Returns by how much the flow's next launch time is later, the same in each run: splitmix64. */
-static int64_t jitter_of(const struct flow *flow)
-{
-	uint64_t x = (flow->sequence + 1) * 0x9e3779b97f4a7c15ULL;
-
-	if (!flow->spec.jitter_ns)
-		return 0;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return (x ^ x >> 31) % flow->spec.jitter_ns;
-}
-
 /*
  * Sends one datagram or batch, and selects the next class and port for the
  * next.
@@ -310,7 +298,7 @@ static void send_udp(struct flow *flow, int64_t time_ns)
 
 	if (flow->spec.txtime) {
 		launch_ns = (flow->spec.rate_bps ? flow->next_ns : time_ns) +
-			    flow->spec.lead_ns + jitter_of(flow);
+			    flow->spec.lead_ns + flow_jitter_ns(&flow->spec, flow->sequence);
 		txtime_read_reports(flow->fd, &flow->missed, &flow->refused);
 	}
 	write_headers(flow, launch_ns);

@@ -228,8 +228,7 @@ struct pace_common {
 	pace_atomic offset_ps;	/* of a line, a node: so much was set back what is in it */
 	pace_atomic held_until_ps;	/* and by that nothing is due before this instant */
 	pace_atomic rate_bps;	/* of a class: by which its time is counted; 0: none */
-	pace_atomic users;	/* of a class: queues in which it is active */
-	pace_atomic load_bps;	/* of a class: that it offers, 0 without such a queue */
+	pace_atomic users, load_bps;	/* queues in which a class is active, what it offers */
 	pace_atomic loads_bps;	/* of a line, a node: of all classes that go by it */
 	u32 slots;
 	struct pace_part *part[];
