@@ -166,6 +166,16 @@ static bool group_has_to_rest(const struct pace_sched *port, const struct pace_c
 	return pace_clock_ahead(position - port->offset_ps, pace_key_clock(clock));
 }
 
+/* Nothing in the group is due before `position`: the node keeps its turn, or rests. */
+static void group_wait(struct pace_sched *port, struct pace_group *g, u64 position)
+{
+	if (lane_wait(port, g, position))
+		return;
+	pace_invalidate(port);
+	lane_close(port, g);
+	pace_rest_begin(port, g->node, position);
+}
+
 /*
  * Brings the node to what the classes of the group have become; the port's clock is up
  * to date and its last answer invalidated, unless all that changed was sent.
@@ -193,12 +203,8 @@ static void group_follow(struct pace_sched *port, struct pace_group *g, u64 now_
 	d = group_decide(&g->inner, group_advance(port, g));
 	if (d.verdict == PACE_WAIT) {
 		position = group_position(g, d.until_ns);
-		if (!group_has_to_rest(port, node, position) ||
-		    lane_wait(port, g, position))
-			return;
-		pace_invalidate(port);
-		lane_close(port, g);
-		pace_rest_begin(port, node, position);
+		if (group_has_to_rest(port, node, position))
+			group_wait(port, g, position);
 		return;
 	}
 	if (pace_is_resting(node)) {
@@ -307,11 +313,7 @@ struct pace_decision pace_group_next(struct pace_sched *port, struct pace_group 
 	struct pace_decision d = group_decide(&g->inner, group_advance(port, g));
 
 	if (d.verdict == PACE_WAIT) {
-		pace_invalidate(port);
-		if (!lane_wait(port, g, group_position(g, d.until_ns))) {
-			lane_close(port, g);
-			pace_rest_begin(port, g->node, group_position(g, d.until_ns));
-		}
+		group_wait(port, g, group_position(g, d.until_ns));
 	} else if (!lane_may_send(port, g, d.cls)) {
 		d.verdict = PACE_WAIT;
 	} else if (d.late_ps) {

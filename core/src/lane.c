@@ -248,22 +248,12 @@ static void lane_change(struct pace_sched *port, struct pace_group *g)
 	pace_part_begin(port, node);
 }
 
-/*
- * The frame that the group sends next is one of `c`: the active node goes by the lane of
- * that, and has its step.
- */
-static void lane_follow(struct pace_sched *port, struct pace_group *g,
-			const struct pace_class *c)
+/* The active node goes by the lane of a frame of `c`, its own or the other. */
+static void lane_go(struct pace_sched *port, struct pace_group *g,
+		    const struct pace_class *c, bool same)
 {
 	struct pace_class *node = g->node;
-	bool same;
 
-	if (!has_lanes(g))
-		return;
-	same = in_lane(g, lane_of(port, g, c));
-	if (same && !node->part->peeks &&
-	    (in_lane(g, PACE_LANE_GUARANTEED) || has_turn(port, g)))
-		goto close;
 	node_leave(port, node);
 	lane_look_down(port, g);
 	if (!same)
@@ -277,12 +267,29 @@ static void lane_follow(struct pace_sched *port, struct pace_group *g,
 			lane_change(port, g);
 	}
 	node_join(port, node);
-close:
-	if (in_lane(g, PACE_LANE_GUARANTEED) && node->part->open) {
-		promote_borrowing(&g->inner);
-		if (!spare_is_wanted(&g->inner))
-			lane_close(port, g);
-	}
+}
+
+/*
+ * The frame that the group sends next is one of `c`: the active node goes by the lane of
+ * that.  Where nothing is to spare it keeps no step for that.
+ */
+static void lane_follow(struct pace_sched *port, struct pace_group *g,
+			const struct pace_class *c)
+{
+	const struct pace_part *p = g->node->part;
+	bool same;
+
+	if (!has_lanes(g))
+		return;
+	same = in_lane(g, lane_of(port, g, c));
+	if (!same || p->peeks ||
+	    (in_lane(g, PACE_LANE_SPARE) && !has_turn(port, g)))
+		lane_go(port, g, c, same);
+	if (in_lane(g, PACE_LANE_SPARE) || !p->open)
+		return;
+	promote_borrowing(&g->inner);
+	if (!spare_is_wanted(&g->inner))
+		lane_close(port, g);
 }
 
 /*

@@ -279,18 +279,12 @@ static void next_ceil_step(struct pace_sched *s, struct pace_class *c)
 		   class_wish(s, c, c->ceil_quot + 1, c->ceil_bps));
 }
 
-/* Is what the class sends charged afterwards?  Then its clocks are not those of steps. */
-static inline bool pace_part_pays_after(const struct pace_class *c)
-{
-	return PACE_GROUPS && c->part->lane == PACE_LANE_GUARANTEED;
-}
-
 /* The class becomes active, and its clocks have been set. */
 static void pace_part_begin(struct pace_sched *s, struct pace_class *c)
 {
 	u64 now;
 
-	if (pace_part_pays_after(c) || c->part->open)
+	if (pace_step_pays_after(c->part) || c->part->open)
 		return;
 	c->part->open = true;
 	pace_offset_adopt(s);
@@ -334,7 +328,7 @@ static inline void pace_part_look_down(struct pace_class *c)
 /* The class becomes inactive. */
 static void pace_part_rest(const struct pace_sched *s, struct pace_class *c)
 {
-	if (pace_part_pays_after(c) || !c->part->open)
+	if (pace_step_pays_after(c->part) || !c->part->open)
 		return;
 	c->part->open = false;
 	if (c->part->spare_bps)

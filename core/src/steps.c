@@ -181,10 +181,16 @@ static bool step_is_current(const struct pace_part *p)
 	return p->rate_bps == pace_atomic_read(&p->common->rate_bps);
 }
 
+/* Is what its class sends charged afterwards?  Then its clocks are none of steps: lane.c. */
+static inline bool pace_step_pays_after(const struct pace_part *p)
+{
+	return p->lane == PACE_LANE_GUARANTEED;
+}
+
 /* Is less left of the step than half a frame?  What is left or owed is carried on. */
 static inline bool pace_step_is_used(const struct pace_part *p, u64 clock, u64 frame_ps)
 {
-	return p->lane != PACE_LANE_GUARANTEED &&
+	return !pace_step_pays_after(p) &&
 	       (s64)(p->end_ps - clock) < (s64)(frame_ps / 2);
 }
 
@@ -233,7 +239,7 @@ static void pace_step_next(struct pace_part *p, u64 *clock, const struct pace_wi
  */
 static inline void pace_step_raise(struct pace_part *p, u64 clock)
 {
-	if (p && p->lane != PACE_LANE_GUARANTEED && pace_clock_ahead(clock, p->end_ps))
+	if (p && !pace_step_pays_after(p) && pace_clock_ahead(clock, p->end_ps))
 		p->end_ps = clock;
 }
 
