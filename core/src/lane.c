@@ -271,7 +271,7 @@ static void lane_go(struct pace_sched *port, struct pace_group *g,
 
 /*
  * The frame that the group sends next is one of `c`: the active node goes by the lane of
- * that.  Where nothing is to spare it keeps no step for that.
+ * that, and keeps no step for what is to spare where nothing is.
  */
 static void lane_follow(struct pace_sched *port, struct pace_group *g,
 			const struct pace_class *c)
