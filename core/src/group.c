@@ -312,13 +312,12 @@ struct pace_decision pace_group_next(struct pace_sched *port, struct pace_group 
 {
 	struct pace_decision d = group_decide(&g->inner, group_advance(port, g));
 
-	if (d.verdict == PACE_WAIT) {
+	if (d.verdict == PACE_WAIT)
 		group_wait(port, g, group_position(g, d.until_ns));
-	} else if (!lane_may_send(port, g, d.cls)) {
+	else if (!lane_may_send(port, g, d.cls))
 		d.verdict = PACE_WAIT;
-	} else if (d.late_ps) {
+	else if (d.late_ps)
 		d.late_ps -= (s64)early_limit_ps(port);
-	}
 	return d;
 }
 
