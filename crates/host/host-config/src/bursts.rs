@@ -25,12 +25,13 @@ pub(crate) fn burst_note<'a>(
 ) -> Option<String> {
     let (name, rate_bps) = classes.into_iter().min_by_key(|(_, rate_bps)| *rate_bps)?;
     let lasts_ns = burst_ns(burst_bytes, rate_bps);
-    let shorter = match burst_bytes > SHORTER_BYTES {
-        true => format!(
+    let shorter = if burst_bytes > SHORTER_BYTES {
+        format!(
             "a smaller gso_max_size (`ip link set {device} gso_max_size {SHORTER_BYTES}`) makes \
              bursts smaller, and "
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     (lasts_ns > NOTED_NS).then(|| {
         format!(
