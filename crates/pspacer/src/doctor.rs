@@ -8,7 +8,6 @@ use clap::Args;
 use doctor::read::{Wanted, facts};
 use doctor::{Facts, Finding, Severity, findings};
 use draw::terminal::paragraph;
-use host_config::Made;
 use linux_io::clock::{monotonic_ns, sleep_until};
 use linux_io::links::links;
 use serde::Serialize;
@@ -145,7 +144,9 @@ fn read_reasons(facts: &mut Facts) {
             continue;
         };
         let psps = seen.port.psps();
-        let mut others = psps.iter().filter(|psp| psp.made != Made::Module);
+        let mut others = psps
+            .iter()
+            .filter(|psp| psp.made.backend().word() != "module");
         device.leaves_bursts_whole = others.any(|psp| {
             let mut classes = psp.classes.values();
             classes.any(|class| class.options.class_type() == ClassType::Paced)
