@@ -144,8 +144,10 @@ fn read_reasons(facts: &mut Facts) {
             continue;
         };
         let psps = seen.port.psps();
-        let mut by_time = psps.iter().filter(|psp| psp.made.backend().word() == "edt");
-        device.has_departure_times = by_time.any(|psp| {
+        let mut others = psps
+            .iter()
+            .filter(|psp| psp.made.backend().word() != "module");
+        device.leaves_bursts_whole = others.any(|psp| {
             let mut classes = psp.classes.values();
             classes.any(|class| class.options.class_type() == ClassType::Paced)
         });

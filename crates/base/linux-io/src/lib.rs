@@ -5,6 +5,7 @@
 //! Nothing here is unsafe: `nix`, `rustix` and `thread-priority` make the system calls
 //! (docs/decisions/isochronous.md, "Live tools").
 
+pub mod cgroups;
 pub mod clock;
 pub mod descriptors;
 pub mod launch;

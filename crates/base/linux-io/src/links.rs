@@ -13,6 +13,10 @@ use crate::rtnetlink::{Socket, dump};
 
 /// IFLA_PARENT_DEV_NAME, since Linux 5.14.
 const PARENT: u16 = 56;
+/// IFLA_GSO_IPV4_MAX_SIZE, since Linux 6.3.
+const GSO_IPV4_MAX_SIZE: u16 = 63;
+/// The kernel's longest burst of GSO unless a device says otherwise.
+const GSO_MAX_BYTES: u64 = 65_536;
 
 /// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub struct Link {
     pub parent: Option<String>,
     /// MTU: the longest packet that it sends, without the Ethernet header.
     pub mtu_bytes: usize,
+    /// The longest burst that the stack hands to it as one packet (GSO).
+    pub burst_bytes: u64,
     /// Whether its frames are Ethernet's.
     pub is_ethernet: bool,
     /// Transmit queues that the driver has allocated; it may use fewer.
@@ -109,6 +115,7 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         LinkAttribute::Mtu(mtu) => usize::try_from(*mtu).ok(),
         _ => None,
     });
+    let burst_bytes = burst_bytes(&entry.attributes, mtu?);
     let tx_queues = attributes().find_map(|attribute| match attribute {
         LinkAttribute::NumTxQueues(queues) => Some(*queues),
         _ => None,
@@ -148,6 +155,7 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         address: address.unwrap_or_default(),
         parent,
         mtu_bytes: mtu?,
+        burst_bytes,
         is_ethernet: entry.header.link_layer_type == LinkLayerType::Ether,
         tx_queues: tx_queues.unwrap_or(1),
         kind,
@@ -156,6 +164,27 @@ fn link(entry: &LinkMessage) -> Option<Link> {
         sent_frames,
         sent_bytes,
     })
+}
+
+/// Returns how long a burst of GSO is at most, of IPv4 or of IPv6, whichever is longer: BIG TCP has
+/// a limit for each, older kernels one for both.
+fn burst_bytes(attributes: &[LinkAttribute], mtu_bytes: usize) -> u64 {
+    let sizes = attributes.iter().filter_map(|attribute| match attribute {
+        LinkAttribute::GsoMaxSize(bytes) => Some(*bytes),
+        LinkAttribute::Other(other) if other.kind() == GSO_IPV4_MAX_SIZE => {
+            let mut bytes = [0; 4];
+            (other.value_len() == bytes.len()).then(|| other.emit_value(&mut bytes))?;
+            Some(u32::from_ne_bytes(bytes))
+        }
+        _ => None,
+    });
+    let segments = attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::GsoMaxSegs(segments) => Some(*segments),
+        _ => None,
+    });
+    let by_size = sizes.max().map_or(GSO_MAX_BYTES, u64::from);
+    let by_segments = segments.map_or(u64::MAX, |n| u64::from(n).saturating_mul(mtu_bytes as u64));
+    by_size.min(by_segments)
 }
 
 /// Returns the text of an attribute, which ends with a zero byte.
@@ -178,6 +207,34 @@ mod tests {
         assert!(!lo.is_ethernet && lo.tx_queues >= 1, "{lo:?}");
         assert_eq!(named(&links, "lo"), Some(lo));
         assert_eq!((&lo.address[..], &lo.parent), (&[0; 6][..], &None));
+    }
+
+    #[test]
+    fn the_longest_burst_is_of_either_protocol_and_of_so_many_frames() {
+        let ipv4 = |bytes: u32| {
+            let value = bytes.to_ne_bytes().to_vec();
+            LinkAttribute::Other(DefaultNla::new(GSO_IPV4_MAX_SIZE, value))
+        };
+        for (attributes, expected_bytes) in [
+            (vec![], 65_536),
+            (vec![LinkAttribute::GsoMaxSize(8000)], 8000),
+            (vec![LinkAttribute::GsoMaxSize(8000), ipv4(65_536)], 65_536),
+            (
+                vec![LinkAttribute::GsoMaxSize(524_280), ipv4(65_536)],
+                524_280,
+            ),
+            (
+                vec![
+                    LinkAttribute::GsoMaxSize(65_536),
+                    LinkAttribute::GsoMaxSegs(2),
+                ],
+                3000,
+            ),
+            (vec![LinkAttribute::GsoMaxSegs(65_535)], 65_536),
+        ] {
+            let bytes = burst_bytes(&attributes, 1500);
+            assert_eq!(bytes, expected_bytes, "{attributes:?}");
+        }
     }
 
     #[test]

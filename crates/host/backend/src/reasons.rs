@@ -2,8 +2,9 @@
 //! Why packets may not come to the classes that a file gives them, as the kernel's tables show it.
 
 use host_config::{Backend, Facts, Port};
+use linux_io::cgroups;
 use linux_io::links::{Link, named};
-use tcpsp::account::{Reasons, Renewed};
+use tcpsp::account::{Reasons, Renewable, Renewed};
 use tcpsp::{Match, Tc};
 
 use crate::edt;
@@ -28,26 +29,44 @@ pub fn reasons(tc: &mut Tc, port: &Port, facts: &Facts, links: &[Link]) -> Resul
     })
 }
 
-/// Returns the interfaces that rules in force name by an index that is no longer theirs.
+/// Returns the interfaces and cgroups that rules in force name by a number that is no longer theirs.
+/// A cgroup that is gone is none of them: its unit or container has ended.
 fn renewed(port: &Port, links: &[Link]) -> Vec<Renewed> {
     let mut all: Vec<Renewed> = Vec::new();
     let psps = port.psps();
     for filter in psps.iter().flat_map(|psp| &psp.filters) {
-        let Some(Match::Flower(flower)) = &filter.matching else {
+        let Some(renewed) = filter.matching.as_ref().and_then(|m| found(m, links)) else {
             continue;
         };
-        let Some(interface) = &flower.interface else {
-            continue;
-        };
-        let link = named(links, &interface.name);
-        let renewed = Renewed {
-            name: interface.name.clone(),
-            index_in_force: interface.index,
-            index: link.map_or(0, |link| link.index),
-        };
-        if renewed.index != renewed.index_in_force && !all.contains(&renewed) {
+        if renewed.number != renewed.number_in_force && !all.contains(&renewed) {
             all.push(renewed);
         }
     }
     all
+}
+
+/// Returns what a match names, with both numbers.
+fn found(matching: &Match, links: &[Link]) -> Option<Renewed> {
+    match matching {
+        Match::Flower(flower) => {
+            let interface = flower.interface.as_ref()?;
+            let link = named(links, &interface.name);
+            Some(Renewed {
+                what: Renewable::Interface,
+                name: interface.name.clone(),
+                number_in_force: interface.index.into(),
+                number: link.map_or(0, |link| link.index.into()),
+            })
+        }
+        Match::Sender(sender) => {
+            let folder = cgroups::root()?.join(sender.path.trim_start_matches('/'));
+            Some(Renewed {
+                what: Renewable::Cgroup,
+                name: sender.path.clone(),
+                number_in_force: sender.id,
+                number: cgroups::number(&folder)?,
+            })
+        }
+        _ => None,
+    }
 }

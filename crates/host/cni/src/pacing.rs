@@ -82,7 +82,10 @@ impl<'a> Work<'a> {
                     let device = table(&end.name, class, backend)?;
                     check_backend(&device, backend, observed.port.is_ethernet)?;
                     let target = Target::new(&device, backend, &observed.port);
-                    (target, backend_notes(&device, backend))
+                    (
+                        target,
+                        backend_notes(&device, backend, observed.burst_bytes),
+                    )
                 }
             };
             DeviceWork::new(&mut tc, observed, target, notes, false)

@@ -346,9 +346,14 @@ fn restored(name: &str, text: &str, drain_ns: u64, io: &mut Io<'_>) -> Result<()
     let mut work = Vec::new();
     for device in &saved.devices {
         let target = device.target();
-        let target = target.map_err(|reason| anyhow!("{name}: {reason}"))?;
+        let mut target = target.map_err(|reason| anyhow!("{name}: {reason}"))?;
         let limits = WantedLimits::Each(device.byte_queue_limits_min_bytes.clone());
-        let wanted = |_: &Observed| Ok((Wanted::only(target), limits));
+        let wanted = |observed: &Observed| {
+            let note = target.spread(observed.port.queues);
+            let mut wanted = Wanted::only(target);
+            wanted.notes.extend(note);
+            Ok((wanted, limits))
+        };
         work.push(planned(&mut tc, &device.name, wanted, false)?);
     }
     make_all(&mut tc, &mut work, drain_ns, io)
@@ -458,7 +463,8 @@ pub(crate) fn work_on(tc: &mut Tc, device: &Device, take_over: bool) -> Result<W
         } else {
             (Vec::new(), WantedLimits::Before)
         };
-        let notes = why.into_iter().chain(backend_notes(device, backend));
+        let notes = backend_notes(device, backend, observed.burst_bytes);
+        let notes = why.into_iter().chain(notes);
         let wanted = Wanted {
             notes: notes.collect(),
             launches,

@@ -198,6 +198,7 @@ mod tests {
             port,
             is_multiqueue: false,
             max_frame_bytes: 1518,
+            burst_bytes: 65_536,
         };
         check(&observed, &plan)
     }

@@ -5,18 +5,14 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use host_config::{Device, Target, TargetRoot};
+use linux_io::cgroups;
 use linux_io::links::{Link, links, named};
 use tcpsp::{Flower, Match, Sender};
 
-/// Where the hierarchy is, alone or beside those of version 1.
-const ROOTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-/// What is there.
-const IS_ROOT: &str = "cgroup.controllers";
 /// Cgroups above each other that are searched.
 const LEVELS_MAX: usize = 16;
 
@@ -126,12 +122,9 @@ impl Objects {
 
 /// Returns where the hierarchy of cgroups is.
 fn root() -> Result<PathBuf> {
-    let mut roots = ROOTS.iter().map(Path::new);
-    let root = roots.find(|root| root.join(IS_ROOT).exists());
-    let root = root.ok_or_else(|| {
+    cgroups::root().ok_or_else(|| {
         anyhow!("a match names a cgroup; this host has no cgroups of version 2 in /sys/fs/cgroup")
-    })?;
-    Ok(root.to_owned())
+    })
 }
 
 /// Returns the cgroup at a path, or below the root with a name that `*/NAME` or `*/*PART*` tells. A
@@ -214,11 +207,11 @@ fn search(root: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
 }
 
 fn sender(root: &Path, folder: &Path) -> Option<Sender> {
-    let metadata = fs::metadata(folder).ok().filter(|data| data.is_dir())?;
+    let id = cgroups::number(folder)?;
     let path = folder.strip_prefix(root).ok()?.to_str()?;
     Some(Sender {
         path: format!("/{path}"),
-        id: metadata.ino(),
+        id,
     })
 }
 

@@ -28,6 +28,8 @@ pub struct Observed {
     pub is_multiqueue: bool,
     /// Its longest frame, with a VLAN tag.
     pub max_frame_bytes: u32,
+    /// The longest burst of GSO that it takes.
+    pub burst_bytes: u64,
 }
 
 /// Reads a device's tables.
@@ -42,12 +44,15 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
         anyhow!("{device}: expected a device{}", hint(device, &names))
     })?;
     let dir = dir(Path::new(DEVICES), link);
-    let facts = facts(link, dir.as_deref());
+    let mut facts = facts(link, dir.as_deref());
     let tag_bytes = if link.is_ethernet { VLAN_TAG_BYTES } else { 0 };
-    let port = backend::port(tc, &facts, link).with_context(|| device.to_owned())?;
+    let mut port = backend::port(tc, &facts, link).with_context(|| device.to_owned())?;
+    port.keep_known_speed();
+    facts.speed_bps = port.speed_bps;
     Ok(Observed {
         is_multiqueue: link.tx_queues > 1,
         max_frame_bytes: facts.max_frame_bytes.saturating_add(tag_bytes),
+        burst_bytes: link.burst_bytes,
         facts,
         dir,
         port,
@@ -150,6 +155,7 @@ mod tests {
             address: vec![2, 0xfc, 0, 0, 0, 10],
             parent: Some("0000:03:00.0".to_owned()),
             mtu_bytes: 1500,
+            burst_bytes: 65_536,
             is_ethernet: true,
             tx_queues: 1,
             kind: None,

@@ -240,6 +240,7 @@ mod tests {
             dir,
             is_multiqueue: false,
             max_frame_bytes: 1518,
+            burst_bytes: 65_536,
         }
     }
 

@@ -203,6 +203,7 @@ fn planned(backend: Backend, text: &str) -> Result<(Observed, Target, Vec<Change
         port,
         is_multiqueue: false,
         max_frame_bytes: 1518,
+        burst_bytes: 65_536,
     };
     check(&observed, &plan).map_err(|refusal| format!("{refusal:#}"))?;
     Ok((observed, target, plan.changes))

@@ -57,7 +57,7 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
 }
 
 /// Returns what a person should know about the backend of a device.
-pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
+pub fn backend_notes(device: &Device, backend: Backend, burst_bytes: u64) -> Vec<String> {
     let mut notes = Vec::new();
     let mut classes = device.classes.iter();
     let has_launch_times = |class: &&Class| {
@@ -100,7 +100,7 @@ pub fn backend_notes(device: &Device, backend: Backend) -> Vec<String> {
             };
             Some((class.name.as_str(), rate_bps))
         });
-        notes.extend(burst_note(&device.name, paced));
+        notes.extend(burst_note(&device.name, burst_bytes, paced));
     }
     notes
 }

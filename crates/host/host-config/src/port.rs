@@ -220,6 +220,20 @@ impl Port {
         })
     }
 
+    /// Takes the line rate that a qdisc of ours goes by where the device says none, as the module
+    /// does: while the link is down a NIC has no speed, and it will have one again.
+    pub fn keep_known_speed(&mut self) {
+        if self.speed_bps.is_some() || self.has_made_up_speed {
+            return;
+        }
+        let goes_by = |psp: &&Psp| {
+            let is_whole = psp.made == Made::Bpf || psp.parent == Handle::ROOT;
+            is_whole && psp.options.line_rate_bps.is_none()
+        };
+        let psps = self.psps();
+        self.speed_bps = psps.into_iter().find(goes_by).and_then(|psp| psp.line_bps);
+    }
+
     /// Returns the qdisc of ours with this id.
     pub fn psp(&self, handle: Handle) -> Option<&Psp> {
         self.psps().into_iter().find(|psp| psp.handle == handle)

@@ -99,6 +99,24 @@ impl Target {
         }
     }
 
+    /// Gives transmit queues that have come what all others have. Returns what a person should know
+    /// if they have not the same: then those that have come stay as they are. O(queues x classes).
+    pub fn spread(&mut self, queues: u16) -> Option<String> {
+        let TargetRoot::Mq(psps) = &mut self.root else {
+            return None;
+        };
+        let (was, queues) = (psps.len(), usize::from(queues));
+        let first = psps.first().filter(|_| was < queues)?.clone();
+        if psps.iter().all(|psp| *psp == first) {
+            psps.resize(queues, first);
+            return None;
+        }
+        Some(format!(
+            "the device has {queues} transmit queues, and had {was} of which not all had the same: \
+             the others are not paced"
+        ))
+    }
+
     /// Returns that nothing of ours is wanted.
     pub fn nothing() -> Self {
         Self {

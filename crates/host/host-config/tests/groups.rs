@@ -188,7 +188,10 @@ fn other_backends_have_no_groups() {
         assert_eq!(said, expected);
     }
     check_backend(device, Backend::Module, true).unwrap();
-    assert_eq!(backend_notes(device, Backend::Module), Vec::<String>::new());
+    assert_eq!(
+        backend_notes(device, Backend::Module, 65_536),
+        Vec::<String>::new()
+    );
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use host_config::{
-    Made, Port, Psp, Root, Saved, Slot, Target, TargetPsp, TargetRoot, TargetRule, minor, plan,
+    Backend, Host, Made, Port, Psp, Root, Saved, Slot, Target, TargetPsp, TargetRoot, TargetRule,
+    minor, plan,
 };
 use proptest::prelude::*;
 use tcpsp::{
@@ -453,4 +454,67 @@ fn leaving_departure_times_says_what_is_not_paced_then() {
             .any(|note| note.contains("not pace themselves"));
         assert_eq!(said, is_said, "{had:?} to {then:?}: {notes:?}");
     }
+}
+
+/// Of a NIC whose link is down the kernel says no speed.
+#[test]
+fn a_link_that_is_down_keeps_its_line() {
+    let text = "[[device]]\nname = \"eth0\"\n[[device.class]]\nname = \"a\"\nrate = \"9mbit\"\n";
+    let host = Host::read("f", text).unwrap();
+    for (backend, made) in [(Backend::Bpf, Made::Bpf), (Backend::Module, Made::Module)] {
+        let mut port = device();
+        let target = Target::new(&host.devices[0], backend, &port);
+        for change in planned(&target, &mut port) {
+            port.apply(&change).unwrap();
+        }
+        port.speed_bps = None;
+        port.keep_known_speed();
+        assert_eq!(port.speed_bps, Some(100_000_000), "{made:?}");
+        assert_eq!(planned(&target, &mut port), [], "{made:?}");
+    }
+}
+
+#[test]
+fn a_speed_is_not_taken_from_what_is_not_the_devices() {
+    let class = "[[device.class]]\nname = \"a\"\nrate = \"9mbit\"\n";
+    for keys in ["line = \"50mbit\"", "queues = \"mq\""] {
+        let text = format!("[[device]]\nname = \"eth0\"\n{keys}\n{class}");
+        let host = Host::read("f", &text).unwrap();
+        let mut port = device();
+        let target = Target::new(&host.devices[0], Backend::Module, &port);
+        for change in planned(&target, &mut port) {
+            port.apply(&change).unwrap();
+        }
+        port.speed_bps = None;
+        port.keep_known_speed();
+        assert_eq!(port.speed_bps, None, "{keys}");
+    }
+}
+
+#[test]
+fn queues_that_have_come_are_restored_as_all_others() {
+    let class = "[[device.class]]\nname = \"a\"\nrate = \"9mbit\"\n";
+    let text = format!("[[device]]\nname = \"eth0\"\nqueues = \"mq\"\n{class}");
+    let host = Host::read("f", &text).unwrap();
+    let mut port = device();
+    let target = Target::new(&host.devices[0], Backend::Module, &port);
+    for change in planned(&target, &mut port) {
+        port.apply(&change).unwrap();
+    }
+    let saved = Saved::new(std::slice::from_ref(&port)).unwrap().write();
+    let restored = || Saved::read(&saved).unwrap().devices[0].target().unwrap();
+    let mut more = restored();
+    assert_eq!(more.spread(4), None);
+    let TargetRoot::Mq(psps) = &more.root else {
+        panic!("{more:?}")
+    };
+    assert!(psps.len() == 4 && psps.iter().all(|psp| psp == &psps[0]));
+    let mut differ = restored();
+    let TargetRoot::Mq(psps) = &mut differ.root else {
+        panic!("{differ:?}")
+    };
+    psps[0].classes.clear();
+    assert!(differ.spread(2).is_none());
+    let note = differ.spread(4).unwrap();
+    assert!(note.contains("has 4 transmit queues, and had 2"), "{note}");
 }

@@ -8,14 +8,24 @@ use units::ethernet;
 use crate::ClassType;
 use crate::ports::Port;
 
-/// A rule that names an interface by an index that is no longer its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// An interface or a cgroup that a rule names by a number that is no longer its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Renewed {
+    pub what: Renewable,
+    /// Of a cgroup its path.
     pub name: String,
-    /// The index that is in force.
-    pub index_in_force: u32,
-    /// The index that it has; 0: it is gone.
-    pub index: u32,
+    /// The number that is in force.
+    pub number_in_force: u64,
+    /// The number that it has; 0: it is gone.
+    pub number: u64,
+}
+
+/// What has another number once it is made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Renewable {
+    Interface,
+    Cgroup,
 }
 
 /// Why packets may not come to the class that the file gives them.

@@ -107,6 +107,7 @@ mod tests {
             address: Vec::new(),
             parent: None,
             mtu_bytes: 1500,
+            burst_bytes: 65_536,
             is_ethernet: true,
             tx_queues: 1,
             kind: None,

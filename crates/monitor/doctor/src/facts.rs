@@ -116,8 +116,8 @@ pub struct Device {
     pub manager_file: Option<ManagerFile>,
     /// What `pspacer apply` would change by the host's files; `None`: they do not name it.
     pub file_changes: Option<Vec<String>>,
-    /// Whether departure times pace it: backend edt, with a paced class.
-    pub has_departure_times: bool,
+    /// Whether it is paced without the module, which alone cuts bursts: there is a paced class.
+    pub leaves_bursts_whole: bool,
     /// Why packets may not come to their classes, as the kernel's tables say.
     pub reasons: Reasons,
     /// What it sent while the host was looked at, and what psp counted of that.
@@ -149,6 +149,8 @@ pub struct Qdisc {
     pub parent: Handle,
     /// Of etf: whether the NIC launches its frames.
     pub is_offloaded: Option<bool>,
+    /// Why it drops all packets, or all full ones, if it does.
+    pub drops_all: Option<String>,
     /// Of fq: packets that it dropped because their times were beyond its horizon.
     pub horizon_drops: Option<u64>,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::host::{ROOT, account, device, fine, launches, program, psp, qdisc};
 use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Trial};
 use doctor::{RULES, Severity, findings};
-use tcpsp::account::Renewed;
+use tcpsp::account::{Renewable, Renewed};
 use tcpsp::{Gap, Handle, SplitGso, Why};
 
 type Change = fn(&mut Facts);
@@ -79,7 +79,7 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
     (
         |f| {
             f.near_sockets = Some(2);
-            device(f).has_departure_times = true;
+            device(f).leaves_bursts_whole = true;
         },
         "bursts-near",
         Severity::Note,
@@ -106,15 +106,41 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
     (
         |f| {
             device(f).reasons.renewed = vec![Renewed {
+                what: Renewable::Interface,
                 name: "br0".to_owned(),
-                index_in_force: 5,
-                index: 9,
+                number_in_force: 5,
+                number: 9,
             }];
         },
         "interface-renewed",
         Severity::Fault,
         "by its index 5; it has 9 now",
         "pspacer apply --device eth0",
+    ),
+    (
+        |f| {
+            device(f).reasons.renewed = vec![Renewed {
+                what: Renewable::Cgroup,
+                name: "/system.slice/backup.service".to_owned(),
+                number_in_force: 4021,
+                number: 5190,
+            }];
+        },
+        "cgroup-renewed",
+        Severity::Fault,
+        "cgroup /system.slice/backup.service by its number 4021; it has 5190 now",
+        "pspacer apply --device eth0",
+    ),
+    (
+        |f| {
+            let mut fifo = qdisc("pfifo", Handle::new(0x8003, 0), Handle::new(0x8001, 2));
+            fifo.drops_all = Some("its limit is 0: it drops every packet".to_owned());
+            device(f).qdiscs.push(fifo);
+        },
+        "drops-all",
+        Severity::Fault,
+        "pfifo at parent 8001:2: its limit is 0",
+        "tc -s qdisc show dev eth0 parent 8001:2",
     ),
     (
         |f| device(f).account = Some(account(1000, 900, None)),

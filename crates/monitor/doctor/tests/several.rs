@@ -81,8 +81,8 @@ fn a_device_that_is_paced_without_the_module_is_paced() {
 }
 
 #[test]
-fn only_departure_times_leave_bursts_of_near_senders_whole() {
-    for (has_departure_times, tso_rtt_log, near, is_found) in [
+fn bursts_of_near_senders_stay_whole_without_the_module() {
+    for (leaves_bursts_whole, tso_rtt_log, near, is_found) in [
         (true, Some(9), Some(1), true),
         (true, Some(0), Some(1), false),
         (true, None, Some(1), false),
@@ -91,7 +91,7 @@ fn only_departure_times_leave_bursts_of_near_senders_whole() {
         (false, Some(9), Some(1), false),
     ] {
         let mut facts = fine();
-        device(&mut facts).has_departure_times = has_departure_times;
+        device(&mut facts).leaves_bursts_whole = leaves_bursts_whole;
         (facts.tso_rtt_log, facts.near_sockets) = (tso_rtt_log, near);
         let ids: Vec<_> = findings(&facts).iter().map(|f| f.id).collect();
         assert_eq!(ids == ["bursts-near"], is_found, "{ids:?}");

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tcpsp::account::Reasons;
+use tcpsp::account::{Reasons, Renewable};
 
 use crate::tally::{Example, Matched, Sum, Trait};
 
@@ -157,10 +157,13 @@ fn causes(matched: &Matched, reasons: &Reasons) -> (Vec<Cause>, Vec<Cause>) {
         seen_by,
         frames,
     };
-    let renewed = reasons.renewed.iter().filter_map(|renewed| {
+    // What cgroups sent cannot be told in frames.
+    let interfaces = reasons.renewed.iter();
+    let interfaces = interfaces.filter(|renewed| renewed.what == Renewable::Interface);
+    let renewed = interfaces.filter_map(|renewed| {
         let text = format!(
             "interface {} was made anew: the rule in force names index {}, it has {} now",
-            renewed.name, renewed.index_in_force, renewed.index
+            renewed.name, renewed.number_in_force, renewed.number
         );
         Some(cause(text, Some(Trait::Interface), of(Trait::Interface)?))
     });

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use host_config::Host;
-use tcpsp::account::{Reasons, Renewed};
+use tcpsp::account::{Reasons, Renewable, Renewed};
 use testkit::Random;
 use verify::report::{ClassCounted, ClassReport, Report, State, Window, report};
 use verify::tally::Tally;
@@ -160,9 +160,10 @@ fn an_interface_made_anew_may_be_one_of_two_causes() {
     ]);
     let reasons = Reasons {
         renewed: vec![Renewed {
+            what: Renewable::Interface,
             name: "eth7".to_owned(),
-            index_in_force: 5,
-            index: 7,
+            number_in_force: 5,
+            number: 7,
         }],
         ..Reasons::default()
     };

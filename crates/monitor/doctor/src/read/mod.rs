@@ -5,6 +5,7 @@
 mod ethtool;
 mod managers;
 mod netlink;
+mod qdiscs;
 mod sockets;
 mod sysfs;
 
@@ -14,7 +15,7 @@ use std::path::Path;
 use linux_io::clock::timer_resolution_ns;
 use linux_io::links::{Link, links, named};
 use tcpsp::stats::{Stats, Value};
-use tcpsp::{ClassStats, Tc, TypeOptions, attribute};
+use tcpsp::{ClassStats, Tc, TypeOptions};
 
 use crate::facts::{Device, Facts, Psp, PspClass, Qdisc};
 use crate::trial;
@@ -73,8 +74,9 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
             handle: qdisc.handle,
             parent: qdisc.parent,
             is_offloaded: (qdisc.kind == "etf")
-                .then(|| etf_is_offloaded(&qdisc.options))
+                .then(|| qdiscs::etf_is_offloaded(&qdisc.options))
                 .flatten(),
+            drops_all: qdiscs::drops_all(&qdisc.kind, &qdisc.options, link.mtu_bytes),
             horizon_drops: qdisc.horizon_drops,
         });
         let ports = ports.iter().filter(|port| port.index == link.index);
@@ -202,36 +204,9 @@ fn psp(port: &tcpsp::ports::Port) -> Psp {
     }
 }
 
-/// Returns whether the NIC launches the frames of an etf with these options: a flag of struct
-/// tc_etf_qopt, linux/pkt_sched.h.
-fn etf_is_offloaded(options: &[u8]) -> Option<bool> {
-    const PARAMETERS: u16 = 1;
-    const OFFLOAD: u32 = 2;
-    let options = attribute::read(options);
-    // delta, clockid, flags.
-    let flags = netlink::value(&options, PARAMETERS)?
-        .get(8..)?
-        .first_chunk()?;
-    Some(u32::from_ne_bytes(*flags) & OFFLOAD != 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn etf_says_whether_the_nic_launches() {
-        let options = |flags: u32| {
-            // 16 bytes of attribute 1: its head, delta, clockid, flags.
-            let head = [16u16, 1].map(u16::to_ne_bytes).concat();
-            let values = [300_000u32, 11, flags].map(u32::to_ne_bytes).concat();
-            [head, values].concat()
-        };
-        assert_eq!(etf_is_offloaded(&options(0)), Some(false));
-        assert_eq!(etf_is_offloaded(&options(2)), Some(true));
-        assert_eq!(etf_is_offloaded(&options(2)[..12]), None);
-        assert_eq!(etf_is_offloaded(&[]), None);
-    }
 
     #[test]
     fn this_host_can_be_read() {

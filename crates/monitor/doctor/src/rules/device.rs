@@ -233,17 +233,17 @@ pub fn bursts(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
-/// Complains if TCP makes longer bursts because the other host is near. Only departure times cut none.
+/// Complains if TCP makes longer bursts because the other host is near. Only the module cuts them.
 pub fn near_bursts(facts: &Facts, device: &Device) -> Option<Found> {
     let near = facts.near_sockets.filter(|near| *near > 0)?;
-    let is_longer = device.has_departure_times && facts.tso_rtt_log? > 0;
+    let is_longer = device.leaves_bursts_whole && facts.tso_rtt_log? > 0;
     is_longer.then_some(())?;
     found(
         Severity::Note,
         format!(
             "{near} TCP connections have round trips below half a millisecond, and nothing cuts their bursts."
         ),
-        "TCP makes longer bursts over shorter round trips, and with backend edt each leaves in one \
+        "TCP makes longer bursts over shorter round trips, and without the module each leaves in one \
          piece. With tcp_tso_rtt_log 0 they are shorter, still of several frames: \
          docs/use/without-a-module.md has what was measured.",
         "sysctl -w net.ipv4.tcp_tso_rtt_log=0",
@@ -282,6 +282,22 @@ pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Found> {
             "tc qdisc replace dev {} parent {} pfifo limit 1000",
             device.name, inner.parent
         ),
+    )
+}
+
+/// Complains if the options of a qdisc let no packet pass.
+pub fn drops_all(_: &Facts, device: &Device) -> Option<Found> {
+    let mut all = device.qdiscs.iter();
+    let (qdisc, why) = all.find_map(|qdisc| Some((qdisc, qdisc.drops_all.as_ref()?)))?;
+    let at = match qdisc.parent {
+        Handle::ROOT => "root".to_owned(),
+        parent => format!("parent {parent}"),
+    };
+    found(
+        Severity::Fault,
+        format!("{} at {at}: {why}.", qdisc.kind),
+        "The kernel takes such options and says nothing.",
+        format!("tc -s qdisc show dev {} {at}", device.name),
     )
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules about files that configure a device: the host's own, and those of other programs.
 
+use tcpsp::account::Renewable;
+
 use crate::facts::{Device, Facts};
 use crate::finding::Severity;
 use crate::rules::found::{Found, found};
@@ -61,18 +63,33 @@ pub fn taken_before(_: &Facts, device: &Device) -> Option<Found> {
 
 /// Complains unless rules in force name interfaces as they are.
 pub fn interface_renewed(_: &Facts, device: &Device) -> Option<Found> {
-    let renewed = device.reasons.renewed.first()?;
-    let now = match renewed.index {
+    renewed(device, Renewable::Interface)
+}
+
+/// Complains unless rules in force name cgroups as they are.
+pub fn cgroup_renewed(_: &Facts, device: &Device) -> Option<Found> {
+    renewed(device, Renewable::Cgroup)
+}
+
+fn renewed(device: &Device, what: Renewable) -> Option<Found> {
+    let mut all = device.reasons.renewed.iter();
+    let renewed = all.find(|renewed| renewed.what == what)?;
+    let now = match renewed.number {
         0 => "is gone".to_owned(),
-        index => format!("has {index} now"),
+        number => format!("has {number} now"),
+    };
+    let (what, number) = match what {
+        Renewable::Interface => ("interface", "index"),
+        Renewable::Cgroup => ("cgroup", "number"),
     };
     found(
         Severity::Fault,
         format!(
-            "A rule in force names interface {} by its index {}; it {now}.",
-            renewed.name, renewed.index_in_force
+            "A rule in force names {what} {} by its {number} {}; it {now}.",
+            renewed.name, renewed.number_in_force
         ),
-        "An interface that is made anew has another index: its packets go to the default class.",
+        "What is made anew has another number: its packets go to the default class. apply with the \
+         file that names it mends that, and apply --follow waits for the next time.",
         format!("pspacer apply --device {}", device.name),
     )
 }

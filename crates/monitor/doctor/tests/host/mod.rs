@@ -52,7 +52,7 @@ pub fn fine() -> Facts {
         mtu_bytes: Some(1500),
         manager_file: None,
         file_changes: Some(Vec::new()),
-        has_departure_times: false,
+        leaves_bursts_whole: false,
         reasons: Reasons::default(),
         account: None,
         qdiscs: vec![qdisc("psp", ROOT, Handle::ROOT)],
@@ -98,6 +98,7 @@ pub fn qdisc(kind: &str, handle: Handle, parent: Handle) -> Qdisc {
         handle,
         parent,
         is_offloaded: None,
+        drops_all: None,
         horizon_drops: None,
     }
 }
