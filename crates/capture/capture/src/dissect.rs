@@ -8,7 +8,7 @@ use crate::encapsulation::Encapsulations;
 use crate::frame::Frame;
 use crate::headers::{Other, Outline};
 use crate::link::Link;
-use crate::segment::{Flags, Segment, Timestamps};
+use crate::segment::{Flags, Mptcp, Segment, Timestamps};
 
 const TCP_BYTES: usize = 20;
 /// Captured bytes of a TCP header, from ports to window, without which a segment is useless.
@@ -108,7 +108,7 @@ fn transport(
     segment.payload_bytes = payload_bytes;
     (segment.mss, segment.window_scale) = (None, None);
     segment.sack_permitted = false;
-    segment.timestamps = None;
+    (segment.timestamps, segment.mptcp) = (None, None);
     segment.sack.clear();
     segment.options_cut = false;
     options(tcp, header_bytes, segment);
@@ -170,11 +170,28 @@ fn each_option(mut options: &[u8], segment: &mut Segment) -> Option<()> {
                     echo: None,
                 });
             }
+            (30, Some(mptcp)) => segment.mptcp = multipath(mptcp).or(segment.mptcp),
             // A known option whose length is wrong.
             (2 | 3 | 4 | 8, Some(_)) => return None,
             _ => {}
         }
         options = options.get(length..)?;
+    }
+}
+
+/// Reads an option of Multipath TCP: the key of the sender (MP_CAPABLE), or the token of the receiver
+/// in a SYN (MP_JOIN); others say nothing of whose subflow it is.
+fn multipath(option: &[u8]) -> Option<Mptcp> {
+    const JOINING_SYN_BYTES: usize = 12;
+    match *option {
+        [_, _, 0x00..=0x0f, _, ref key @ ..] => {
+            let key = key.first_chunk()?;
+            Some(Mptcp::Key(u64::from_be_bytes(*key)))
+        }
+        [_, _, 0x10..=0x1f, _, a, b, c, d, ..] if option.len() == JOINING_SYN_BYTES => {
+            Some(Mptcp::Join(u32::from_be_bytes([a, b, c, d])))
+        }
+        _ => None,
     }
 }
 

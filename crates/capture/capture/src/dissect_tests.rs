@@ -111,6 +111,31 @@ fn what_begins_a_connection() {
 }
 
 #[test]
+fn keys_and_tokens_of_multipath_tcp_are_read() {
+    let of = |option: &[u8]| {
+        let mut segment = Segment::default();
+        each_option(option, &mut segment).unwrap();
+        segment.mptcp
+    };
+    let key = [0, 1, 2, 3, 4, 5, 6, 7];
+    let capable = [&[30, 12, 1, 1][..], &key].concat();
+    assert_eq!(of(&capable), Some(Mptcp::Key(0x0001_0203_0405_0607)));
+    let both = [&[30, 20, 1, 1][..], &key, &[9; 8]].concat();
+    assert_eq!(of(&both), Some(Mptcp::Key(0x0001_0203_0405_0607)));
+    let join = [30, 12, 0x10, 2, 0xad, 0xdc, 0x0e, 0x1c, 1, 2, 3, 4];
+    assert_eq!(of(&join), Some(Mptcp::Join(0xaddc_0e1c)));
+    // A SYN without a key, the answer to a joining SYN, a signal of the data's numbers.
+    for other in [
+        &[30, 4, 1, 1][..],
+        &[&[30, 16, 0x10, 2][..], &[7; 12]].concat(),
+        &[&[30, 20, 0x20, 5][..], &[7; 16]].concat(),
+        &[30, 2],
+    ] {
+        assert_eq!(of(other), None, "{other:?}");
+    }
+}
+
+#[test]
 fn cut_at_every_byte() {
     let whole = v4();
     let all = read(&whole).unwrap();

@@ -59,6 +59,15 @@ pub struct Timestamps {
     pub echo: Option<u32>,
 }
 
+/// What tells to which connection of Multipath TCP a subflow belongs (RFC 8684, 3.1 and 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mptcp {
+    /// The key of the end that sent the segment, of a connection's first subflow.
+    Key(u64),
+    /// The token of the end that the segment is sent to, of another subflow's SYN.
+    Join(u32),
+}
+
 /// The blocks of a SACK option in wire order (RFC 2018), each as first byte and byte after the
 /// last. The values are not checked.
 #[derive(Clone, Copy, Debug, Default)]
@@ -158,6 +167,7 @@ pub struct Segment {
     /// SACK permitted option.
     pub sack_permitted: bool,
     pub timestamps: Option<Timestamps>,
+    pub mptcp: Option<Mptcp>,
     /// SACK option.
     pub sack: SackBlocks,
     /// Whether the options are broken or cut by the snap length. Options that are `None` or
@@ -197,6 +207,7 @@ impl Default for Segment {
             window_scale: None,
             sack_permitted: false,
             timestamps: None,
+            mptcp: None,
             sack: SackBlocks::default(),
             options_cut: false,
             ecn: 0,

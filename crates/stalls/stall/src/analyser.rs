@@ -14,6 +14,7 @@ use crate::clock::{Clock, EPOCH_NS};
 use crate::conclude::{believed, conclude};
 use crate::connection::{Connection, HALVES_MOST};
 use crate::flow::at::At;
+use crate::multipath::Multipath;
 use crate::opening::Opening;
 use crate::options::Options;
 use crate::recorder::Recorder;
@@ -42,6 +43,7 @@ pub struct Analyser {
     confidence_most: Confidence,
     /// Connections that are over, and since when.
     over: VecDeque<(u64, usize)>,
+    multipath: Multipath,
 }
 
 /// How long a connection that is over is kept as it is, ns: copies of its last segments still belong
@@ -123,6 +125,7 @@ impl Analyser {
             last: None,
             confidence_most: Confidence::High,
             over: VecDeque::new(),
+            multipath: Multipath::default(),
         }
     }
 
@@ -137,6 +140,9 @@ impl Analyser {
             Some((from, index)) if !self.is_replaced(index, from, segment) => (from, index),
             _ => self.find(segment, now),
         };
+        if segment.mptcp.is_some() || !self.multipath.is_empty() {
+            self.multipath.segment(index, from, segment, now);
+        }
         let Some(entry) = self.connections.get_mut(index) else {
             return;
         };
@@ -185,7 +191,8 @@ impl Analyser {
         };
         let nothing = Entry::Opening(Box::new(Opening::new(ends, around, first)));
         if let Entry::Open(connection) = std::mem::replace(entry, nothing) {
-            *entry = Entry::Done(Box::new(conclude(*connection, EPOCH_NS)));
+            let is_subflow = self.multipath.has(index);
+            *entry = Entry::Done(Box::new(conclude(*connection, EPOCH_NS, is_subflow)));
         }
     }
 
@@ -316,7 +323,7 @@ impl Analyser {
         let start_ns = self.clock.start_ns();
         drop(self.by_key);
         let mut connections: Vec<analysis::Connection> = Vec::with_capacity(self.connections.len());
-        for entry in self.connections {
+        for (index, entry) in self.connections.into_iter().enumerate() {
             let open = match entry {
                 Entry::Open(connection) => Ok(*connection),
                 Entry::Opening(opening) => Ok(opening.open(&self.options)),
@@ -325,7 +332,7 @@ impl Analyser {
             let mut connection = match open {
                 Ok(mut connection) => {
                     connection.confidence_most = self.confidence_most;
-                    conclude(connection, EPOCH_NS)
+                    conclude(connection, EPOCH_NS, self.multipath.has(index))
                 }
                 Err(done) => believed(done, self.confidence_most),
             };
@@ -334,6 +341,7 @@ impl Analyser {
             }
             connections.push(connection);
         }
+        self.multipath.join(&mut connections);
         let stalls = connections.iter_mut().flat_map(|c| &mut c.stalls);
         stalls.zip(1..).for_each(|(stall, n)| stall.number = n);
         let mut notes = Vec::new();

@@ -86,6 +86,7 @@ fn contexts<'a>(
         start_ns,
         is_patchy: is_patchy(flows[index]),
         is_filtered: is_filtered(flows[index]),
+        is_subflow: false,
     })
 }
 
@@ -120,7 +121,12 @@ pub(crate) fn believed(mut of: analysis::Connection, most: Confidence) -> analys
 }
 
 /// Returns the results of a connection. Times count from `start_ns`.
-pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::Connection {
+/// `is_subflow`: whether others carry data of the same stream.
+pub(crate) fn conclude(
+    mut connection: Connection,
+    start_ns: u64,
+    is_subflow: bool,
+) -> analysis::Connection {
     connection.end();
     let client = roles::client(&connection);
     let vantage = vantage::find(&connection, client);
@@ -129,7 +135,10 @@ pub(crate) fn conclude(mut connection: Connection, start_ns: u64) -> analysis::C
     let origins = flows.map(rules::origin);
     let mut summaries = flows.map(Flow::summary);
     let views = views(&vantage);
-    let contexts = contexts(&connection, flows, &origins, views, start_ns);
+    let mut contexts = contexts(&connection, flows, &origins, views, start_ns);
+    for context in &mut contexts {
+        context.is_subflow = is_subflow;
+    }
     let mut stalls = rules::waits(&connection, flows, views, start_ns);
     for (context, summary) in contexts.iter().zip(&mut summaries) {
         let (found, idle) = rules::stalls(context.flow, context);

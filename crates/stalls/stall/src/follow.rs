@@ -362,7 +362,7 @@ impl Follower {
             mut stalls,
             mut time_lost_ns,
         } = *followed;
-        let mut connection = conclude(connection, EPOCH_NS);
+        let mut connection = conclude(connection, EPOCH_NS, false);
         for stall in std::mem::take(&mut connection.stalls) {
             stalls += 1;
             time_lost_ns += stall.duration_ns;

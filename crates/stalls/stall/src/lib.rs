@@ -23,6 +23,7 @@ pub mod files;
 mod flow;
 pub mod follow;
 mod history;
+mod multipath;
 mod opening;
 mod options;
 pub mod predictions;

@@ -131,6 +131,7 @@ impl Opening {
             mss: brief.mss,
             window_scale: brief.window_scale,
             sack_permitted: brief.sack_permitted,
+            mptcp: None,
             timestamps: brief.timestamps,
             sack: SackBlocks::default(),
             options_cut: brief.options_cut,

@@ -446,3 +446,32 @@ fn a_repeated_keep_alive_shows_no_loss() {
         assert_eq!(longest(&found).cause, Cause::AckLoss, "{found:#?}");
     }
 }
+
+/// Two subflows of Linux's Multipath TCP over 3 Mbit/s each; the application pauses three times for
+/// .7 s, of which what the socket still holds fills the beginning.
+#[test]
+fn a_pause_of_multipath_tcp_counts_once() {
+    let segments = captured("two-subflows");
+    let pauses = |segments: &[Segment]| {
+        let all = analyse(segments).connections;
+        assert_eq!(all.len(), 2);
+        let stalls = all.into_iter().flat_map(|one| one.stalls);
+        let long = stalls.filter(|stall| stall.duration_ns > 200 * MS);
+        let mut long: Vec<_> = long
+            .map(|stall| (stall.start_ns / MS, stall.duration_ns / MS, stall.cause))
+            .collect();
+        long.sort_unstable();
+        long
+    };
+    let found = pauses(&segments);
+    assert_eq!(found.len(), 3, "{found:?}");
+    for ((start_ms, duration_ms, cause), around_ms) in found.iter().zip([540, 1640, 2730]) {
+        assert!(start_ms.abs_diff(around_ms) < 100, "{found:?}");
+        assert!((500..700).contains(duration_ms), "{found:?}");
+        assert_eq!(*cause, Cause::Application);
+    }
+    // The same two connections, if nothing says that they are one: each pauses for itself.
+    let mut apart = segments;
+    apart.iter_mut().for_each(|segment| segment.mptcp = None);
+    assert!(pauses(&apart).len() > 3);
+}

@@ -50,6 +50,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                 mss: Some(window),
                 window_scale,
                 sack_permitted: true,
+                mptcp: None,
                 timestamps: timestamps.map(|(value, echo)| Timestamps {
                     value,
                     echo: Some(echo),

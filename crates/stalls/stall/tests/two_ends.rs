@@ -104,6 +104,7 @@ fn segment(from_near: bool, seq: u32, ack: u32, payload_bytes: u32, id: u16) -> 
         mss: None,
         window_scale: None,
         sack_permitted: false,
+        mptcp: None,
         timestamps: Some(Timestamps {
             value: u32::from(id),
             echo: Some(1),

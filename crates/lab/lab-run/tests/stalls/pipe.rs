@@ -130,6 +130,7 @@ fn blank(is_data: bool) -> Segment {
         mss: None,
         window_scale: None,
         sack_permitted: false,
+        mptcp: None,
         timestamps: None,
         sack: Default::default(),
         options_cut: false,

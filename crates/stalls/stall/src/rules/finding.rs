@@ -43,6 +43,8 @@ pub(crate) struct Context<'a> {
     pub(crate) is_patchy: bool,
     /// Whether the capture lacks the receiver's acknowledgements without data.
     pub(crate) is_filtered: bool,
+    /// Whether others carry data of the same stream: pauses are merged once theirs are known.
+    pub(crate) is_subflow: bool,
 }
 
 impl Context<'_> {

@@ -85,7 +85,9 @@ pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idl
             Judged::Nothing => {}
         }
     }
-    merge(&mut all, context.flow.rtt_ns().unwrap_or(0));
+    if !context.is_subflow {
+        merge(&mut all, context.flow.rtt_ns().unwrap_or(0));
+    }
     (all, idle)
 }
 
@@ -266,7 +268,8 @@ impl Series {
     }
 }
 
-fn merge(all: &mut Vec<Stall>, rtt_ns: u64) {
+/// Merges consecutive stalls of one cause. O(stalls).
+pub(crate) fn merge(all: &mut Vec<Stall>, rtt_ns: u64) {
     let near_ns = rtt_ns.saturating_mul(4).max(NS_PER_S / 20);
     let mut merged: Vec<Series> = Vec::with_capacity(all.len());
     for stall in all.drain(..) {

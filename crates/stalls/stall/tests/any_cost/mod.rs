@@ -104,6 +104,7 @@ impl Run {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            mptcp: None,
             timestamps: None,
             sack: Default::default(),
             options_cut: false,

@@ -73,6 +73,7 @@ fn segment(line: &str, number: u64, base: Base, acked: &mut [u32; 2]) -> Segment
         mss: None,
         window_scale: None,
         sack_permitted: false,
+        mptcp: None,
         timestamps: None,
         sack: Default::default(),
         options_cut: false,
