@@ -216,7 +216,7 @@ mod tests {
         for (place, (name, wanted)) in options(FRAME_BYTES).into_iter().enumerate() {
             let mut other = ours.clone();
             let mut value = wanted.value.clone();
-            value[0] ^= 1;
+            *value.last_mut().unwrap() ^= 1;
             other.options[place] = Attribute::new(wanted.kind, value.clone());
             let qdisc = kernels(&other);
             let what = format!(
@@ -224,15 +224,16 @@ mod tests {
                 words(&value),
                 words(&wanted.value)
             );
-            if value.len() <= 4 {
-                assert_eq!(said(1, &[qdisc.clone()], Made::Edt), [(what, false)]);
-            } else {
-                assert_eq!(said(1, &[qdisc.clone()], Made::Edt).len(), 1, "{name}");
-            }
+            let qdiscs = std::slice::from_ref(&qdisc);
+            assert_eq!(said(1, qdiscs, Made::Edt), [(what, false)]);
             assert!(!has(&qdisc, &ours.options), "{name}");
             other.options.remove(place);
             let qdisc = kernels(&other);
-            assert_eq!(said(1, &[qdisc.clone()], Made::Edt), [], "{name}");
+            assert_eq!(
+                said(1, std::slice::from_ref(&qdisc), Made::Edt),
+                [],
+                "{name}"
+            );
             assert!(has(&qdisc, &ours.options), "{name}");
         }
     }
