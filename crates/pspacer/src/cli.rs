@@ -35,7 +35,7 @@ pub const STATUSES: [(&str, &str); 5] = [
     (
         "1",
         "A run, a file or a bound failed: standard error says why. Of ping: no answer came. Of \
-         doctor: something was found. Of verify: a class has a fault.",
+         doctor: something was found. Of verify: a class or its fq has a fault.",
     ),
     (
         "2",

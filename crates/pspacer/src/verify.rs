@@ -122,6 +122,9 @@ fn text(report: &Report) -> String {
         report.share * 100.0,
         report.lost
     );
+    for amiss in &report.amiss {
+        text += &format!("  FAULT, {amiss}\n");
+    }
     for class in &report.classes {
         text += &format!(
             "  {}: {}; {} frames match, {} counted, {} seen{}\n",

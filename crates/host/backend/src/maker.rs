@@ -164,7 +164,7 @@ impl<'a> Maker<'a> {
         match psp.made {
             Made::Bpf => self.session.change(tc, self.facts, psp)?,
             Made::Module => classify::put(tc, self.facts, psp)?,
-            _ => edt::change(tc, self.facts, psp)?,
+            _ => edt::put(tc, self.facts, psp)?,
         }
         self.written.insert(psp.handle, psp.clone());
         Ok(())

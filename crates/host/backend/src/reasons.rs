@@ -23,8 +23,11 @@ pub fn reasons(tc: &mut Tc, port: &Port, facts: &Facts, links: &[Link]) -> Resul
     } else {
         Vec::new()
     };
+    let psps = port.psps();
+    let amiss = psps.iter().flat_map(|psp| &psp.amiss);
     Ok(Reasons {
         taken_by,
+        amiss: amiss.map(|amiss| amiss.what.clone()).collect(),
         renewed: renewed(port, links),
     })
 }

@@ -51,7 +51,10 @@ pub fn port(tc: &mut Tc, facts: &Facts, link: &Link) -> Result<Port, Error> {
         let Some(made) = made_of(qdisc) else {
             continue;
         };
-        let psp = look(tc, link, qdisc, made)?.psp();
+        let mut psp = look(tc, link, qdisc, made)?.psp();
+        if made != Made::Bpf {
+            psp.amiss = edt::amiss(facts, &qdiscs, made);
+        }
         let queue = minor::queue_below_mq(qdisc.handle).map(usize::from);
         match (&mut port.root, queue) {
             (root, _) if made != Made::Bpf => *root = Root::One(Slot::Psp(psp)),

@@ -11,11 +11,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use host_apply::{Command, RestoreArgs, SaveArgs};
-use host_config::{ClassNames, Host};
+use host_config::{ClassNames, Host, minor};
 use libbpf_rs::query::ProgInfoIter;
 use scenario::Kernel;
-use tcpsp::Tc;
 use tcpsp::account::Sent;
+use tcpsp::attribute::Attribute;
+use tcpsp::{PlainQdisc, Tc};
 use testkit::guest::{compile, test_program};
 
 use crate::commands::{apply, remove, run};
@@ -51,6 +52,7 @@ fn in_guest() {
             format!("{programs}\n")
         }
         ["verified"] => verified(),
+        ["bands", device] => bands(device),
         _ => panic!("{words:?}"),
     };
     for line in said.lines().filter(|line| !line.contains(": note: ")) {
@@ -69,6 +71,23 @@ fn verified() -> String {
     let ours = programs.filter(|(name, _)| is_ours(name));
     ours.map(|(name, count)| format!("{name} {count}\n"))
         .collect()
+}
+
+/// Gives an fq of ours other bands, as a newer tc does.
+fn bands(device: &str) -> String {
+    let mut tc = Tc::open().unwrap();
+    let observed = host_apply::observe(&mut tc, device).unwrap();
+    let mut map = 3u32.to_ne_bytes().to_vec();
+    map.extend([0, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+    let weights = [20_000u32, 196_608, 65_536].map(u32::to_ne_bytes).concat();
+    let fq = PlainQdisc {
+        parent: minor::mq_class(1),
+        handle: minor::below_mq(1),
+        kind: "fq",
+        options: vec![Attribute::new(16, map), Attribute::new(17, weights)],
+    };
+    tc.put_qdisc(observed.facts.index, &fq, true).unwrap();
+    String::new()
 }
 
 /// Returns the name of each class of a device, and the frames that it has sent.

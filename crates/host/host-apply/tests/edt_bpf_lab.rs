@@ -14,6 +14,7 @@ use std::time::Duration;
 use pace::{ClassConfig, Config as Port, Decision, Mode, Scheduler};
 use scenario::Kernel;
 use tcpsp::Tc;
+use tempfile::TempDir;
 use testkit::guest::{check_times, compile, frames, starts, test_program};
 
 use crate::commands::{apply, remove};
@@ -198,8 +199,8 @@ fn classes_leave_when_the_core_says_by_a_qdisc_on_7() {
     check(Kernel::V7, "bpf");
 }
 
-/// Runs a script of edt in the guest.
-fn check_script(kernel: Kernel, name: &str) {
+/// Runs a script of edt in the guest, and returns what it leaves.
+fn check_script(kernel: Kernel, name: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
@@ -219,6 +220,7 @@ fn check_script(kernel: Kernel, name: &str) {
         Duration::from_secs(600),
         folder.path(),
     );
+    folder
 }
 
 #[test]
@@ -234,4 +236,46 @@ fn launch_times_of_any_clock_are_kept_on_6_12() {
 #[test]
 fn launch_times_of_any_clock_are_kept_on_7() {
     check_script(Kernel::V7, "launches.sh");
+}
+
+/// A class whose link comes back is silent until its clock is reached: no longer than a packet may
+/// wait.
+fn check_down(kernel: Kernel) {
+    const DEADLINE_NS: u64 = 1_000_000_000;
+    let folder = check_script(kernel, "down.sh");
+    let up = fs::read_to_string(folder.path().join("up")).unwrap();
+    let up_ns: u64 = up.trim().parse().unwrap();
+    let starts = starts(&frames(folder.path(), "down"), 5001);
+    let first = starts.iter().find(|start_ns| **start_ns > up_ns);
+    let silent_ns = first.unwrap() - up_ns;
+    println!("{kernel}: silent for {silent_ns} ns once the link is up");
+    assert!(
+        silent_ns < DEADLINE_NS + 100_000_000,
+        "{kernel}: {silent_ns} ns"
+    );
+    // Its rate is kept from then on: a frame of 1,000 bytes each 8 ms.
+    let after = starts.iter().filter(|start_ns| **start_ns > up_ns);
+    let after: Vec<_> = after.collect();
+    let took_ns = after[after.len() - 1] - after[0];
+    let frames = u64::try_from(after.len() - 1).unwrap();
+    assert!(frames > 50, "{kernel}: {frames} frames");
+    assert!(
+        took_ns.abs_diff(frames * 8_000_000) < 1_000_000,
+        "{kernel}: {took_ns} ns"
+    );
+}
+
+#[test]
+fn a_link_that_comes_back_has_its_classes_on_6_1() {
+    check_down(Kernel::V6_1);
+}
+
+#[test]
+fn a_link_that_comes_back_has_its_classes_on_6_12() {
+    check_down(Kernel::V6_12);
+}
+
+#[test]
+fn a_link_that_comes_back_has_its_classes_on_7() {
+    check_down(Kernel::V7);
 }

@@ -33,6 +33,7 @@ impl Port {
                 let psp = self.known(*handle)?;
                 psp.configure(options, speed_bps)?;
                 psp.max_frame_bytes = max_frame_bytes.into();
+                psp.amiss.clear();
                 Ok(())
             }
             Change::DeleteQdisc { parent, .. } => {
@@ -155,6 +156,7 @@ impl Port {
                 classes: Default::default(),
                 filters: Vec::new(),
                 is_classified: false,
+                amiss: Vec::new(),
             })),
         };
         let is_default = |slot: &Slot| matches!(slot, Slot::Default { .. });

@@ -46,7 +46,7 @@ pub use limits::LINE_UNKNOWN_BPS;
 pub use match_lists::{TABLES_MAX, Table, listed, tables};
 pub use names::ClassNames;
 pub use plan::{Plan, plan};
-pub use port::{ClassState, Facts, FilterState, Port, Psp, Root, Slot};
+pub use port::{Amiss, ClassState, Facts, FilterState, Port, Psp, Root, Slot};
 pub use queue_limits::{
     KeptLimit, KeptLimits, LimitChange, LimitPlan, QueueLimits, WantedLimits, limit_lines,
 };

@@ -275,6 +275,7 @@ impl Planner<'_> {
             classes: BTreeMap::new(),
             filters: Vec::new(),
             is_classified: false,
+            amiss: Vec::new(),
             options,
         }
     }
@@ -313,6 +314,11 @@ impl Planner<'_> {
     }
 
     fn lead(&mut self, have: &Psp, want: &TargetPsp) -> Result<(), Refusal> {
+        let mut theirs = have.amiss.iter().filter(|amiss| amiss.is_of_others);
+        if let (Some(amiss), false) = (theirs.next(), self.take_over) {
+            let what = format!("{}; it was configured by others", amiss.what);
+            return self.leave(&what, "replaces it");
+        }
         let going = self.going(have, want)?;
         let (edits, others) = self.edits(have, want)?;
         let narrowed = narrowed(have, want);
@@ -356,10 +362,13 @@ impl Planner<'_> {
                 changes.push(configure(stage));
                 now = stage;
             }
-            if after == 0 && now == stage && self.is_stale(have, stage) {
+            let is_stale = after == 0 && self.is_stale(have, stage);
+            if is_stale {
                 self.notes.push(
                     "the device's line rate or its longest frame has changed since".to_owned(),
                 );
+            }
+            if after == 0 && changes.is_empty() && (is_stale || !have.amiss.is_empty()) {
                 changes.push(configure(stage));
             }
         }

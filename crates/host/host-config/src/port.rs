@@ -87,6 +87,17 @@ pub struct Psp {
     /// Whether one program stands for the filters of ours: the module's psp has that, where BPF is
     /// there.
     pub is_classified: bool,
+    /// What keeps its packets and is not as `apply` makes it: fqs, for departure times.
+    pub amiss: Vec<Amiss>,
+}
+
+/// What is not as `apply` makes it, at one place or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amiss {
+    /// The place, what is there, and what is expected.
+    pub what: String,
+    /// Whether others put it there.
+    pub is_of_others: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -275,6 +286,7 @@ impl Psp {
             classes: BTreeMap::new(),
             filters: Vec::new(),
             is_classified: false,
+            amiss: Vec::new(),
         }
     }
 
@@ -320,6 +332,7 @@ impl Psp {
             classes: classes.collect(),
             filters,
             is_classified: false,
+            amiss: Vec::new(),
             options,
         }
     }

@@ -335,6 +335,7 @@ impl Psp {
             classes: classes.collect(),
             filters,
             is_classified: false,
+            amiss: Vec::new(),
             options: target.options,
         })
     }

@@ -105,11 +105,16 @@ pub fn line(change: &Change, port: &Port, plan: &Plan) -> String {
         Change::ChangeQdisc {
             handle, options, ..
         } => {
-            let old = port.psp(*handle).map(|psp| by_key(&psp.options, plan));
+            let psp = port.psp(*handle);
+            let old = psp.map(|psp| by_key(&psp.options, plan));
             let changed = differences(old.as_ref(), &by_key(options, plan));
-            let changed = Some(changed).filter(|changed| !changed.is_empty());
-            let changed = changed.unwrap_or_else(|| "by what the device is now".to_owned());
-            format!("change  qdisc psp {handle} {changed}")
+            let amiss = psp.into_iter().flat_map(|psp| &psp.amiss);
+            let all = std::iter::once(changed).chain(amiss.map(|amiss| amiss.what.clone()));
+            let mut all: Vec<String> = all.filter(|changed| !changed.is_empty()).collect();
+            if all.is_empty() {
+                all.push("by what the device is now".to_owned());
+            }
+            format!("change  qdisc psp {handle} {}", all.join("; "))
         }
         Change::DeleteQdisc { parent, handle } => format!("delete  qdisc {handle} at {parent}"),
         Change::AddClass { id, options } => {

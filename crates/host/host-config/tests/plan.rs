@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use host_config::{
-    Backend, Host, Made, Port, Psp, Root, Saved, Slot, Target, TargetPsp, TargetRoot, TargetRule,
-    minor, plan,
+    Amiss, Backend, Host, Made, Port, Psp, Root, Saved, Slot, Target, TargetPsp, TargetRoot,
+    TargetRule, minor, plan,
 };
 use proptest::prelude::*;
 use tcpsp::{
@@ -517,4 +517,47 @@ fn queues_that_have_come_are_restored_as_all_others() {
     assert!(differ.spread(2).is_none());
     let note = differ.spread(4).unwrap();
     assert!(note.contains("has 4 transmit queues, and had 2"), "{note}");
+}
+
+/// What keeps the packets and is not as it shall be is put right by one change, once.
+#[test]
+fn what_is_amiss_below_is_one_change() {
+    let psp = TargetPsp {
+        options: QdiscOptions::default_of(true),
+        rules: Vec::new(),
+        classes: BTreeMap::new(),
+    };
+    let target = Target {
+        made: Made::EdtMq,
+        root: TargetRoot::Psp(psp),
+        names: BTreeMap::new(),
+    };
+    let mut port = device();
+    let changes = planned(&target, &mut port);
+    make(&mut port, &changes);
+    assert_eq!(planned(&target, &mut port), vec![]);
+    let amiss = |is_of_others| Amiss {
+        what: "transmit queue 1: pfifo 9:, expected fq".to_owned(),
+        is_of_others,
+    };
+    let set = |port: &mut Port, is_of_others| {
+        port.psps_mut()
+            .for_each(|psp| psp.amiss = vec![amiss(is_of_others)]);
+    };
+    set(&mut port, true);
+    let refused = plan(&target, &port, false).unwrap_err().to_string();
+    assert!(
+        refused.contains("pfifo 9:, expected fq; it was"),
+        "{refused}"
+    );
+    assert_eq!(plan(&target, &port, true).unwrap().changes.len(), 1);
+    set(&mut port, false);
+    let found = plan(&target, &port, false).unwrap();
+    let said = host_config::changes(&found, &port);
+    assert!(
+        said.len() == 1 && said[0].contains("transmit queue 1: pfifo 9:, expected fq"),
+        "{said:?}"
+    );
+    make(&mut port, &found.changes);
+    assert_eq!(planned(&target, &mut port), vec![]);
 }

@@ -35,6 +35,8 @@ pub struct Reasons {
     pub taken_by: Vec<String>,
     /// Interfaces that were made anew.
     pub renewed: Vec<Renewed>,
+    /// What keeps the packets of classes and is not as `apply` makes it.
+    pub amiss: Vec<String>,
 }
 
 /// Frames and their bytes.

@@ -113,14 +113,16 @@ pub struct Report {
     pub lost: u64,
     /// Gap frames of psp.
     pub gap_frames: u64,
+    /// What keeps the packets of classes and is not as `apply` makes it.
+    pub amiss: Vec<String>,
     pub classes: Vec<ClassReport>,
 }
 
 impl Report {
-    /// Returns whether no class has a fault, and something could be judged.
+    /// Returns whether neither a class nor what keeps its packets has a fault.
     pub fn is_well(&self) -> bool {
         let fault = |class: &ClassReport| matches!(class.state, State::Missing | State::Foreign);
-        !self.classes.iter().any(fault)
+        self.amiss.is_empty() && !self.classes.iter().any(fault)
     }
 }
 
@@ -342,6 +344,7 @@ pub fn report(
         packets: totals.1,
         lost: totals.0,
         gap_frames,
+        amiss: window.reasons.amiss.clone(),
         classes: classes.collect(),
     }
 }

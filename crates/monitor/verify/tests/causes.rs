@@ -296,3 +296,17 @@ fn a_sample_stands_for_all_frames() {
         assert!(mean.abs_diff(FRAMES) < FRAMES / 50, "1 of {one_in}: {mean}");
     }
 }
+
+#[test]
+fn what_keeps_packets_and_is_not_as_it_shall_be_is_a_fault() {
+    let frames = even(&[(400, frame(5001, &[], false))]);
+    let is_well = |amiss: &[&str]| {
+        let reasons = Reasons {
+            amiss: amiss.iter().map(|what| (*what).to_owned()).collect(),
+            ..Reasons::default()
+        };
+        report_of(FILE, &frames, &[("a", 400)], reasons).is_well()
+    };
+    assert!(is_well(&[]));
+    assert!(!is_well(&["transmit queue 1: pfifo_fast, expected fq"]));
+}

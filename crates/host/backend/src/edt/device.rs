@@ -5,21 +5,15 @@
 use host_config::{Facts, Made, Psp, minor};
 use linux_io::clock::monotonic_ns;
 use tcpsp::attribute::Attribute;
-use tcpsp::{Change, Handle, PlainFilter, PlainQdisc, Tc};
+use tcpsp::{Change, Handle, PlainFilter, PlainQdisc, Qdisc, Tc};
 
 use super::config::Config;
+use super::fqs::{fq, has};
 use super::layout::{RATE, Tables};
 use super::program::Loaded;
-use super::running::{BPF, CLSACT, CLSACT_HANDLE, FILTER, FQ, Running, STAND_IN, is_ours, place};
+use super::running::{BPF, CLSACT, CLSACT_HANDLE, FILTER, Running, STAND_IN, is_ours, place};
 use super::waiting;
 use crate::error::{Error, refused};
-
-/// fq's attributes (linux/pkt_sched.h).
-const FQ_LIMIT: u16 = 1;
-const FQ_FLOW_LIMIT: u16 = 2;
-const FQ_TIMER_SLACK: u16 = 13;
-/// Most packets in an fq, and of one flow. fq's own 100 of a flow would drop a class's burst.
-const PACKETS_MAX: u32 = 100_000;
 
 /// A filter's attributes (linux/pkt_cls.h).
 const BPF_FD: u16 = 6;
@@ -27,20 +21,6 @@ const BPF_NAME: u16 = 7;
 const BPF_FLAGS: u16 = 8;
 /// The program itself says what becomes of a packet.
 const DIRECT_ACTION: u32 = 1;
-
-/// Returns an fq. Its timer has no slack: packets leave as soon as the hardware's timer allows.
-fn fq(parent: Handle, handle: Handle) -> PlainQdisc {
-    PlainQdisc {
-        parent,
-        handle,
-        kind: FQ,
-        options: vec![
-            Attribute::u32(FQ_LIMIT, PACKETS_MAX),
-            Attribute::u32(FQ_FLOW_LIMIT, PACKETS_MAX),
-            Attribute::u32(FQ_TIMER_SLACK, 0),
-        ],
-    }
-}
 
 fn plain(parent: Handle, handle: Handle, kind: &'static str) -> PlainQdisc {
     PlainQdisc {
@@ -51,69 +31,51 @@ fn plain(parent: Handle, handle: Handle, kind: &'static str) -> PlainQdisc {
     }
 }
 
-/// Puts a psp at a device's root. What stands there goes with its packets, but for fqs of ours.
+/// Puts a qdisc in its place, unless it is there as it shall be. What else stands there goes with its
+/// packets; one of its own that is told otherwise keeps them.
+fn put_one(tc: &mut Tc, device: u32, qdiscs: &[Qdisc], wanted: &PlainQdisc) -> Result<(), Error> {
+    let (parent, handle) = (wanted.parent, wanted.handle);
+    let there = qdiscs.iter().find(|qdisc| {
+        qdisc.device == device && qdisc.parent == parent && qdisc.handle != Handle::NONE
+    });
+    let same = there.filter(|there| there.handle == handle);
+    let is_kind = same.is_some_and(|same| same.kind == wanted.kind);
+    if is_kind && same.is_some_and(|same| has(same, &wanted.options)) {
+        return Ok(());
+    }
+    // The kernel takes the same id for a change of that qdisc.
+    let is_in_the_way = same.is_some() && !is_kind;
+    if is_in_the_way {
+        tc.change(device, &Change::DeleteQdisc { parent, handle })?;
+    }
+    let replace = there.is_some() && !is_in_the_way;
+    Ok(tc.put_qdisc(device, wanted, replace)?)
+}
+
+/// Puts a psp at a device's root, or changes the one that there is. Fqs that are not as they shall be
+/// become so.
 pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
     let mut running = Running::read(tc, facts.index)?;
     let next = Next::new(facts, &running, psp)?;
     let device = facts.index;
-    let (handle, is_mq) = match psp.made {
-        Made::EdtMq => (minor::mq(), true),
-        _ => (minor::root(), false),
-    };
-    let kind = if is_mq { "mq" } else { FQ };
-    let root = running.root.take();
-    let is_there = root.as_ref() == Some(&(kind.to_owned(), handle)) && (running.has_fq || is_mq);
-    if !is_there {
-        let replace = match root {
-            // The kernel takes the same id for a change of that qdisc.
-            Some((_, had)) if had == handle => {
-                let parent = Handle::ROOT;
-                tc.change(device, &Change::DeleteQdisc { parent, handle })?;
-                false
-            }
-            other => other.is_some(),
-        };
-        let qdisc = if is_mq {
-            plain(Handle::ROOT, handle, kind)
-        } else {
-            fq(Handle::ROOT, handle)
-        };
-        tc.put_qdisc(device, &qdisc, replace)?;
-    }
-    let (queues, qdiscs) = if is_mq {
-        (facts.queues, tc.qdiscs()?)
+    let qdiscs = tc.qdiscs()?;
+    if psp.made == Made::EdtMq {
+        let mq = plain(Handle::ROOT, minor::mq(), "mq");
+        put_one(tc, device, &qdiscs, &mq)?;
+        let qdiscs = tc.qdiscs()?;
+        for queue in 0..facts.queues {
+            let fq = fq(facts, minor::mq_class(queue), minor::below_mq(queue));
+            put_one(tc, device, &qdiscs, &fq)?;
+        }
     } else {
-        (0, Vec::new())
-    };
-    for queue in 0..queues {
-        let (parent, handle) = (minor::mq_class(queue), minor::below_mq(queue));
-        let below = qdiscs.iter().find(|qdisc| {
-            qdisc.device == device && qdisc.parent == parent && qdisc.handle != Handle::NONE
-        });
-        if below.is_some_and(|below| below.kind == FQ && below.handle == handle) {
-            continue;
-        }
-        let same = below.is_some_and(|below| below.handle == handle);
-        if same {
-            tc.change(device, &Change::DeleteQdisc { parent, handle })?;
-        }
-        tc.put_qdisc(device, &fq(parent, handle), below.is_some() && !same)?;
+        let fq = fq(facts, Handle::ROOT, minor::root());
+        put_one(tc, device, &qdiscs, &fq)?;
     }
     if !running.has_clsact {
         let clsact = plain(Handle::INGRESS, CLSACT_HANDLE, CLSACT);
         tc.put_qdisc(device, &clsact, false)?;
     }
-    next.put_in_force(tc, &mut running)
-}
-
-/// Changes the psp that there is.
-pub(crate) fn change(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
-    let mut running = Running::read(tc, facts.index)?;
-    if !running.is_attached {
-        return put(tc, facts, psp);
-    }
-    let next = Next::new(facts, &running, psp)?;
-    next.put_in_force(tc, &mut running)
+    next.put_in_force(tc, facts, &mut running)
 }
 
 /// What is to be in force.
@@ -154,11 +116,11 @@ impl Next {
     }
 
     /// Puts it in force with one store, or by one request.
-    fn put_in_force(self, tc: &mut Tc, running: &mut Running) -> Result<(), Error> {
+    fn put_in_force(self, tc: &mut Tc, facts: &Facts, running: &mut Running) -> Result<(), Error> {
         let is_fresh = self.is_fresh;
         self.store(tc, running)?;
         if is_fresh {
-            throw_away(tc, running.index)?;
+            throw_away(tc, facts)?;
         }
         Ok(())
     }
@@ -194,12 +156,14 @@ impl Next {
 
 /// Throws away what waits in the fqs of ours. Each is replaced twice: the kernel takes its own id for
 /// a change, and an fq stands there all the time.
-fn throw_away(tc: &mut Tc, device: u32) -> Result<(), Error> {
+fn throw_away(tc: &mut Tc, facts: &Facts) -> Result<(), Error> {
     let qdiscs = tc.qdiscs()?;
-    let ours = qdiscs.iter().filter(|q| q.device == device && is_ours(q));
+    let ours = qdiscs
+        .iter()
+        .filter(|q| q.device == facts.index && is_ours(q));
     for qdisc in ours {
         for handle in [STAND_IN, place(qdisc)] {
-            tc.put_qdisc(device, &fq(qdisc.parent, handle), true)?;
+            tc.put_qdisc(facts.index, &fq(facts, qdisc.parent, handle), true)?;
         }
     }
     Ok(())

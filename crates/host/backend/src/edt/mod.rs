@@ -8,6 +8,7 @@
 
 mod config;
 mod device;
+mod fqs;
 mod layout;
 mod look;
 mod maps;
@@ -16,8 +17,9 @@ mod running;
 mod waiting;
 
 pub use config::drops_what_waits;
+pub(crate) use device::put;
 pub use device::remove;
-pub(crate) use device::{change, put};
+pub(crate) use fqs::amiss;
 pub(crate) use look::look;
 pub use look::{asked_before, is_there};
 pub use program::programs;

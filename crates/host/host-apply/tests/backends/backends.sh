@@ -236,4 +236,84 @@ for backend; do
 	check "$backend: a device that goes takes all with it" none_left
 done
 
+# says TEXT FROM: succeeds if the second text has the first.
+says() {
+	case "$2" in
+	*"$1"*) ;;
+	*) echo "expected $1, found $2"; return 1 ;;
+	esac
+}
+
+# mended NAME TEXT: the file, applied, says what it puts right, and then nothing more.
+mended() {
+	check "$1 is said and put right" says "$2" "$(psp apply /tmp/host.toml)"
+	check "$1: then there is nothing more to change" same "" "$(psp apply /tmp/host.toml)"
+}
+
+# sent_by DEV QUEUE: prints what the qdisc of a transmit queue, from 1, has sent.
+sent_by() { tc -s qdisc show dev "$1" | sed -n "/ parent 7074:$2 /{n;s/^ Sent [0-9]* bytes \([0-9]*\) .*/\1/p}"; }
+
+# Transmit queues come and go under mq, as by ethtool -L: the kernel gives new ones its own qdisc.
+for backend; do
+	[ "$backend" = bpf ] && continue
+	cable q1 1000000000 queues=4 sink=1
+	ip addr add 10.0.1.1/24 dev q1a
+	ip neigh add 10.0.1.2 lladdr 02:00:00:00:00:02 dev q1a
+	echo queues=2 >$WIRE/q1/fault
+	file "$backend" q1a mq
+	check "$backend: two of four transmit queues" psp apply /tmp/host.toml
+	psp-send --stop-ns $(($(now_ns) + 20000000)) \
+		--flow to=10.0.1.2:5003,payload=1000,rate=8000000 >/dev/null
+	drained q1a
+	sent="$(sent_by q1a 1) $(sent_by q1a 2)"
+	check "$backend: they have sent" at_least 10 $((${sent% *} + ${sent#* }))
+	echo queues=4 >$WIRE/q1/fault
+	case $backend in
+	edt) said="transmit queues 2, 3: pfifo_fast, expected fq" ;;
+	*) said="add     qdisc psp at 7074:3" ;;
+	esac
+	mended "$backend: all four" "$said"
+	check "$backend: those that were right have stayed" \
+		same "$sent" "$(sent_by q1a 1) $(sent_by q1a 2)"
+	echo queues=2 >$WIRE/q1/fault
+	check "$backend: two again" same "" "$(psp apply /tmp/host.toml)"
+	echo queues=4 >$WIRE/q1/fault
+	check "$backend: four again have what they had" same "" "$(psp apply /tmp/host.toml)"
+	if [ "$backend" = edt ]; then
+		# Others change an fq of ours.
+		for option in "limit 1000" "flow_limit 10" "quantum 1000" "initial_quantum 1000" \
+				nopacing "maxrate 1mbit" "ce_threshold 5ms" "timer_slack 50000" \
+				"horizon 1s" horizon_cap; do
+			name=${option%% *}
+			case $name in
+			nopacing) name=pacing ;;
+			horizon_cap) name=horizon_drop ;;
+			esac
+			# shellcheck disable=SC2086 # words
+			check "edt: $option by hand" tc qdisc change dev q1a parent 7074:2 handle 7076: fq $option
+			mended "edt: $option" "transmit queue 1: fq has $name "
+		done
+		# Kernels before 6.8 have no bands, and tc may not know them.
+		psp bands q1a
+		case $(uname -r) in
+		6.1.*) check "edt: no bands, and nothing to change" same "" "$(psp apply /tmp/host.toml)" ;;
+		*) mended "edt: bands" "transmit queue 1: fq has priomap 0 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1, \
+expected 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1, weights 20000 196608 65536, expected 589824 196608 65536" ;;
+		esac
+		check "edt: packets have stayed where they were" \
+			same "$sent" "$(sent_by q1a 1) $(sent_by q1a 2)"
+		tc qdisc del dev q1a parent 7074:3
+		mended "edt: an fq that was deleted" "transmit queue 2: no qdisc, expected fq"
+		tc qdisc replace dev q1a parent 7074:1 handle 99: pfifo
+		refuse "edt: a qdisc of others at a queue stays" "configured by others" psp apply /tmp/host.toml
+		tc qdisc del dev q1a parent 7074:1
+		file edt q1a root
+		check "edt: one fq at the root" psp apply /tmp/host.toml
+		tc qdisc change dev q1a root handle 7073: fq limit 10 horizon 1s
+		mended "edt: an fq at the root" "root: fq has limit 10, expected 100000, horizon 1000000,"
+	fi
+	cut_cable q1
+	check "$backend: a cable that goes takes all with it" none_left
+done
+
 finish

@@ -77,7 +77,9 @@ check "the program is there" at_least 1 "$(programs)"
 if grep -q 'backend = "edt"' /edt/second.toml; then
 	# An apply that throws away what waits may end while another fq stands in.
 	tc qdisc replace dev c1a root handle 7072: fq
-	check "an fq that stands in is ours" same "" "$(edt apply /edt/second.toml)"
+	check "an fq that stands in is ours, and gives way" \
+		sh -c "EDT='apply /edt/second.toml' $EDT_PROGRAM | grep -q 'root: fq 7072:, expected fq 7073:'"
+	check "then nothing changes" same "" "$(edt apply /edt/second.toml)"
 	sed 's/= "20000000bit"/= "20kbit"/' /edt/second.toml >/tmp/slow.toml
 	check "a slow class" edt apply /tmp/slow.toml
 	check "what is dropped for a higher rate is said" sh -c "EDT='notes /edt/second.toml' \
