@@ -11,6 +11,16 @@ use tcpsp::{Gap, Handle, SplitGso, Why};
 
 type Change = fn(&mut Facts);
 
+/// A rule names something by another number than its 9.
+fn renewed(facts: &mut Facts, what: Renewable, name: &str, number_in_force: u64) {
+    device(facts).reasons.renewed = vec![Renewed {
+        what,
+        name: name.to_owned(),
+        number_in_force,
+        number: 9,
+    }];
+}
+
 /// What is changed, the one finding, words of what it says, and of its command.
 const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
     (
@@ -104,31 +114,17 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "pspacer verify eth0",
     ),
     (
-        |f| {
-            device(f).reasons.renewed = vec![Renewed {
-                what: Renewable::Interface,
-                name: "br0".to_owned(),
-                number_in_force: 5,
-                number: 9,
-            }];
-        },
+        |f| renewed(f, Renewable::Interface, "br0", 5),
         "interface-renewed",
         Severity::Fault,
         "by its index 5; it has 9 now",
         "pspacer apply --device eth0",
     ),
     (
-        |f| {
-            device(f).reasons.renewed = vec![Renewed {
-                what: Renewable::Cgroup,
-                name: "/system.slice/backup.service".to_owned(),
-                number_in_force: 4021,
-                number: 5190,
-            }];
-        },
+        |f| renewed(f, Renewable::Cgroup, "/backup.service", 4021),
         "cgroup-renewed",
         Severity::Fault,
-        "cgroup /system.slice/backup.service by its number 4021; it has 5190 now",
+        "cgroup /backup.service by its number 4021; it has 9 now",
         "pspacer apply --device eth0",
     ),
     (
