@@ -3,23 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::host::{ROOT, account, device, fine, launches, program, psp, qdisc};
+use crate::host::{
+    ROOT, account, device, fifo_that_drops, fine, launches, program, psp, qdisc, renewed,
+};
 use doctor::facts::{Facts, IdleState, Lateness, ManagerFile, Trial};
 use doctor::{RULES, Severity, findings};
-use tcpsp::account::{Renewable, Renewed};
+use tcpsp::account::Renewable;
 use tcpsp::{Gap, Handle, SplitGso, Why};
 
 type Change = fn(&mut Facts);
-
-/// A rule names something by another number than its 9.
-fn renewed(facts: &mut Facts, what: Renewable, name: &str, number_in_force: u64) {
-    device(facts).reasons.renewed = vec![Renewed {
-        what,
-        name: name.to_owned(),
-        number_in_force,
-        number: 9,
-    }];
-}
 
 /// What is changed, the one finding, words of what it says, and of its command.
 const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
@@ -128,11 +120,7 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "pspacer apply --device eth0",
     ),
     (
-        |f| {
-            let mut fifo = qdisc("pfifo", Handle::new(0x8003, 0), Handle::new(0x8001, 2));
-            fifo.drops_all = Some("its limit is 0: it drops every packet".to_owned());
-            device(f).qdiscs.push(fifo);
-        },
+        |f| fifo_that_drops(f, "its limit is 0: it drops every packet"),
         "drops-all",
         Severity::Fault,
         "pfifo at parent 8001:2: its limit is 0",

@@ -2,7 +2,7 @@
 //! A host on which no rule finds anything, and its parts, to change one.
 
 use doctor::facts::{Device, Facts, IdleState, Lateness, Program, Psp, PspClass, Qdisc};
-use tcpsp::account::{Account, Reasons, Traffic};
+use tcpsp::account::{Account, Reasons, Renewable, Renewed, Traffic};
 use tcpsp::{Handle, Mode, QdiscOptions, QdiscStats};
 
 pub const ROOT: Handle = Handle::new(1, 0);
@@ -143,4 +143,21 @@ pub fn account(device: u64, counted: u64, unmatched: Option<u64>) -> Account {
         unmatched: unmatched.map(traffic),
         tolerance_frames: 16 + device / 100,
     }
+}
+
+/// A rule names something by another number than its 9.
+pub fn renewed(facts: &mut Facts, what: Renewable, name: &str, number_in_force: u64) {
+    device(facts).reasons.renewed = vec![Renewed {
+        what,
+        name: name.to_owned(),
+        number_in_force,
+        number: 9,
+    }];
+}
+
+/// A class's queue drops all, and why.
+pub fn fifo_that_drops(facts: &mut Facts, why: &str) {
+    let mut fifo = qdisc("pfifo", Handle::new(0x8003, 0), Handle::new(0x8001, 2));
+    fifo.drops_all = Some(why.to_owned());
+    device(facts).qdiscs.push(fifo);
 }
