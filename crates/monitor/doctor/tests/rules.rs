@@ -79,20 +79,14 @@ const TABLE: &[(Change, &str, Severity, &str, &str)] = &[
         "systemctl enable \"$(systemd-escape --template=pspacer@.service eth9)\"",
     ),
     (
-        |f| {
-            f.near_sockets = Some(2);
-            device(f).leaves_bursts_whole = true;
-        },
+        |f| (f.near_sockets, device(f).leaves_bursts_whole) = (Some(2), true),
         "bursts-near",
         Severity::Note,
         "2 TCP connections have round trips below half a millisecond",
         "net.ipv4.tcp_tso_rtt_log=0",
     ),
     (
-        |f| {
-            let lines = ["delete  class 1:3", "add     class 1:4"].map(str::to_owned);
-            device(f).file_changes = Some(lines.to_vec());
-        },
+        |f| device(f).file_changes = Some(vec!["delete  class 1:3".to_owned(), String::new()]),
         "file-differs",
         Severity::Warning,
         "apply would: delete  class 1:3 (1 of 2).",
