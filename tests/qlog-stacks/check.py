@@ -14,14 +14,20 @@ import subprocess
 import sys
 
 LEAST_S = 0.3
+# What in the truth is the first packet of an end's log.
+BEGINS = {"server": "reached", "client": "first"}
 # A truth's times are of the machine's clock, a stall's count from the first packet of its log.
 NEAR_S = 0.1
+# What a truth has left, an acknowledgement that is missing or a timer of twice the time, may stall the transfer once more.
+AFTER_S = 0.3
 # A stall of which the machine is to blame for so much is the machine's.
 STARVED_SHARE = 0.2
 # What is right by the log of the end that sends the data, and by that of the end that receives it: a receiver's
-# log shows that nothing came, and seldom why.
+# log shows that nothing came, and seldom why. If all data had come when the path fell silent, and no probe was
+# due before its end, it lost acknowledgements alone.
 RIGHT = {
-    "path": (["silent-path"], ["silent-path", "unknown"]),
+    "path": (["silent-path", "ack-loss"], ["silent-path", "unknown"]),
+    "handshake": ([], ["silent-path", "rto-tail", "tail-loss-probe"]),
     "acknowledgements": (["silent-path", "ack-loss"], ["silent-path", "ack-loss", "unknown"]),
     "application": (["application"], ["application", "unknown"]),
     "response": (["response-time"], ["response-time"]),
@@ -44,7 +50,9 @@ def first_packet_s(path, name):
 
 
 def matches(truth, stall):
-    """Whether they overlap by half of the shorter: a timer that backs off, or a path that was full, moves the ends."""
+    """Whether they overlap by half of the shorter, or the stall begins meanwhile or soon after: timers back off."""
+    if truth["begin_s"] <= stall["start_s"] <= truth["end_s"] + AFTER_S:
+        return True
     overlap = min(truth["end_s"], stall["end_s"]) - max(truth["begin_s"], stall["start_s"])
     shorter = min(truth["end_s"] - truth["begin_s"], stall["duration_s"])
     return overlap > shorter / 2 - NEAR_S and overlap > 0
@@ -58,9 +66,12 @@ def main():
     pspacer, stack, case, folder = sys.argv[1:5]
     with open(folder + "/truth") as lines:
         truths = [json.loads(line) for line in lines]
-    first = next(truth for truth in truths if truth["what"] == "first")
+    known = {end: [t["at_s"] for t in truths if t["what"] == what] for end, what in BEGINS.items()}
+    if not all(known.values()):
+        print(f"{folder}/truth: expected a datagram in each direction", file=sys.stderr)
+        sys.exit(1)
     starved = [truth for truth in truths if truth["what"] == "starved"]
-    truths = [truth for truth in truths if truth is not first and truth not in starved]
+    truths = [truth for truth in truths if truth["what"] in RIGHT]
     is_bad = is_starved = False
 
     def line(end, truth, stall, verdict):
@@ -87,8 +98,7 @@ def main():
         for note in found["notes"]:
             print(f"{logs[-1]}: {note}", file=sys.stderr)
         is_server = end == "server"
-        zero_s = first["at_s"] - first_packet_s(logs[-1], "packet_received" if is_server else "packet_sent")
-        zero_s += first["delay_s"] if is_server else 0
+        zero_s = known[end][0] - first_packet_s(logs[-1], "packet_received" if is_server else "packet_sent")
         stalls = [stall for connection in found["connections"] for stall in connection["stalls"]]
         for stall in stalls:
             stall["start_s"] += zero_s
@@ -98,7 +108,8 @@ def main():
             begin_s, end_s = stall["start_s"] - NEAR_S, stall["end_s"]
             share = sum(overlap_s(of, begin_s, end_s) for of in starved) / stall["duration_s"]
             stall["is_starved"] = share > STARVED_SHARE
-        for truth in truths:
+        seen = [truth for truth in truths if truth["end_s"] > zero_s]
+        for truth in seen:
             of = [stall for stall in stalls if matches(truth, stall)]
             if not of:
                 is_long = truth["end_s"] - truth["begin_s"] >= LEAST_S
@@ -113,11 +124,11 @@ def main():
                 is_bad |= not is_right and stall["confidence"] != "low"
                 line(end, truth, stall, "right" if is_right else "wrong")
         for stall in long:
-            if not any(matches(truth, stall) for truth in truths):
+            if not any(matches(truth, stall) for truth in seen):
                 is_starved |= stall["is_starved"]
                 is_bad |= not stall["is_starved"]
                 line(end, None, stall, "starved" if stall["is_starved"] else "false")
-        if not truths and not long:
+        if not seen and not long:
             line(end, None, None, "right")
     sys.exit(1 if is_bad else 3 if is_starved else 0)
 

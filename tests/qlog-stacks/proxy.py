@@ -5,8 +5,9 @@ through a line with a rate and a queue, some are lost at random, and at scripted
 both pass nothing. Writes what it did, by the clock of the machine, as lines of JSON.
 
 proxy.py LISTEN_PORT SERVER_PORT TRUTH [--delay-ms 15] [--rate-bps 4e6] [--queue 48] [--loss 0] [--seed 1]
-         [--event path:BEGIN_S:LENGTH_S] [--event acknowledgements:BEGIN_S:LENGTH_S]
-Times of events count from the client's first datagram; acknowledgements are all that comes from the client.
+         [--event path|handshake|acknowledgements:BEGIN_S:LENGTH_S]
+Times of events count from the client's first datagram; acknowledgements are all that comes from the client,
+the handshake is the path while nothing has come.
 Where the machine let a process of this PID namespace wait, this one among them, that is told as well: a
 transfer on a busy machine stalls for that."""
 import argparse
@@ -62,7 +63,7 @@ def main():
     far.connect(("127.0.0.1", given.server))
     near.setblocking(False)
     far.setblocking(False)
-    client = first_s = None
+    client = first_s = reached_s = None
     free_s = 0.0  # When the line to the client is free.
     waiting = []  # Datagrams under way: time, number, socket, datagram.
     number = 0
@@ -80,6 +81,9 @@ def main():
             before, looked_s = after, now
         while waiting and waiting[0][0] <= now:
             _, _, to, data = heapq.heappop(waiting)
+            if to is far and reached_s is None:
+                reached_s = now
+                tell(what="reached", at_s=now)
             try:
                 to.sendto(data, client) if to is near else to.send(data)
             except OSError:
@@ -96,13 +100,13 @@ def main():
                     client = address
                     if first_s is None:
                         first_s = now
-                        tell(what="first", at_s=now, delay_s=given.delay_ms / 1000)
+                        tell(what="first", at_s=now)
                         for what, begin, end in events:
                             tell(what=what, begin_s=now + begin, end_s=now + end)
                 if first_s is None:
                     continue
                 since = now - first_s
-                if any(begin <= since < end and (what == "path" or source is near) for what, begin, end in events):
+                if any(begin <= since < end and (what != "acknowledgements" or source is near) for what, begin, end in events):
                     continue
                 if since > LOST_AT_RANDOM_FROM_S and chance.random() < given.loss:
                     continue

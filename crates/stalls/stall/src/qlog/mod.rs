@@ -4,6 +4,7 @@
 //! [`parse`] reads events one by one (draft-ietf-quic-qlog-main-schema and -quic-events, their
 //! current names and those of qlog 0.3), `judge` follows a connection through them.
 
+mod answers;
 mod causes;
 pub mod connection;
 pub mod event;
