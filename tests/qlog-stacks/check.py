@@ -19,7 +19,7 @@ BEGINS = {"server": "reached", "client": "first"}
 # A truth's times are of the machine's clock, a stall's count from the first packet of its log.
 NEAR_S = 0.1
 # What a truth has left, an acknowledgement that is missing or a timer of twice the time, may stall the transfer once more.
-AFTER_S = 0.3
+AFTER_S = 0.5
 # A stall of which the machine is to blame for so much is the machine's.
 STARVED_SHARE = 0.2
 # What is right by the log of the end that sends the data, and by that of the end that receives it: a receiver's
@@ -105,7 +105,7 @@ def main():
             stall["end_s"] = stall["start_s"] + stall["duration_s"]
         long = [stall for stall in stalls if stall["duration_s"] >= LEAST_S]
         for stall in stalls:
-            begin_s, end_s = stall["start_s"] - NEAR_S, stall["end_s"]
+            begin_s, end_s = stall["start_s"] - AFTER_S, stall["end_s"]
             share = sum(overlap_s(of, begin_s, end_s) for of in starved) / stall["duration_s"]
             stall["is_starved"] = share > STARVED_SHARE
         seen = [truth for truth in truths if truth["end_s"] > zero_s]

@@ -96,17 +96,18 @@ peer() {
 transfer() {
 	local table status
 	for _ in 1 2 3; do
-		transfer_once "$@"
+		status=1 table=
+		transfer_once "$@" || continue
 		status=0
 		table=$("$here/check.py" "$pspacer" "$1" "$2" "$folder") || status=$?
 		[ $status = 3 ] || break
 	done
-	echo "$table"
+	[ -z "$table" ] || echo "$table"
 	[ $bad = 1 ] || [ $status = 0 ] || bad=$status
 }
 
 transfer_once() {
-	local stack=$1 case=$2 who=$3 at=$4 pause_s=$5 server proxy
+	local stack=$1 case=$2 who=$3 at=$4 pause_s=$5 server proxy failed=0
 	shift 5
 	folder=$logs/$stack-$case
 	rm -rf "$folder"
@@ -123,12 +124,15 @@ transfer_once() {
 		sleep .1
 	done
 	# shellcheck disable=SC2046 # two words
-	(peer "$stack" client 7444 $(of client)) > "$folder/client.log" 2>&1 \
-		|| echo "$stack, $case: the client failed: $(tail -n 1 "$folder/client.log")" >&2
+	if ! (peer "$stack" client 7444 $(of client)) > "$folder/client.log" 2>&1; then
+		echo "$stack, $case: the client failed, or took 20 s: $(tail -n 1 "$folder/client.log")" >&2
+		failed=1
+	fi
 	# The server hears that the connection is closed, and writes what it has.
 	sleep 1.5
 	kill "$server" "$proxy" 2> /dev/null || true
 	wait "$server" "$proxy" 2> /dev/null || true
+	[ $failed = 0 ]
 }
 
 bad=0

@@ -46,6 +46,8 @@ pub enum What {
 pub struct Metrics {
     /// Smoothed round trip.
     pub smoothed_rtt_ns: Option<u64>,
+    /// Least round trip.
+    pub min_rtt_ns: Option<u64>,
     /// Congestion window.
     pub cwnd_bytes: Option<u64>,
     pub in_flight_bytes: Option<u64>,
@@ -184,6 +186,7 @@ pub(super) fn event(value: &Value) -> Result<(f64, What), String> {
         }
         "metrics_updated" | "recovery_metrics_updated" => What::Metrics(Metrics {
             smoothed_rtt_ns: time_ns(data, ".data", "smoothed_rtt")?,
+            min_rtt_ns: time_ns(data, ".data", "min_rtt").unwrap_or(None),
             cwnd_bytes: match whole(data, ".data", "congestion_window")? {
                 None => whole(data, ".data", "cwnd")?,
                 found => found,

@@ -56,6 +56,7 @@ pub(super) struct Judge {
     has_frames: bool,
     cwnd_bytes: Option<u64>,
     in_flight_bytes: Option<u64>,
+    min_rtt_ns: Option<u64>,
     dropped: u64,
     pause: Pause,
     is_begun: bool,
@@ -93,6 +94,7 @@ impl Judge {
             has_frames: false,
             cwnd_bytes: None,
             in_flight_bytes: None,
+            min_rtt_ns: None,
             dropped: 0,
             pause: Pause::default(),
             is_begun: false,
@@ -149,6 +151,7 @@ impl Judge {
     fn metrics(&mut self, now: u64, event: u64, metrics: &Metrics) {
         let rtt_ns = metrics.smoothed_rtt_ns;
         self.of.smoothed_rtt_ns = rtt_ns.or(self.of.smoothed_rtt_ns);
+        self.min_rtt_ns = metrics.min_rtt_ns.or(self.min_rtt_ns);
         self.cwnd_bytes = metrics.cwnd_bytes.or(self.cwnd_bytes);
         self.pause.timeouts = self.pause.timeouts.max(metrics.pto_count.unwrap_or(0));
         self.is_application_limited = metrics
@@ -399,7 +402,9 @@ impl Judge {
     /// Data of the other end came. One or two packets may be a probe; it answers no more of them
     /// within a round trip.
     fn resumed(&mut self, now: u64) {
-        let within_ns = self.of.smoothed_rtt_ns.unwrap_or(0) / 2;
+        // A full queue has lengthened the usual round trip; where acknowledgements were lost, it is empty.
+        let rtt_ns = self.min_rtt_ns.min(self.of.smoothed_rtt_ns);
+        let within_ns = rtt_ns.or(self.of.smoothed_rtt_ns).unwrap_or(0) / 2;
         let Some(resumed) = &mut self.resumed else {
             return;
         };
