@@ -4,6 +4,7 @@
 //! application of the server that pauses (the others); `-s` is the server's log, `-c` the client's.
 //! `tests/qlog-stacks/run.sh` makes such logs; those of its kind are cut behind what is judged.
 
+use stall::predictions::{Answers, Ask, most};
 use stall::qlog::QlogResults;
 use stall::{Cause, Confidence, Side};
 
@@ -69,6 +70,29 @@ fn lost_acknowledgements_are_told_from_late_ones() {
     expect("ng-K-c.sqlog", &[&[(APPLICATION, 325), (APPLICATION, 653)]]);
     for stall in &read("ng-K-c.sqlog").connections[0].stalls {
         assert_eq!(stall.confidence, Confidence::Low);
+    }
+}
+
+#[test]
+fn verdicts_carry_their_answers() {
+    let asked = |name: &str| read(name).connections[0].stalls[0].asked;
+    let answers = |name: &str| {
+        let of: Answers = asked(name);
+        [Ask::Repeated, Ask::FirstCopyArrived, Ask::ReceiverComplete].map(|ask| of.of(ask))
+    };
+    let late = [Some(true), Some(true), Some(false)];
+    assert_eq!(answers("ng-K-s.sqlog"), late);
+    assert_eq!(answers("qg-B-s.sqlog")[0], Some(true));
+    for name in [
+        "aio-A0-s.qlog",
+        "noq-A2-s.qlog",
+        "qg-B-s.sqlog",
+        "ng-K-s.sqlog",
+    ] {
+        for stall in &read(name).connections[0].stalls {
+            let most = most(stall.cause, stall.asked);
+            assert!(stall.confidence <= most, "{name}: {}", stall.explanation);
+        }
     }
 }
 
