@@ -96,7 +96,7 @@ def main():
             continue
         found = json.loads(found.stdout)
         for note in found["notes"]:
-            print(f"{logs[-1]}: {note}", file=sys.stderr)
+            print(note, file=sys.stderr)
         is_server = end == "server"
         zero_s = known[end][0] - first_packet_s(logs[-1], "packet_received" if is_server else "packet_sent")
         stalls = [stall for connection in found["connections"] for stall in connection["stalls"]]

@@ -57,8 +57,14 @@ if [ "${1:-}" != --within ]; then
 		for package in "$root.new"/debs/*.deb; do dpkg-deb -x "$package" "$root.new"; done
 		mv "$root.new" "$root"
 	fi
-	# Whatever ends this script ends all that it started.
-	exec unshare --net --pid --fork --kill-child --mount-proc "$0" --within "$@"
+	# Whatever ends this script ends all that it started. unshare itself heeds SIGKILL alone.
+	unshare --net --pid --fork --kill-child --mount-proc "$0" --within "$@" &
+	within=$!
+	trap 'kill -KILL $within 2> /dev/null || true' EXIT
+	trap 'exit 130' INT TERM HUP
+	status=0
+	wait $within || status=$?
+	exit $status
 fi
 shift
 ip link set lo up
@@ -94,9 +100,8 @@ peer() {
 # transfer STACK CASE WHO AT PAUSE_S PROXY_OPTION...: a transfer, in which WHO pauses; once more, if a busy
 # machine stalls it.
 transfer() {
-	local table status
+	local table='' status=1
 	for _ in 1 2 3; do
-		status=1 table=
 		transfer_once "$@" || continue
 		status=0
 		table=$("$here/check.py" "$pspacer" "$1" "$2" "$folder") || status=$?
