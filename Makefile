@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus mutate fuzz experiments experiments-quick bench bench-stalls bench-watch bench-verify deb rpm image test-packages licences findings install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus qlog-stacks mutate fuzz experiments experiments-quick bench bench-stalls bench-watch bench-verify deb rpm image test-packages licences findings install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -23,6 +23,7 @@ help:
 	@echo "make cross              tests the core's decisions on arm64, i686 and s390x, under qemu-user"
 	@echo "make prove              checks the core's proofs: docs/understand/proofs.md"
 	@echo "make calculus           compares the bounds of predict with another library's"
+	@echo "make qlog-stacks        judges qlogs of real QUIC stacks over a path whose truth is known (root)"
 	@echo "make cni                drives pspacer-cni by cnitool and containerd, beside the stock bandwidth plugin"
 	@echo "make dra                calls pspacer-node with Kubernetes' own structures in Go"
 	@echo "make cluster            has Kubernetes' own scheduler give bandwidth that pspacer-node publishes"
@@ -87,6 +88,12 @@ prove: setup
 calculus: setup
 	@tools/setup.sh java mvn
 	@tests/calculus/run.sh
+
+# pip, Go and apt fetch the stacks into the cache. Takes minutes.
+qlog-stacks: setup
+	@tools/setup.sh dpkg-deb go
+	@cargo build --release --locked --package pspacer
+	@tests/qlog-stacks/run.sh
 
 # Go fetches cnitool into the cache, apt containerd. Takes minutes.
 cni: setup

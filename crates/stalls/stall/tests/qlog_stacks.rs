@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Logs that real QUIC stacks wrote over a path whose truth is known, and what each is: a path that
-//! passes nothing once (`-B`), an application of the server that pauses (the others); `-s` is the
-//! server's log, `-c` the client's.
+//! passes nothing once (`-B`) or in the handshake (`-H`), or loses all acknowledgements for 0.8 s (`-K`), an
+//! application of the server that pauses (the others); `-s` is the server's log, `-c` the client's.
+//! `tests/qlog-stacks/run.sh` makes such logs; those of its kind are cut behind what is judged.
 
+use stall::predictions::{Answers, Ask, most};
 use stall::qlog::QlogResults;
 use stall::{Cause, Confidence, Side};
 
@@ -26,6 +28,7 @@ fn long(name: &str) -> Vec<Vec<(Cause, Side, u64)>> {
 }
 
 const SILENT: (Cause, Side) = (Cause::SilentPath, Side::Network);
+const ACKS: (Cause, Side) = (Cause::AckLoss, Side::Network);
 const APPLICATION: (Cause, Side) = (Cause::Application, Side::Sender);
 const ANSWER: (Cause, Side) = (Cause::ResponseTime, Side::Sender);
 
@@ -49,9 +52,54 @@ fn a_path_that_passes_nothing_is_one_stall_of_every_stack() {
         ("qc-B-s.sqlog", 981),
         ("qg-B-s.sqlog", 1361),
         ("xn-B-s.sqlog", 909),
+        // ngtcp2, whose probes have new data beyond the congestion window, and x/net/quic, of
+        // whose flight all came and of whose probes the last.
+        ("ng-B-s.sqlog", 1047),
+        ("xn-B1-s.sqlog", 1592),
     ] {
         expect(name, &[&[(SILENT, ms)]]);
     }
+}
+
+#[test]
+fn lost_acknowledgements_are_told_from_late_ones() {
+    // Probes have new data: by ngtcp2 and aioquic, whose have a PING.
+    expect("ng-K-s.sqlog", &[&[(ACKS, 1185)]]);
+    expect("aio-K-s.qlog", &[&[(ACKS, 1258)]]);
+    // The client sees the probes, and is not sure that they are none.
+    expect("ng-K-c.sqlog", &[&[(APPLICATION, 325), (APPLICATION, 653)]]);
+    for stall in &read("ng-K-c.sqlog").connections[0].stalls {
+        assert_eq!(stall.confidence, Confidence::Low);
+    }
+}
+
+#[test]
+fn verdicts_carry_their_answers() {
+    let asked = |name: &str| read(name).connections[0].stalls[0].asked;
+    let answers = |name: &str| {
+        let of: Answers = asked(name);
+        [Ask::Repeated, Ask::FirstCopyArrived, Ask::ReceiverComplete].map(|ask| of.of(ask))
+    };
+    let late = [Some(true), Some(true), Some(false)];
+    assert_eq!(answers("ng-K-s.sqlog"), late);
+    assert_eq!(answers("qg-B-s.sqlog")[0], Some(true));
+    for name in [
+        "aio-A0-s.qlog",
+        "noq-A2-s.qlog",
+        "qg-B-s.sqlog",
+        "ng-K-s.sqlog",
+    ] {
+        for stall in &read(name).connections[0].stalls {
+            let most = most(stall.cause, stall.asked);
+            assert!(stall.confidence <= most, "{name}: {}", stall.explanation);
+        }
+    }
+}
+
+#[test]
+fn a_handshake_that_is_sent_again_is_no_progress() {
+    let probe = (Cause::TailLossProbe, Side::Network);
+    expect("xn-H-c.sqlog", &[&[(probe, 1034)]]);
 }
 
 #[test]

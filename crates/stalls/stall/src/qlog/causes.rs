@@ -10,6 +10,9 @@ use crate::cause::{Cause, Confidence};
 /// Probe timeouts from which on the path, and not the loss of a tail, is the cause.
 const SILENT_EXPIRIES: u64 = 3;
 
+/// Numbers that the other end skips at most on purpose (RFC 9000, 21.4), and one more.
+const MISSING_LEAST: u64 = 2;
+
 /// Packet number space, path and packet number.
 pub(super) type Key = (u8, u64, u64);
 
@@ -35,6 +38,8 @@ pub(super) struct Pause {
     pub(super) peer_was_blocked: bool,
     pub(super) was_full: bool,
     pub(super) peer_was_full: bool,
+    /// Packets of the other end that did not come, by their numbers.
+    pub(super) missing: u64,
     /// When credit came or was given.
     pub(super) credit_ns: Option<u64>,
 }
@@ -44,6 +49,13 @@ impl Pause {
     pub(super) fn expiries(&self) -> u64 {
         let counted = self.timers.max(self.timeouts).max(self.repeats);
         counted.max(self.has_probe.into())
+    }
+
+    /// Whether credit came in the first half of the pause: it does not explain the rest.
+    pub(super) fn is_credit_early(&self, duration_ns: u64) -> bool {
+        let waited_ns = |at: u64| at.saturating_sub(self.begin_ns);
+        self.credit_ns
+            .is_some_and(|at| waited_ns(at) <= duration_ns / 2)
     }
 }
 
@@ -57,6 +69,8 @@ pub(super) enum End {
         oldest: bool,
         /// Whether all that was outstanding was.
         all: bool,
+        /// Whether something was not that was sent since, before what was acknowledged.
+        is_probe_lost: bool,
         /// How long the receiver says that it held the acknowledgement.
         held_ns: Option<u64>,
     },
@@ -78,8 +92,6 @@ pub(super) enum End {
 pub(super) struct Context {
     pub(super) duration_ns: u64,
     pub(super) rtt_ns: Option<u64>,
-    /// Whether the log has frames.
-    pub(super) has_frames: bool,
     pub(super) is_application_limited: bool,
     /// Whether more could have been sent.
     pub(super) has_room: bool,
@@ -108,11 +120,7 @@ fn ours(cause: Cause, confidence: Confidence, explanation: String) -> Judgement 
 /// Judges a pause in which one end had no credit from the other.
 fn closed_window(pause: &Pause, duration_ns: u64, end: &End) -> Option<Judgement> {
     let time = ms(duration_ns);
-    // Credit that came early in the pause does not explain the rest of it.
-    let waited_ns = |at: u64| at.saturating_sub(pause.begin_ns);
-    let is_credits = pause
-        .credit_ns
-        .is_none_or(|at| waited_ns(at) > duration_ns / 2);
+    let is_credits = !pause.is_credit_early(duration_ns);
     let is_ended = pause.credit_ns.is_some();
     let closed = (Cause::ReceiverWindowClosed, Confidence::Medium);
     // While data is outstanding, what it waits for is an acknowledgement.
@@ -214,16 +222,13 @@ pub(super) fn judgement(pause: &Pause, context: &Context, end: &End) -> Option<J
             follows: true,
             ..
         } => {
-            let confidence = if context.has_frames {
-                Confidence::Medium
-            } else {
-                Confidence::Low
-            };
             let explanation = format!(
                 "A stream that had begun brought nothing for {time}, and the packet that went on bears the next \
                  number: the other end sent nothing meanwhile."
             );
-            Some(peers(ours(Cause::Application, confidence, explanation)))
+            // A probe after lost acknowledgements looks the same.
+            let found = ours(Cause::Application, Confidence::Low, explanation);
+            Some(peers(found))
         }
         End::Received { goes_on: true, .. } => {
             let explanation = format!(
@@ -244,6 +249,14 @@ fn outstanding_data(pause: &Pause, context: &Context, time: &str, end: &End) -> 
         1 => "one probe timeout expired".to_owned(),
         n => format!("{} probe timeouts expired", count(n)),
     };
+    let is_probe_lost = matches!(
+        end,
+        End::Acknowledged {
+            is_probe_lost: true,
+            ..
+        }
+    );
+    let is_lost = is_probe_lost || pause.losses > 0;
     let (cause, confidence, what) = match (end, expiries) {
         (End::Over, 0) => return None,
         (End::Over, _) => (
@@ -251,10 +264,16 @@ fn outstanding_data(pause: &Pause, context: &Context, time: &str, end: &End) -> 
             Confidence::Medium,
             "nothing came any more until the log's end",
         ),
-        (End::Acknowledged { all, .. }, SILENT_EXPIRIES..) if !all || pause.losses > 0 => (
+        (End::Acknowledged { all, .. }, SILENT_EXPIRIES..) if !all || is_lost => (
             Cause::SilentPath,
             Confidence::Medium,
             "and what was sent meanwhile was lost, or its acknowledgements",
+        ),
+        (End::Acknowledged { oldest: true, .. }, _) if pause.missing >= MISSING_LEAST => (
+            Cause::AckLoss,
+            Confidence::Medium,
+            "then what had been sent before was acknowledged by a packet before which, by the numbers, others of the \
+             other end were lost",
         ),
         (End::Acknowledged { oldest: true, .. }, _) => (
             Cause::DelaySpike,

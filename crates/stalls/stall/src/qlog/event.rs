@@ -46,6 +46,8 @@ pub enum What {
 pub struct Metrics {
     /// Smoothed round trip.
     pub smoothed_rtt_ns: Option<u64>,
+    /// Least round trip.
+    pub min_rtt_ns: Option<u64>,
     /// Congestion window.
     pub cwnd_bytes: Option<u64>,
     pub in_flight_bytes: Option<u64>,
@@ -85,8 +87,12 @@ pub enum Frame {
     },
     /// Data of a stream; offset and length.
     Stream(u64, Option<u64>, u64),
-    /// Data of the handshake, or a datagram.
+    /// Data of the handshake; offset and length.
+    Crypto(Option<u64>, u64),
+    /// A datagram.
     Data,
+    /// A frame that only asks for an acknowledgement.
+    Ping,
     /// The sender of this packet has data for which the receiver gave no credit.
     Blocked,
     /// Credit for more data: of a stream or of all together, up to an offset.
@@ -180,6 +186,7 @@ pub(super) fn event(value: &Value) -> Result<(f64, What), String> {
         }
         "metrics_updated" | "recovery_metrics_updated" => What::Metrics(Metrics {
             smoothed_rtt_ns: time_ns(data, ".data", "smoothed_rtt")?,
+            min_rtt_ns: time_ns(data, ".data", "min_rtt").unwrap_or(None),
             cwnd_bytes: match whole(data, ".data", "congestion_window")? {
                 None => whole(data, ".data", "cwnd")?,
                 found => found,
@@ -262,20 +269,22 @@ fn frame(index: usize, value: &Value) -> Result<Frame, String> {
             ranges: ranges(&path, value.get("acked_ranges"))?,
             held_ns: time_ns(value, &path, "ack_delay").unwrap_or(None),
         },
-        Some("stream") => {
+        Some(kind @ ("stream" | "crypto")) => {
             let null = Value::Null;
             let raw = value.get("raw").unwrap_or(&null);
             let length = match whole(value, &path, "length")? {
                 None => whole(raw, &path, "payload_length")?.or(whole(raw, &path, "length")?),
                 found => found,
             };
-            Frame::Stream(
-                whole(value, &path, "stream_id")?.unwrap_or(0),
-                whole(value, &path, "offset")?,
-                length.unwrap_or(0),
-            )
+            let (offset, length) = (whole(value, &path, "offset")?, length.unwrap_or(0));
+            if kind == "crypto" {
+                return Ok(Frame::Crypto(offset, length));
+            }
+            let id = whole(value, &path, "stream_id")?.unwrap_or(0);
+            Frame::Stream(id, offset, length)
         }
-        Some("crypto" | "datagram") => Frame::Data,
+        Some("datagram") => Frame::Data,
+        Some("ping") => Frame::Ping,
         Some("data_blocked" | "stream_data_blocked") => Frame::Blocked,
         Some("max_data") => Frame::Credit(None, limit(value)),
         Some("max_stream_data") => Frame::Credit(whole(value, &path, "stream_id")?, limit(value)),

@@ -7,14 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::display::count;
 
+use super::answers::answers;
 use super::causes::{Context, End, Key, Pause, judgement};
 use super::connection::{QuicConnection, Vantage};
 use super::event::{Event, Frame, Metrics, Packet, What};
 use super::parse::Head;
 use super::streams::Streams;
 use crate::analysis::Stall;
+use crate::cause::{Cause, Confidence};
 use crate::direction::Direction;
 use crate::options::Options;
+use crate::predictions::most;
 use crate::verdict::sum_up;
 
 /// Sent packets that are remembered until they are acknowledged or lost.
@@ -29,6 +32,8 @@ const EVIDENCE_MOST: usize = 16;
 const ROUND_TRIPS: u64 = 2;
 /// Least time between two occasions at which old data is sent again.
 const REPEAT_NS: u64 = 10_000_000;
+/// Packets that a probe timeout sends (RFC 9002, 6.2.4).
+const PROBES_MOST: u64 = 2;
 /// No receiver holds an acknowledgement for so long: the log states another unit.
 const HELD_MOST_NS: u64 = 1_000_000_000;
 
@@ -41,6 +46,8 @@ pub(super) struct Judge {
     outstanding: BTreeSet<Key>,
     sent: Streams,
     received: Streams,
+    /// How far the data of the handshake was sent, by packet number space.
+    handshake_sent: [u64; 3],
     /// The highest number received of each packet number space and path.
     highest: BTreeMap<(u8, u64), u64>,
     blocked: bool,
@@ -49,6 +56,7 @@ pub(super) struct Judge {
     has_frames: bool,
     cwnd_bytes: Option<u64>,
     in_flight_bytes: Option<u64>,
+    min_rtt_ns: Option<u64>,
     dropped: u64,
     pause: Pause,
     is_begun: bool,
@@ -57,6 +65,15 @@ pub(super) struct Judge {
     has_later: bool,
     /// Whether the log states how long acknowledgements were held in another unit.
     is_held_unknown: bool,
+    /// What came since a pause of the other end's application, which a probe would look like.
+    resumed: Option<Resumed>,
+}
+
+/// A pause that data of the other end has ended.
+struct Resumed {
+    stall: usize,
+    at_ns: u64,
+    packets: u64,
 }
 
 impl Judge {
@@ -69,6 +86,7 @@ impl Judge {
             outstanding: BTreeSet::new(),
             sent: Streams::default(),
             received: Streams::default(),
+            handshake_sent: [0; 3],
             highest: BTreeMap::new(),
             blocked: false,
             peer_blocked: false,
@@ -76,12 +94,14 @@ impl Judge {
             has_frames: false,
             cwnd_bytes: None,
             in_flight_bytes: None,
+            min_rtt_ns: None,
             dropped: 0,
             pause: Pause::default(),
             is_begun: false,
             is_closed: false,
             has_later: false,
             is_held_unknown: false,
+            resumed: None,
         }
     }
 
@@ -131,6 +151,7 @@ impl Judge {
     fn metrics(&mut self, now: u64, event: u64, metrics: &Metrics) {
         let rtt_ns = metrics.smoothed_rtt_ns;
         self.of.smoothed_rtt_ns = rtt_ns.or(self.of.smoothed_rtt_ns);
+        self.min_rtt_ns = metrics.min_rtt_ns.or(self.min_rtt_ns);
         self.cwnd_bytes = metrics.cwnd_bytes.or(self.cwnd_bytes);
         self.pause.timeouts = self.pause.timeouts.max(metrics.pto_count.unwrap_or(0));
         self.is_application_limited = metrics
@@ -150,6 +171,7 @@ impl Judge {
                     &End::Acknowledged {
                         oldest: true,
                         all: bytes == 0,
+                        is_probe_lost: false,
                         held_ns: None,
                     },
                 ),
@@ -180,7 +202,7 @@ impl Judge {
         let is_eliciting = all
             .iter()
             .any(|f| !matches!(f, Frame::Ack { .. } | Frame::Silent | Frame::Close));
-        let is_data = |f: &Frame| matches!(f, Frame::Data | Frame::Stream(..));
+        let is_data = |f: &Frame| matches!(f, Frame::Data | Frame::Crypto(..) | Frame::Stream(..));
         let has_data = all.iter().any(is_data);
         let (mut is_new, mut goes_on, mut answers) = (false, false, false);
         for frame in all {
@@ -197,6 +219,18 @@ impl Judge {
                     self.received.credit(id, limit);
                 }
                 Frame::Data => is_new = true,
+                Frame::Crypto(offset, bytes) => {
+                    let of = self.handshake_sent.get_mut(usize::from(packet.space));
+                    let end = offset.map(|offset| offset.saturating_add(bytes));
+                    is_new |= match (of, end) {
+                        (Some(of), Some(end)) => {
+                            let is_beyond = end > *of;
+                            *of = end.max(*of);
+                            is_beyond
+                        }
+                        _ => true,
+                    };
+                }
                 Frame::Stream(id, offset, bytes) => {
                     goes_on |= self.sent.is_known(id) || offset.is_some_and(|o| o > 0);
                     answers |= self.received.is_known(id);
@@ -207,7 +241,11 @@ impl Judge {
                 _ => {}
             }
         }
-        if has_data && !is_new {
+        // A probe may carry new data. Where the log does not name it, its PING does, or that nothing
+        // else may be sent: the congestion window is full.
+        let flight = self.in_flight_bytes.zip(self.cwnd_bytes);
+        let is_full = flight.is_some_and(|(flight, cwnd)| flight >= cwnd);
+        if has_data && (!is_new || is_full || all.contains(&Frame::Ping)) {
             self.repeated(now, event);
         }
         let is_probe = packet.is_probe || self.pause.expiries() > 0;
@@ -234,7 +272,7 @@ impl Judge {
         }
     }
 
-    /// Old data is sent again although nothing was acknowledged: a timer has expired.
+    /// Old data is sent again, or a probe, although nothing was acknowledged: a timer has expired.
     fn repeated(&mut self, now: u64, event: u64) {
         let pause = &mut self.pause;
         let since = pause.repeated_ns.unwrap_or(pause.begin_ns);
@@ -258,9 +296,12 @@ impl Judge {
         self.has_later |= packet.space > 0;
         self.has_frames |= packet.frames.is_some();
         let all = packet.frames.as_deref().unwrap_or_default();
-        let (mut acked, mut acked_oldest, mut held_ns) = (false, false, None);
+        let (mut acked, mut acked_oldest, mut held_ns) = (None, false, None);
         let (mut has_data, mut goes_on, mut is_answer, mut is_new) = (false, false, false, false);
-        let follows = self.follows(packet);
+        let missing = self.missing(packet);
+        // A probe is sent because acknowledgements are missing, not because there is data.
+        let follows = missing == Some(0) && !all.contains(&Frame::Ping);
+        self.pause.missing += missing.unwrap_or(0);
         for frame in all {
             match frame {
                 Frame::Ack {
@@ -276,7 +317,7 @@ impl Judge {
                         let keys: Vec<Key> = self.outstanding.range(range).copied().collect();
                         for key in keys {
                             self.outstanding.remove(&key);
-                            acked = true;
+                            acked = acked.max(Some(key));
                             acked_oldest |= self.pause.oldest == Some(key);
                         }
                     }
@@ -296,7 +337,7 @@ impl Judge {
                     is_new |= self.received.data(id, offset, bytes);
                     self.of.bytes_received = self.of.bytes_received.saturating_add(bytes);
                 }
-                Frame::Data => has_data = true,
+                Frame::Data | Frame::Crypto(..) => has_data = true,
                 Frame::Blocked => {
                     self.peer_blocked = true;
                     self.pause.peer_was_blocked = true;
@@ -309,16 +350,20 @@ impl Judge {
                     self.sent.credit(id, limit);
                     self.note(event);
                 }
-                Frame::Silent | Frame::Close | Frame::Other => {}
+                Frame::Ping | Frame::Silent | Frame::Close | Frame::Other => {}
             }
         }
-        if acked {
+        if is_new {
+            self.resumed(now);
+        }
+        if let Some(acked) = acked {
             let oldest = acked_oldest;
-            let first = self.outstanding.first();
-            let all = first.is_none_or(|first| Some(*first) > self.pause.newest);
+            let first = self.outstanding.first().copied();
+            let all = first.is_none_or(|first| Some(first) > self.pause.newest);
             let end = End::Acknowledged {
                 oldest,
                 all,
+                is_probe_lost: all && first.is_some_and(|first| first < acked),
                 held_ns,
             };
             self.moved(now, event, &end);
@@ -342,17 +387,39 @@ impl Judge {
         }
     }
 
-    /// Notes a received packet's number; returns whether it is the next one.
-    fn follows(&mut self, packet: &Packet) -> bool {
-        let Some(number) = packet.number else {
-            return false;
-        };
+    /// Notes a received packet's number; returns how many before it have not come, since the
+    /// highest.
+    fn missing(&mut self, packet: &Packet) -> Option<u64> {
+        let number = packet.number?;
         let key = (packet.space, packet.path);
         let before = self.highest.get(&key).copied();
         if before.is_some() || self.highest.len() < PATHS_MOST {
             self.highest.insert(key, number.max(before.unwrap_or(0)));
         }
-        before.and_then(|before| before.checked_add(1)) == Some(number)
+        number.checked_sub(before?.checked_add(1)?)
+    }
+
+    /// Data of the other end came. One or two packets may be a probe; it answers no more of them
+    /// within a round trip.
+    fn resumed(&mut self, now: u64) {
+        // A full queue has lengthened the usual round trip; where acknowledgements were lost, it is empty.
+        let rtt_ns = self.min_rtt_ns.min(self.of.smoothed_rtt_ns);
+        let within_ns = rtt_ns.or(self.of.smoothed_rtt_ns).unwrap_or(0) / 2;
+        let Some(resumed) = &mut self.resumed else {
+            return;
+        };
+        resumed.packets += 1;
+        if now.saturating_sub(resumed.at_ns) > within_ns {
+            self.resumed = None;
+        } else if resumed.packets > PROBES_MOST {
+            if let Some(stall) = self.of.stalls.get_mut(resumed.stall) {
+                stall.confidence = Confidence::Medium.min(most(stall.cause, stall.asked));
+                stall
+                    .explanation
+                    .push_str(" More followed at once than a probe has.");
+            }
+            self.resumed = None;
+        }
     }
 
     /// Something moved: judges the pause before it, and begins the next.
@@ -389,7 +456,6 @@ impl Judge {
         let context = Context {
             duration_ns,
             rtt_ns: self.of.smoothed_rtt_ns,
-            has_frames: self.has_frames,
             is_application_limited: self.is_application_limited,
             has_room: self.is_application_limited
                 || flight.is_some_and(|(flight, cwnd)| flight < cwnd / 2),
@@ -404,6 +470,14 @@ impl Judge {
             self.dropped += 1;
             return;
         }
+        if judgement.cause == Cause::Application && judgement.is_peers && self.has_frames {
+            self.resumed = Some(Resumed {
+                stall: self.of.stalls.len(),
+                at_ns: now,
+                packets: 1,
+            });
+        }
+        let asked = answers(&self.pause, &context, end, judgement.is_peers);
         // Which direction this is follows from the log's end.
         let direction = if judgement.is_peers {
             Direction::ToClient
@@ -419,12 +493,12 @@ impl Judge {
             cause: judgement.cause,
             root: None,
             side: judgement.cause.side(),
-            confidence: judgement.confidence,
+            confidence: judgement.confidence.min(most(judgement.cause, asked)),
             evidence: std::mem::take(&mut self.pause.evidence),
             count: 1,
             explanation: judgement.explanation,
             advice: judgement.cause.advice().to_owned(),
-            asked: crate::predictions::Answers::default(),
+            asked,
             number: 0,
         });
     }

@@ -4,6 +4,7 @@
 //! [`parse`] reads events one by one (draft-ietf-quic-qlog-main-schema and -quic-events, their
 //! current names and those of qlog 0.3), `judge` follows a connection through them.
 
+mod answers;
 mod causes;
 pub mod connection;
 pub mod event;
@@ -62,10 +63,13 @@ impl Sink for Judges {
 
     fn event(&mut self, mut event: Event) {
         if let What::Metrics(metrics) = &mut event.what {
-            if let Some(rtt_ns) = &mut metrics.smoothed_rtt_ns {
-                self.is_in_seconds |= !self.has_rtt && *rtt_ns == FIRST_RTT_NS;
+            if let Some(rtt_ns) = metrics.smoothed_rtt_ns {
+                self.is_in_seconds |= !self.has_rtt && rtt_ns == FIRST_RTT_NS;
                 self.has_rtt = true;
-                *rtt_ns = rtt_ns.saturating_mul(if self.is_in_seconds { 1000 } else { 1 });
+            }
+            let unit = if self.is_in_seconds { 1000 } else { 1 };
+            for rtt_ns in [&mut metrics.smoothed_rtt_ns, &mut metrics.min_rtt_ns] {
+                *rtt_ns = rtt_ns.map(|ns| ns.saturating_mul(unit));
             }
         }
         let group = &event.group;
