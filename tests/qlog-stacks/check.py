@@ -5,8 +5,9 @@ prints a line of the table for each truth and each stall without one.
 
 check.py PSPACER STACK CASE FOLDER
 What happened while the machine let a process wait for a processor is not judged.
-Exit status: 3 if there is such a thing in the case; 1 if a truth or a stall of 300 ms or more has no counterpart, or a verdict is wrong with more
-than low confidence."""
+Exit status: 3 if there is such a thing in the case; 1 if a truth or a stall of 300 ms or more has no counterpart,
+the log of the end that sends never has the right cause of a truth, or a verdict is wrong with more than low
+confidence."""
 import glob
 import json
 import os
@@ -115,8 +116,12 @@ def main():
                 is_long = truth["end_s"] - truth["begin_s"] >= LEAST_S
                 is_bad |= is_long
                 line(end, truth, None, "missed")
+            right = RIGHT[truth["what"]][0 if is_server else 1]
+            # The end that sends the data can know it.
+            if is_server and of and not any(stall["cause"] in right or stall["is_starved"] for stall in of):
+                is_bad = True
             for stall in of:
-                is_right = stall["cause"] in RIGHT[truth["what"]][0 if is_server else 1]
+                is_right = stall["cause"] in right
                 if stall["is_starved"] and not is_right:
                     is_starved = True
                     line(end, truth, stall, "starved")

@@ -9,8 +9,8 @@
 #   PSPACER        the program (target/release/pspacer)
 #   PSPACER_CACHE  folder for packages (~/.cache/pspacer)
 #   LOGS           folder for logs and truths, which stay (target/qlog-stacks)
-# Exit status: 1 if a pause of 300 ms or more is missed, a stall of 300 ms or more has no cause in the truth, or
-# a wrong verdict has more than low confidence; 3 if the machine was too busy to tell. Takes three minutes; the first time, two more.
+# Exit status: 1 if a pause of 300 ms or more is missed, a stall of 300 ms or more has no cause in the truth, the
+# server's log never has the right cause of a truth, or a wrong verdict has more than low confidence; 3 if the machine was too busy to tell. Takes three minutes; the first time, two more.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
