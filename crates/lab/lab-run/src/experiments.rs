@@ -236,12 +236,14 @@ impl<'a> Runs<'a> {
         let mut page = Page::new(name, paper);
         let (mut findings, mut rows) = (Findings::default(), vec![]);
         let mut matrix = Matrix::default();
-        for run in &experiment.runs {
-            let done = self.run(run)?;
+        let runs = experiment.runs.iter().map(|run| self.run(run));
+        let runs = runs.collect::<Result<Vec<_>>>()?;
+        let all: Vec<_> = runs.iter().map(|done| &done.result).collect();
+        for done in &runs {
             self.ok &= done.result.ok;
             matrix.add(&done.result);
             findings.add_bounds(&done.result);
-            let compared = paper.compare(&done.result);
+            let compared = paper.compare(&done.result, &all);
             // Of runs with known stalls, the page shows only the count over all runs.
             if paper.stops.is_none() {
                 page.run(&done.result, &compared, &done.figures);

@@ -60,11 +60,25 @@ pub struct Figure {
     /// How far our value may be from the source's, in the metric's unit; by default by the
     /// `within_pct` of `[index]`.
     pub within: Option<f64>,
-    /// Why our value differs, where it does: what an experiment on the page shows.
+    /// The cell that this one is compared with: value and ours are then how much more the metric is
+    /// here, per cent of what it is there.
+    pub over: Option<Cell>,
+    /// Why our value differs, where it does ...
     pub because: Option<String>,
+    /// ... and the cells that show it: ours and theirs have the source's value between them, or one
+    /// of them is nearer to it by half.
+    #[serde(default)]
+    pub cells: Vec<Cell>,
     /// How the verdict judges our value.
     pub judge: Judge,
 }
+
+/// A cell beside that of a figure: the parameters that differ, and `scenario` where it is of another
+/// of the folder.
+pub type Cell = BTreeMap<String, String>;
+
+/// The key of a [`Cell`] that names a scenario.
+const SCENARIO: &str = "scenario";
 
 /// A number of the source beside ours.
 #[derive(Debug, PartialEq)]
@@ -85,25 +99,50 @@ pub struct Row {
     pub judge: Judge,
     /// How far our value may be from the source's.
     pub tolerance: f64,
-    /// Why our value differs, where it does.
+    /// Why our value differs, where it does ...
     pub because: Option<String>,
+    /// ... and what the cells have that show it: each in words, with its value.
+    pub shown: Vec<(String, Option<f64>)>,
 }
 
 impl Row {
     /// Returns the verdict on this figure; `None` if it was not measured.
     pub fn verdict(&self) -> Option<Verdict> {
-        let verdict = self.judge.of(self.paper, self.ours?, self.tolerance);
-        Some(match (verdict, &self.because) {
-            (Verdict::Missed, Some(_)) => Verdict::Explained,
-            (verdict, _) => verdict,
+        let ours = self.ours?;
+        let verdict = self.judge.of(self.paper, ours, self.tolerance);
+        let is_off = matches!(verdict, Verdict::Differs | Verdict::Missed);
+        Some(if is_off && self.is_explained(ours) {
+            Verdict::Explained
+        } else {
+            verdict
         })
     }
 
-    /// Returns the verdict in words, with its ground.
+    /// Returns whether the cells show that what they vary decides: with ours they have the source's
+    /// value between them, or one of them is nearer to it by half of the way or more.
+    fn is_explained(&self, ours: f64) -> bool {
+        let cells = || self.shown.iter().filter_map(|(_, value)| *value);
+        let sides = || cells().chain([ours]);
+        let is_between =
+            sides().any(|value| value <= self.paper) && sides().any(|value| value >= self.paper);
+        let far = (ours - self.paper).abs();
+        is_between || cells().any(|value| (value - self.paper).abs() <= far / 2.0)
+    }
+
+    /// Returns the verdict in words: a cause only where cells show it, and what they have.
     pub fn said(&self) -> String {
+        let value = |value: Option<f64>| {
+            value.map_or("not in this form".into(), |v| human(&self.metric, v))
+        };
+        let cells = self.shown.iter();
+        let cells = cells.map(|(cell, ours)| format!("{} with {cell}", value(*ours)));
+        let cells = cells.collect::<Vec<_>>().join("; ");
         match (self.verdict(), &self.because) {
             (None, _) => String::new(),
-            (Some(Verdict::Explained), Some(why)) => format!("explained: {why}"),
+            (Some(Verdict::Explained), Some(why)) => format!("explained: {why} ({cells})"),
+            (Some(verdict @ (Verdict::Differs | Verdict::Missed)), Some(_)) => {
+                format!("{verdict} ({cells})")
+            }
             (Some(verdict), _) => verdict.to_string(),
         }
     }
@@ -126,6 +165,14 @@ impl Paper {
                 f.metric,
                 FlowMetrics::NAMES.join(", "),
                 TransferRow::NAMES.join(", ")
+            );
+            ensure!(
+                f.because.is_some() != f.cells.is_empty(),
+                "{}: figure {} of {}: expected `cells`, which show the cause, with `because`, and \
+                 only there",
+                path.display(),
+                f.metric,
+                words(&f.when)
             );
         }
         paper
@@ -156,35 +203,80 @@ impl Paper {
         both.flat_map(|both| both.scenarios.iter().map(move |scenario| (both, scenario)))
     }
 
-    /// Returns the source's figures that belong to `result`, each with ours.
-    pub fn compare(&self, result: &RunResult) -> Vec<Row> {
-        self.figures
-            .iter()
-            .filter(|f| f.scenario.as_ref().is_none_or(|s| *s == result.scenario))
-            .map(|f| Row {
+    /// Returns the source's figures that belong to `result`, each with ours. `all` are the results of
+    /// the folder, whose cells show why ours differ.
+    pub fn compare(&self, result: &RunResult, all: &[&RunResult]) -> Vec<Row> {
+        let is_of = |f: &&Figure| f.scenario.as_ref().is_none_or(|s| *s == result.scenario);
+        let figures = self.figures.iter().filter(is_of);
+        let rows = figures.map(|f| {
+            let beside = |cell: &Cell| (words(cell), f.ours(&f.beside(cell), result, all));
+            let over = f.over.as_ref().map(beside);
+            Row {
                 name: f.name.clone(),
                 judge: f.judge,
                 tolerance: f.within.unwrap_or_else(|| {
                     f.value.abs() * self.index.within_pct.unwrap_or_default() / 100.0
                 }),
                 because: f.because.clone(),
-                cell: words(&f.when),
+                cell: match &over {
+                    None => words(&f.when),
+                    Some((cell, _)) => format!("{}, over {cell}", words(&f.when)),
+                },
                 flow: f.flow.clone(),
-                metric: f.metric.clone(),
+                metric: f.metric_shown(),
                 paper: f.value,
-                ours: result.cells.iter().find(|c| f.is_of(c)).and_then(|c| {
-                    let transfer = result.transfer(c, &f.flow);
-                    let number = transfer.and_then(|row| row.get(&f.metric));
-                    number.or_else(|| f.measured(c))
-                }),
-            })
-            .collect()
+                ours: f.ours(&f.when, result, all),
+                shown: f.cells.iter().map(beside).collect(),
+            }
+        });
+        rows.collect()
     }
 }
 
 impl Figure {
-    fn is_of(&self, cell: &CellResult) -> bool {
-        self.when.iter().all(|(k, v)| cell.params.get(k) == Some(v))
+    /// Returns the parameters of a cell beside the figure's own.
+    fn beside(&self, cell: &Cell) -> Cell {
+        let mut all = self.when.clone();
+        if cell.contains_key(SCENARIO) {
+            all.clear(); // another scenario has other parameters
+        }
+        all.extend(cell.clone());
+        all
+    }
+
+    /// Returns our value in a cell, or how much it is over that of another.
+    fn ours(&self, when: &Cell, result: &RunResult, all: &[&RunResult]) -> Option<f64> {
+        let ours = self.value_in(when, result, all)?;
+        let Some(over) = &self.over else {
+            return Some(ours);
+        };
+        let mut over_cell = when.clone();
+        over_cell.extend(over.clone());
+        let theirs = self.value_in(&over_cell, result, all)?;
+        (theirs != 0.0).then(|| (ours - theirs) / theirs * 100.0)
+    }
+
+    fn value_in(&self, when: &Cell, result: &RunResult, all: &[&RunResult]) -> Option<f64> {
+        let result = match when.get(SCENARIO) {
+            Some(name) => all.iter().find(|result| result.scenario == *name)?,
+            None => result,
+        };
+        let is_it = |cell: &&CellResult| {
+            let mut given = when.iter().filter(|(key, _)| *key != SCENARIO);
+            given.all(|(key, value)| cell.params.get(key) == Some(value))
+        };
+        let cell = result.cells.iter().find(is_it)?;
+        let transfer = result.transfer(cell, &self.flow);
+        let number = transfer.and_then(|row| row.get(&self.metric));
+        number.or_else(|| self.measured(cell))
+    }
+
+    /// Returns the metric as the page names it: what is compared with a cell has another unit.
+    fn metric_shown(&self) -> String {
+        match self.over {
+            Some(_) => format!("{}_over_pct", self.metric),
+            None => self.metric.clone(),
+        }
     }
 
     fn measured(&self, cell: &CellResult) -> Option<f64> {
@@ -221,6 +313,9 @@ impl Figure {
 
 /// Returns a metric's value with its unit, for people to read.
 pub fn human(metric: &str, value: f64) -> String {
+    if metric.ends_with("_over_pct") {
+        return format!("{} %", number(value, 2)); // a difference of two cells
+    }
     if metric.ends_with("_bps") {
         let unit = rate_unit(value);
         let scaled = value / unit.size;
@@ -288,6 +383,95 @@ mod tests {
         }
     }
 
+    fn row(paper: f64, ours: f64, cells: &[f64]) -> Row {
+        let because = (!cells.is_empty()).then(|| "x decides".to_owned());
+        Row {
+            name: None,
+            cell: String::new(),
+            flow: "bulk".into(),
+            metric: "dropped".into(),
+            paper,
+            ours: Some(ours),
+            judge: Judge::Near,
+            tolerance: paper / 20.0,
+            because,
+            shown: cells.iter().map(|v| ("x = 1".into(), Some(*v))).collect(),
+        }
+    }
+
+    #[test]
+    fn a_cause_is_said_only_where_cells_show_it() {
+        for (ours, cells, verdict) in [
+            (104.0, &[][..], Verdict::Reached),
+            (50.0, &[], Verdict::Differs),
+            (50.0, &[150.0], Verdict::Explained), // with ours the source's is between
+            (50.0, &[160.0, 170.0], Verdict::Explained),
+            (50.0, &[75.0], Verdict::Explained), // half of the way
+            (50.0, &[74.0], Verdict::Differs),
+            (50.0, &[50.0], Verdict::Differs), // the cause moves nothing
+            (50.0, &[20.0], Verdict::Differs), // it moves away
+            (150.0, &[180.0, 140.0], Verdict::Differs),
+        ] {
+            assert_eq!(row(100.0, ours, cells).verdict(), Some(verdict), "{ours}");
+        }
+        assert_eq!(
+            row(100.0, 50.0, &[150.0]).said(),
+            "explained: x decides (150 with x = 1)"
+        );
+        assert_eq!(row(100.0, 50.0, &[20.0]).said(), "differs (20 with x = 1)");
+        assert_eq!(row(100.0, 50.0, &[]).said(), "differs");
+    }
+
+    #[test]
+    fn a_cell_is_compared_with_another_and_shown_by_others() {
+        let cell = |shaper: &str, cost: &str, rate_bps: f64| CellResult {
+            params: [("shaper", shaper), ("cost", cost)]
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .into(),
+            windows: vec![WindowResult {
+                flows: vec![flow("a", rate_bps)],
+                ..WindowResult::default()
+            }],
+            ..CellResult::default()
+        };
+        let result = |scenario: &str, cells| RunResult {
+            scenario: scenario.into(),
+            cells,
+            ..RunResult::default()
+        };
+        let all = [
+            result(
+                "one",
+                vec![cell("psp", "0", 102e6), cell("htb", "0", 100e6)],
+            ),
+            result("two", vec![cell("psp", "1", 99e6), cell("htb", "1", 90e6)]),
+        ];
+        let all: Vec<&RunResult> = all.iter().collect();
+        let paper = |text: &str| {
+            let text = format!(
+                "reports = \"r\"\ndiffers = \"d\"\n[index]\nreports = \"r\"\nours = \"o\"\n\
+                 judged_by = \"figures\"\nwithin_pct = 5\n[[figure]]\nscenario = \"one\"\n\
+                 when = {{ shaper = \"psp\" }}\nflow = \"a\"\nmetric = \"rate1_mean_bps\"\n\
+                 judge = \"near\"\n{text}"
+            );
+            toml::from_str::<Paper>(&text).unwrap()
+        };
+        let over = "over = { shaper = \"htb\" }\nvalue = 10\nbecause = \"cost\"\n\
+                    cells = [{ scenario = \"two\", shaper = \"psp\", cost = \"1\" }]";
+        let rows = paper(over).compare(all[0], &all);
+        assert_eq!(rows[0].cell, "shaper = psp, over shaper = htb");
+        assert_eq!(rows[0].ours, Some(2.0));
+        assert_eq!(rows[0].shown[0].1, Some(10.0));
+        assert_eq!(
+            rows[0].said(),
+            "explained: cost (10.00 % with cost = 1, scenario = two, shaper = psp)"
+        );
+        assert_eq!(
+            paper("value = 102e6").compare(all[0], &all)[0].said(),
+            "reached"
+        );
+    }
+
     #[test]
     fn each_means_all_flows_without_their_sum() {
         let cell = CellResult {
@@ -302,6 +486,8 @@ mod tests {
             name: None,
             within: None,
             because: None,
+            cells: vec![],
+            over: None,
             judge: Judge::Near,
             scenario: None,
             when: BTreeMap::new(),

@@ -19,11 +19,13 @@ const HEAD: &str = "\
 Look here to see what each paper reports, what we have, and whether we reach it. Each experiment has a page with its
 figures, its tables, and why ours may differ.
 
-The verdict is one of four words:
+The verdict is one of five words:
 - **reached**: ours is where the source's is, or our own goal holds;
 - **better**: ours betters the source in the source's own measure;
-- **explained**: ours differs, and an experiment on the page shows why;
-- **missed**: ours falls short or differs, and no experiment shows why.
+- **explained**: ours differs, and the page names cells that show why: with ours they have the source's value between them, or one is
+  nearer to it by half of the way or more;
+- **differs**: ours is not the source's, and no cell shows why;
+- **missed**: ours falls short of what is asked for, and no cell shows why.
 ";
 
 const READING: &str = "

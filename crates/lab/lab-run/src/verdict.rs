@@ -18,9 +18,11 @@ pub enum Verdict {
     Reached,
     /// Our result is better in the source's own measure.
     Better,
-    /// Our result differs, and an experiment shows why.
+    /// Our result differs, and cells that bracket the source's, or come half as near, show why.
     Explained,
-    /// Our result falls short, and no experiment shows why.
+    /// Our result is not the source's, and no cell shows why.
+    Differs,
+    /// Our result falls short of what is asked for, and no cell shows why.
     Missed,
 }
 
@@ -30,6 +32,7 @@ impl fmt::Display for Verdict {
             Self::Reached => "reached",
             Self::Better => "better",
             Self::Explained => "explained",
+            Self::Differs => "differs",
             Self::Missed => "missed",
         })
     }
@@ -79,6 +82,7 @@ impl Judge {
         match (is_better, is_ok) {
             (true, _) => Verdict::Better,
             (false, true) => Verdict::Reached,
+            (false, false) if self == Self::Near => Verdict::Differs,
             (false, false) => Verdict::Missed,
         }
     }
@@ -194,28 +198,47 @@ impl Findings {
         let within_pct = index.within_pct.unwrap_or_default();
         let all = self.figures.len();
         let count = |which| self.figures.iter().filter(|v| **v == which).count();
-        let [missed, explained, better] =
-            [Verdict::Missed, Verdict::Explained, Verdict::Better].map(count);
-        match (missed, explained, better) {
-            _ if all == 0 => None,
-            (1.., 0, _) => Some((Verdict::Missed, format!("by {missed} of {all} figures"))),
-            (1.., ..) => Some((
+        let counted = [
+            Verdict::Missed,
+            Verdict::Differs,
+            Verdict::Explained,
+            Verdict::Better,
+        ];
+        let [missed, differ, explained, better] = counted.map(count);
+        let others = |words: &[(usize, &str)]| {
+            let some = words.iter().filter(|(n, _)| *n > 0);
+            some.fold(String::new(), |text, (n, word)| {
+                text + &format!("; {n} {word}")
+            })
+        };
+        let differing = (differ, "differ, and no cell shows why");
+        let rest = (explained, "are explained by cells");
+        Some(match (missed, differ, explained, better) {
+            _ if all == 0 => return None,
+            (1.., ..) => (
                 Verdict::Missed,
-                format!("by {missed} of {all} figures; {explained} are explained"),
-            )),
-            (0, 1.., _) => Some((
+                format!("by {missed} of {all} figures{}", others(&[differing, rest])),
+            ),
+            (0, 1.., ..) => (
+                Verdict::Differs,
+                format!(
+                    "{differ} of {all} figures, and no cell shows why{}",
+                    others(&[rest])
+                ),
+            ),
+            (0, 0, 1.., _) => (
                 Verdict::Explained,
-                format!("{explained} of {all} figures differ, and the page shows why"),
-            )),
-            (0, 0, 0) => Some((
+                format!("{explained} of {all} figures differ, and cells show why"),
+            ),
+            (0, 0, 0, 0) => (
                 Verdict::Reached,
                 format!("by all {all} figures, to {within_pct} %"),
-            )),
-            (0, 0, _) => Some((
+            ),
+            (0, 0, 0, _) => (
                 Verdict::Better,
                 format!("by {better} of {all} figures; the others are reached"),
-            )),
-        }
+            ),
+        })
     }
 
     fn by_engines(&self) -> Option<(Verdict, String)> {
@@ -258,8 +281,8 @@ mod tests {
     fn a_figure_is_judged_by_its_own_rule() {
         for (judge, source, ours, verdict) in [
             (Judge::Near, 100.0, 105.0, Verdict::Reached),
-            (Judge::Near, 100.0, 94.9, Verdict::Missed),
-            (Judge::Near, 0.0, 0.1, Verdict::Missed),
+            (Judge::Near, 100.0, 94.9, Verdict::Differs),
+            (Judge::Near, 0.0, 0.1, Verdict::Differs),
             (Judge::AtMost, 100.0, 0.0, Verdict::Reached),
             (Judge::AtMost, 100.0, 100.1, Verdict::Missed),
             (Judge::AtLeast, 100.0, 200.0, Verdict::Reached),
@@ -281,7 +304,7 @@ mod tests {
 
     #[test]
     fn one_missed_figure_outweighs_better_ones_unless_it_is_explained() {
-        use Verdict::{Better, Explained, Missed, Reached};
+        use Verdict::{Better, Differs, Explained, Missed, Reached};
         let index = index("judged_by = \"figures\"\nwithin_pct = 5\n");
         for (all, verdict) in [
             (&[Reached][..], Some(Reached)),
@@ -289,6 +312,8 @@ mod tests {
             (&[Missed, Better], Some(Missed)),
             (&[Explained, Better], Some(Explained)),
             (&[Explained, Missed], Some(Missed)),
+            (&[Explained, Differs], Some(Differs)),
+            (&[Differs, Missed], Some(Missed)),
             (&[], None),
         ] {
             assert_eq!(figures(all).verdict(&index).0, verdict, "{all:?}");

@@ -33,7 +33,7 @@ fn a_recorded_run_makes_its_page_and_its_line() {
     let result = RunResult::from_json(&result).unwrap();
     let mut page = Page::new("tiny", &paper);
     let mut findings = Findings::default();
-    let rows = paper.compare(&result);
+    let rows = paper.compare(&result, &[&result]);
     page.run(&result, &rows, &["tiny.svg".to_owned()]);
     findings.add_bounds(&result);
     findings
@@ -87,6 +87,13 @@ fn number(text: &str) -> Option<f64> {
     })
 }
 
+/// Reads a value of a metric as [`human`] writes it.
+fn value(metric: &str, text: &str) -> Option<f64> {
+    let is_share = metric.starts_with("efficiency") && !metric.ends_with("_over_pct");
+    let value = number(text)?;
+    Some(if is_share { value / 100.0 } else { value })
+}
+
 /// Returns the cells of a Markdown row.
 fn cells(line: &str) -> Vec<&str> {
     let line = line.strip_prefix("| ").unwrap_or(line);
@@ -104,7 +111,7 @@ fn sections(page: &str) -> Vec<(&str, &str)> {
 /// Returns the rows of the source's figures in a section, each with our value. Checks that they
 /// are those of `paper.toml`.
 fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
-    let mut rows = paper.compare(&empty_run(scenario));
+    let mut rows = paper.compare(&empty_run(scenario), &[]);
     let table = body
         .split("| cell | flow | metric | paper | ours | verdict |\n")
         .nth(1);
@@ -120,14 +127,14 @@ fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
         let right = line.strip_prefix(&left).and_then(|o| o.strip_suffix(" |"));
         let (ours, said) = right.and_then(|right| right.split_once(" | ")).unzip();
         let ours = ours.unwrap_or_else(|| panic!("{name}: expected {left:?}, is {line:?}"));
-        row.ours = number(ours);
-        row.ours = row.ours.map(|value| {
-            if row.metric.starts_with("efficiency") {
-                value / 100.0
-            } else {
-                value
-            }
-        });
+        row.ours = value(&row.metric, ours);
+        // What the cells have that show the cause stands behind it.
+        let cells = said.and_then(|said| said.rsplit_once(" (")?.1.strip_suffix(')'));
+        let cells = cells.unwrap_or_default().split("; ");
+        for ((_, shown), text) in row.shown.iter_mut().zip(cells) {
+            let text = text.split_once(" with ").map_or("", |(value, _)| value);
+            *shown = value(&row.metric, text);
+        }
         assert_eq!(
             row.ours.map(|v| human(&row.metric, v)).as_deref(),
             Some(ours)

@@ -36,6 +36,7 @@ pub enum Ask {
     BehindReported,
     SentTwiceMore,
     Room,
+    TookForClosed,
     PeerSpoke,
     RequestAcked,
     SenderIsClient,
@@ -52,7 +53,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    pub const ALL: [Ask; 22] = [
+    pub const ALL: [Ask; 23] = [
         Ask::UnderWay,
         Ask::EndedByData,
         Ask::EndedByAck,
@@ -62,6 +63,7 @@ impl Ask {
         Ask::BehindReported,
         Ask::SentTwiceMore,
         Ask::Room,
+        Ask::TookForClosed,
         Ask::PeerSpoke,
         Ask::RequestAcked,
         Ask::SenderIsClient,
@@ -89,6 +91,7 @@ impl Ask {
             Ask::BehindReported => "data behind a hole was reported as arrived",
             Ask::SentTwiceMore => "by timers the same was sent twice more, or oftener",
             Ask::Room => "the receiver's window had room for what came next",
+            Ask::TookForClosed => "the sender took the window for closed",
             Ask::PeerSpoke => "the other side had sent data, which waited for an answer",
             Ask::RequestAcked => "the sender's host had acknowledged that for most of the pause",
             Ask::SenderIsClient => "the sender is the client, which decides when it asks",
@@ -123,6 +126,13 @@ impl Answers {
             None => {}
         }
         self
+    }
+
+    /// Notes whether the receiver's window had room, which the sender knew.
+    #[must_use]
+    pub fn with_room(self, has_room: Option<bool>) -> Self {
+        self.with(Ask::Room, has_room)
+            .with(Ask::TookForClosed, has_room.map(|has| !has))
     }
 
     /// Returns an answer; `None`: it could not be asked.
@@ -192,14 +202,14 @@ const fn row(cause: Cause, must: &'static [(Ask, bool)], shows: &'static [(Ask, 
 const LOST: &[(Ask, bool)] = &[
     (Ask::Repeated, true),
     (Ask::FirstCopyArrived, false),
-    (Ask::Room, true),
+    (Ask::TookForClosed, false),
 ];
 /// The first repeat repaired it.
 const LOST_ONCE: &[(Ask, bool)] = &[
     (Ask::Repeated, true),
     (Ask::FirstCopyArrived, false),
     (Ask::SentTwiceMore, false),
-    (Ask::Room, true),
+    (Ask::TookForClosed, false),
 ];
 const SHOWS_LOSS: &[(Ask, bool)] = &[(Ask::FirstCopyArrived, false), (Ask::BehindReported, true)];
 /// What was under way had arrived, and no timer of the receiver held its acknowledgement.
@@ -207,14 +217,16 @@ const LATE: &[(Ask, bool)] = &[
     (Ask::UnderWay, true),
     (Ask::FirstCopyArrived, true),
     (Ask::TimerOfReceiver, false),
-    (Ask::Room, true),
+    (Ask::TookForClosed, false),
 ];
 const NO_ROOM: &[(Ask, bool)] = &[(Ask::Room, false)];
+/// It had room, or not: the sender did not know.
+const NOT_TOLD: &[(Ask, bool)] = &[(Ask::TookForClosed, true)];
 
 /// The causes of pauses.
 pub const ROWS: [Row; 16] = [
     row(Cause::ReceiverWindowClosed, NO_ROOM, NO_ROOM),
-    row(Cause::ZeroWindowProbe, NO_ROOM, NO_ROOM),
+    row(Cause::ZeroWindowProbe, NOT_TOLD, NOT_TOLD),
     row(
         Cause::Application,
         &[
@@ -222,7 +234,7 @@ pub const ROWS: [Row; 16] = [
             (Ask::UnderWay, false),
             (Ask::Repeated, false),
             (Ask::PeerSpoke, false),
-            (Ask::Room, true),
+            (Ask::TookForClosed, false),
             (Ask::SenderRested, true),
             (Ask::SenderKnewAck, true),
         ],
@@ -235,7 +247,7 @@ pub const ROWS: [Row; 16] = [
             (Ask::UnderWay, false),
             (Ask::PeerSpoke, true),
             (Ask::SenderIsClient, true),
-            (Ask::Room, true),
+            (Ask::TookForClosed, false),
         ],
         &[(Ask::SenderRested, true)],
     ),
@@ -247,7 +259,7 @@ pub const ROWS: [Row; 16] = [
             (Ask::PeerSpoke, true),
             (Ask::SenderIsClient, false),
             (Ask::SenderKnewRequest, true),
-            (Ask::Room, true),
+            (Ask::TookForClosed, false),
         ],
         &[
             (Ask::SenderRested, true),
@@ -264,7 +276,7 @@ pub const ROWS: [Row; 16] = [
             (Ask::ReceiverHeld, true),
             (Ask::FirstCopyArrived, true),
             (Ask::ReceiverComplete, true),
-            (Ask::Room, true),
+            (Ask::TookForClosed, false),
         ],
         &[
             (Ask::FewUnderWay, true),
@@ -303,7 +315,7 @@ pub const ROWS: [Row; 16] = [
             (Ask::Repeated, true),
             (Ask::FirstCopyArrived, false),
             (Ask::SentTwiceMore, true),
-            (Ask::Room, true),
+            (Ask::TookForClosed, false),
         ],
         SHOWS_LOSS,
     ),
@@ -314,7 +326,7 @@ pub const ROWS: [Row; 16] = [
             (Ask::FirstCopyArrived, false),
             (Ask::BehindReported, false),
             (Ask::SentTwiceMore, false),
-            (Ask::Room, true),
+            (Ask::TookForClosed, false),
         ],
         &[(Ask::FirstCopyArrived, false)],
     ),
@@ -327,13 +339,13 @@ pub const ROWS: [Row; 16] = [
             (Ask::Repeated, true),
             (Ask::FirstCopyArrived, false),
             (Ask::SentTwiceMore, true),
-            (Ask::Room, true),
+            (Ask::TookForClosed, false),
         ],
         SHOWS_LOSS,
     ),
     row(
         Cause::SilentPath,
-        &[(Ask::Repeated, true), (Ask::Room, true)],
+        &[(Ask::Repeated, true), (Ask::TookForClosed, false)],
         &[(Ask::FirstCopyArrived, false), (Ask::RepeatedAcked, true)],
     ),
 ];
@@ -404,6 +416,7 @@ mod tests {
             (Ask::BehindReported, false),
             (Ask::SentTwiceMore, false),
             (Ask::Room, true),
+            (Ask::TookForClosed, false),
             (Ask::PeerSpoke, false),
             (Ask::Overtaken, false),
         ];
@@ -427,7 +440,7 @@ mod tests {
         assert_eq!(most(Cause::RtoTail, untested), Confidence::Low);
         // No cause of the network holds the data up while the window has no room.
         let closed = Answers::default()
-            .with(Ask::Room, Some(false))
+            .with_room(Some(false))
             .with(Ask::Overtaken, Some(false));
         assert_eq!(most(Cause::ReceiverWindowClosed, closed), Confidence::High);
         assert_eq!(most(Cause::RtoTail, closed), Confidence::Low);

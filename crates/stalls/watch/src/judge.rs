@@ -95,7 +95,6 @@ fn answers(facts: &Facts) -> Answers {
         ),
         (Ask::BehindReported, Some(facts.idle_acks + sacked_out > 0)),
         (Ask::SentTwiceMore, Some(facts.timeouts >= 2)),
-        (Ask::Room, Some(!was_window_closed(facts))),
         (Ask::FewUnderWay, Some(facts.packets_out <= 2)),
         (Ask::WithinHold, Some(held_ns < HELD_BACK_NS.end)),
         (
@@ -109,7 +108,8 @@ fn answers(facts: &Facts) -> Answers {
         (Ask::LargePassed, Some(true)),
     ];
     let note = |answers: Answers, (ask, answer)| answers.with(ask, answer);
-    all.into_iter().fold(Answers::default(), note)
+    let known = Answers::default().with_room(Some(!was_window_closed(facts)));
+    all.into_iter().fold(known, note)
 }
 
 fn was_window_closed(facts: &Facts) -> bool {
@@ -325,14 +325,15 @@ pub(crate) fn judge_idle(facts: &IdleFacts) -> Option<Finding> {
         (Ask::Repeated, false),
         (Ask::RepeatedAcked, false),
         (Ask::PeerSpoke, is_asked),
-        (Ask::Room, facts.window_bytes >= facts.mss_bytes),
         (Ask::SenderRested, true),
         (Ask::SenderKnewAck, true),
         (Ask::Overtaken, false),
         (Ask::LargePassed, true),
     ];
     let note = |answers: Answers, (ask, is)| answers.with(ask, Some(is));
-    let answers = answers.into_iter().fold(Answers::default(), note);
+    let has_room = facts.window_bytes >= facts.mss_bytes;
+    let known = Answers::default().with_room(Some(has_room));
+    let answers = answers.into_iter().fold(known, note);
     let found = |cause, confidence, text| Some(found(cause, confidence, text)?.asked(answers));
     if is_asked {
         let text = "all that was sent had arrived; the sender went on when the other side had \

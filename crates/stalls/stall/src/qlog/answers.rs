@@ -17,10 +17,7 @@ pub(super) fn answers(pause: &Pause, context: &Context, end: &End, is_peers: boo
         return Answers::default()
             .with(Ask::EndedByData, Some(is_received))
             .with(Ask::SenderRested, rested)
-            .with(
-                Ask::Room,
-                room(pause.peer_was_blocked || pause.peer_was_full),
-            );
+            .with_room(room(pause.peer_was_blocked || pause.peer_was_full));
     }
     let is_under_way = pause.oldest.is_some();
     let expiries = pause.expiries();
@@ -59,5 +56,5 @@ pub(super) fn answers(pause: &Pause, context: &Context, end: &End, is_peers: boo
         )
         .with(Ask::ReceiverComplete, Some(pause.missing == 0))
         // While data is under way, what it waits for is an acknowledgement.
-        .with(Ask::Room, room(is_short).filter(|is| *is || !is_under_way))
+        .with_room(room(is_short).filter(|is| *is || !is_under_way))
 }

@@ -59,6 +59,7 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
             (several || at_sender || facts.missed == Some(0)).then_some(several),
         ),
         (Ask::Room, room(facts)),
+        (Ask::TookForClosed, took_for_closed(facts, context)),
         (Ask::PeerSpoke, Some(facts.is_asked())),
         (
             Ask::RequestAcked,
@@ -143,6 +144,13 @@ fn first_copy_arrived(facts: &Facts, context: &Context<'_>) -> Option<bool> {
     let would_report = context.flow.uses_sack() && facts.answered == Answered::Last;
     let was_unseen = context.view == View::Receiver && first.copies_before == 0;
     (would_report || was_unseen || first.sacked_above > 0).then_some(false)
+}
+
+/// Returns whether the sender took the window for closed: because it was, or because nothing that
+/// reached it told of room.
+fn took_for_closed(facts: &Facts, context: &Context<'_>) -> Option<bool> {
+    let is_untold = window::ignored_ns(facts, context).is_some();
+    room(facts).map(|has_room| !has_room || is_untold)
 }
 
 /// Returns whether the window had room for what came next. What is sent again needs none.

@@ -23,10 +23,7 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
         .iter()
         .chain(gap.window_probes.iter())
         .chain([opened]);
-    let ignored_ns = probe_ns.saturating_sub(opened_ns);
-    let way_ns = facts.rtt_ns.unwrap_or(facts.rtt_min_ns).max(NS_PER_MS);
-    if probe_ns > opened_ns && ignored_ns > way_ns.saturating_mul(2) && context.view != View::Sender
-    {
+    if let Some(ignored_ns) = ignored_ns(facts, context) {
         let text = format!(
             "the window was open again after {}, but the sender still probed {} later: what told \
              it was lost between the capture and the sender",
@@ -48,6 +45,18 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
     // From here, a receiver that reported the opening and one that did not look alike.
     let finding = Finding::new(Cause::ZeroWindowProbe, Confidence::Medium, text);
     Some(finding.on(Side::Unknown).shown_by(packets))
+}
+
+/// Returns for how long the sender probed a window that was open where it was captured, if that
+/// is longer than the news took to reach it.
+pub(super) fn ignored_ns(facts: &Facts, context: &Context<'_>) -> Option<u64> {
+    let (opened_ns, _) = facts.gap.opened?;
+    let ignored_ns = facts.gap.last_window_probe_ns.saturating_sub(opened_ns);
+    let way_ns = facts.rtt_ns.unwrap_or(facts.rtt_min_ns).max(NS_PER_MS);
+    let is_late = facts.gap.window_probes.count() > 0
+        && facts.gap.timeouts == 0
+        && ignored_ns > way_ns.saturating_mul(2);
+    (is_late && context.view != View::Sender).then_some(ignored_ns)
 }
 
 /// Finds a window that was closed for at least half of the pause.
