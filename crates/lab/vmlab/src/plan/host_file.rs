@@ -140,6 +140,10 @@ impl Device {
             lines.push(format!("name = \"c{minor}\""));
             lines.push(format!("minor = \"{minor}\""));
             lines.extend(class.keys.iter().cloned());
+            // A class of tc's has none, and a file's one by default.
+            if !class.keys.iter().any(|key| key.starts_with("deadline ")) {
+                lines.push("deadline = \"off\"".to_owned());
+            }
             if !class.matches.is_empty() {
                 lines.push(format!("match = [{}]", class.matches.join(", ")));
             }
@@ -184,11 +188,13 @@ mode = "timer"
 name = "c8001"
 minor = "8001"
 type = "normal"
+deadline = "off"
 [[device.class]]
 name = "c8002"
 minor = "8002"
 rate = "5000bit"
 ceil = "1mbit"
+deadline = "off"
 match = [{ protocol = "udp", to_port = "5001" }]"#;
         assert_eq!(file.unwrap(), expected);
     }
