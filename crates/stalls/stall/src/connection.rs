@@ -141,7 +141,7 @@ impl Connection {
         let other = 1 - from;
         let mut identified = self.flows[from].ip_ids.next(segment, now);
         if identified.is_copy {
-            self.flows[from].note_copy();
+            self.flows[from].note_copy(segment);
             return; // captured twice: nothing happened
         }
         if flags.any(Flags::RST) {

@@ -475,3 +475,118 @@ fn a_pause_of_multipath_tcp_counts_once() {
     apart.iter_mut().for_each(|segment| segment.mptcp = None);
     assert!(pauses(&apart).len() > 3);
 }
+
+/// Each path carries packets of 1280 bytes, and what was captured at the receiver came through.
+#[test]
+fn what_every_path_carries_is_not_lost_for_its_size() {
+    let unanswered = |bytes: u32| {
+        let end = 200 + bytes;
+        scripted(&format!(
+            "{HANDSHAKE}20 S 0..200\n40 R ack 200\n40 S 200..{end}\n300 S 200..{end}\n800 S 200..{end}\n1800 S 200..{end}\n"
+        ))
+    };
+    assert_eq!(longest(&unanswered(1448)).cause, Cause::PmtuBlackHole);
+    assert_eq!(longest(&unanswered(1056)).cause, Cause::SilentPath);
+    let came_here = scripted(
+        "
+        0    S SYN ts 0 0
+        0    R SYN ts 9000 0
+        40   S ack ts 40 9000
+        40   S 0..200 ts 40 9000
+        40   R ack 200 ts 9040 40
+        80   S 200..1648 ts 80 9040
+        80   R ack 200 ts 9080 40
+        340  S 200..1648 ts 340 9040
+        340  R ack 200 ts 9340 40
+        840  S 200..1648 ts 840 9040
+        840  R ack 200 ts 9840 40
+        1840 S 200..1648 ts 1840 9040
+        1840 R ack 200 ts 10840 40
+    ",
+    );
+    assert!(!claims(&came_here, 0).contains(&Cause::PmtuBlackHole));
+}
+
+/// The receiver's acknowledgements are not in the capture: what lies behind the hole has come all
+/// the same.
+#[test]
+fn what_was_captured_behind_a_hole_at_the_receiver_had_arrived() {
+    let filled = |at: u32| {
+        let text = format!(
+            "
+            0   S SYN
+            0   R SYN
+            60  S ack
+            60  S 0..200
+            60  R ack 200
+            120 S 200..3096
+            120 R ack 3096
+            180 S 5700..6069
+            320 S 5700..6069
+            {at} S 3096..4272
+            {at} R ack 4272 sack 5700..6069
+            "
+        );
+        longest(&scripted(&text)).cause
+    };
+    let lost_again = [Cause::RtoLostRetransmission, Cause::RtoStorm];
+    assert!(lost_again.contains(&filled(4700)), "{:?}", filled(4700));
+    assert!(!lost_again.contains(&filled(480)), "{:?}", filled(480));
+}
+
+/// A network that delivers each packet twice makes the receiver report each: such a report does not
+/// tell that the first copy of a repair had arrived.
+#[test]
+fn a_report_of_a_packet_that_came_twice_shows_no_needless_repair() {
+    let twice = |text: &str, id: u32, is_doubled: bool| {
+        let line = format!("{text} id {id}\n");
+        line.repeat(if is_doubled { 2 } else { 1 })
+    };
+    let of = |is_doubled: bool| {
+        let mut text = HANDSHAKE.to_owned();
+        for n in 0..10u32 {
+            let (at, from) = (30 + n * 30, n * 1448);
+            let data = format!("{at} S {from}..{}", from + 1448);
+            text += &twice(&data, 100 + n, is_doubled);
+            let (at, end) = (at + 20, from + 1448);
+            let _ = writeln!(text, "{at} R ack {end}");
+            if is_doubled {
+                let _ = writeln!(text, "{at} R ack {end} sack {from}..{end}");
+            }
+        }
+        // The second of three is lost.
+        text += "330 S 14480..15928 id 110\n330 S 17376..18824 id 112\n350 R ack 15928 sack 17376..18824\n";
+        text += &twice("1530 S 15928..17376", 113, is_doubled);
+        text += "1550 R ack 18824\n1550 R ack 18824 sack 15928..17376\n1560 S 18824..20272 id 114\n1580 R ack 20272\n";
+        longest(&scripted(&text)).cause
+    };
+    let had_arrived = [Cause::DelaySpike, Cause::AckLoss, Cause::DelayedAck];
+    assert!(!had_arrived.contains(&of(true)), "{:?}", of(true));
+    assert!(had_arrived.contains(&of(false)), "{:?}", of(false));
+}
+
+/// A server that answers three times after the same 40 s, asked each time as soon as it answered,
+/// has a timer: or a task that always takes as long.
+#[test]
+fn answers_that_always_take_as_long_may_be_a_timers() {
+    let of = |drift: u32| {
+        let mut text = HANDSHAKE.to_owned();
+        text += "20 S 0..1948\n40 R 0..500\n40 S ack 500\n55 S 1948..3896\n75 R ack 3896\n";
+        let (mut at, mut sent) = (40, 3896);
+        for n in 1..6u32 {
+            at += 40_000 + n * drift;
+            let from = n * 500;
+            let _ = writeln!(text, "{at} R {from}..{}", from + 500);
+            let _ = writeln!(text, "{at} S ack {}", from + 500);
+            let asked = at + 15 + n % 2 * 10;
+            let _ = writeln!(text, "{asked} S {sent}..{}", sent + 1948);
+            sent += 1948;
+            let _ = writeln!(text, "{} R ack {sent}", asked + 20);
+        }
+        let found = scripted(&text);
+        let late = |stall: &&Stall| stall.cause == Cause::ResponseTime;
+        found.stalls.iter().filter(late).map(|s| s.confidence).max()
+    };
+    assert_eq!(of(0), Some(Confidence::Low));
+    assert!(of(3000) >= Some(Confidence::Medium));
+}

@@ -172,6 +172,7 @@ impl Flow {
             && range[0] <= self.una
             && range[1] > self.una
             && self.is_duplicate_report(blocks, range.into(), ack)
+            && !self.is_of_a_copy(range.into())
     }
 
     /// Notes data of the other side. A repeat of it is no other message.
@@ -362,7 +363,19 @@ impl Flow {
         })
     }
 
+    /// Returns whether a report may be of the second copy of one packet: that was captured, and the
+    /// receiver reports such copies.
+    fn is_of_a_copy(&self, (start, end): (u64, u64)) -> bool {
+        let is_it = |recent: &&super::Recent| (start..end).contains(&recent.start);
+        let recent = self.recent.iter().rev().find(is_it);
+        self.loss_stats.duplicated > 0 && recent.is_some_and(|recent| recent.is_copied)
+    }
+
     fn on_duplicate_report(&mut self, start: u64, end: u64) {
+        if self.is_of_a_copy((start, end)) {
+            self.loss_stats.duplicated += 1;
+            return;
+        }
         let about = |recent: &&mut super::Recent| {
             // Of a repeat that joins two segments only the second may have arrived.
             !recent.spurious && (start..end).contains(&recent.start)

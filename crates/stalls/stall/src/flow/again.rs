@@ -22,8 +22,13 @@ const AT_ONCE_NS: u64 = 10 * NS_PER_MS;
 
 impl Flow {
     /// Notes a packet that was captured twice.
-    pub(crate) fn note_copy(&mut self) {
+    pub(crate) fn note_copy(&mut self, segment: &Segment) {
         self.counts.copies += 1;
+        let start = self.sequence.offset(segment.seq, self.nxt);
+        let is_it = |recent: &&mut Recent| (recent.start..recent.end).contains(&start);
+        if let Some(recent) = self.recent.iter_mut().rev().find(is_it) {
+            recent.is_copied = true;
+        }
     }
 
     /// Processes data below the highest byte sent. Returns `false` if the segment is a second
@@ -38,7 +43,7 @@ impl Flow {
         if end <= self.una {
             let last = self.last_sent;
             if last == (start, end, segment.ip_id) && self.is_too_soon(at.now - self.last_sent_ns) {
-                self.counts.copies += 1;
+                self.note_copy(segment);
                 return false;
             }
             if self.has_ack {
@@ -56,7 +61,7 @@ impl Flow {
         let is_numbered = first.ip_id == segment.ip_id && self.ip_ids.tells(segment.ip_id);
         let since_ns = at.now.saturating_sub(first.last_ns);
         if first.copies > 0 && (is_numbered || is_same && self.is_too_soon(since_ns)) {
-            self.counts.copies += 1;
+            self.note_copy(segment);
             return false;
         }
         let segments = (end - first.start).div_ceil(self.mss()).max(1);
@@ -92,6 +97,7 @@ impl Flow {
             at_ns: at.now,
             was_passed,
             spurious: false,
+            is_copied: false,
         };
         self.retransmitted(at, recent);
         if first.copies >= 2 && first.kind != Some(Kind::Probe) {

@@ -71,6 +71,8 @@ pub(super) struct Recent {
     /// the original was overtaken.
     was_passed: bool,
     spurious: bool,
+    /// Whether a second copy of the packet was captured.
+    is_copied: bool,
 }
 
 /// The first data of a flow, and what the other side had sent before.

@@ -28,10 +28,20 @@ struct Event {
     is_small: bool,
 }
 
+/// Whether a message is a heartbeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Beat {
+    No,
+    /// It keeps its interval, and the other side asks as soon as it can: a timer's, or an answer that
+    /// always takes as long.
+    Perhaps,
+    Yes,
+}
+
 /// Returns of each pause whether it ended with a heartbeat.
-pub(super) fn of(facts: &[Facts], context: &Context<'_>) -> Vec<bool> {
+pub(super) fn of(facts: &[Facts], context: &Context<'_>) -> Vec<Beat> {
     if !context.knows_roles || context.is_client {
-        return vec![false; facts.len()]; // a client's pauses are its own affair
+        return vec![Beat::No; facts.len()]; // a client's pauses are its own affair
     }
     let mut beats = beats(&events(context.flow, facts));
     beats.drain(..beats.len() - facts.len());
@@ -48,7 +58,7 @@ pub(super) fn begin(flow: &Flow) -> bool {
     match (first.asked.0, events.as_slice()) {
         // Nobody had asked for it.
         (0, [a, b, c, ..]) => are_regular([a, b, c]),
-        _ => beats(&events)[0],
+        _ => beats(&events)[0] == Beat::Yes,
     }
 }
 
@@ -69,15 +79,19 @@ fn events(flow: &Flow, facts: &[Facts]) -> Vec<Event> {
     first.into_iter().chain(others).collect()
 }
 
-fn beats(events: &[Event]) -> Vec<bool> {
-    let mut beats = vec![false; events.len()];
+fn beats(events: &[Event]) -> Vec<Beat> {
+    let mut beats = vec![Beat::No; events.len()];
     for (place, three) in events.windows(3).enumerate() {
         if let [a, b, c] = three {
             let is_small = three.iter().all(|event| event.is_small);
             let is_own = || is_apart(a, b) && is_apart(b, c) || is_own_clock(a, b, c);
-            if is_small && are_regular([a, b, c]) && is_own() {
-                beats[place..place + 3].fill(true);
-            }
+            let beat = match are_regular([a, b, c]) {
+                true if is_small && is_own() => Beat::Yes,
+                true if is_asked_soon(a, b) && is_asked_soon(b, c) => Beat::Perhaps,
+                _ => Beat::No,
+            };
+            let three = beats[place..place + 3].iter_mut();
+            three.for_each(|before| *before = beat.max(*before));
         }
     }
     beats
@@ -110,6 +124,11 @@ fn is_apart(first: &Event, second: &Event) -> bool {
     let part_ns = second.at_ns.saturating_sub(first.at_ns) / APART;
     let (waited_ns, asked_ns) = around(first, second);
     waited_ns >= part_ns && asked_ns >= part_ns.max(10 * NS_PER_MS)
+}
+
+/// Returns whether the other side's last message came soon after the first one.
+fn is_asked_soon(first: &Event, second: &Event) -> bool {
+    around(first, second).1 <= second.at_ns.saturating_sub(first.at_ns) / APART
 }
 
 /// Returns whether messages keep their interval by a clock of this side: the other side's come at

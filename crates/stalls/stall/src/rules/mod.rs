@@ -73,14 +73,18 @@ pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idl
     }
     let mut all: Vec<Stall> = Vec::new();
     let beats = heartbeats::of(facts, context);
-    for (facts, is_beat) in facts.iter().zip(beats) {
-        let judged = if is_beat {
-            Judged::Idle
-        } else {
-            of_pause(facts, context)
+    for (facts, beat) in facts.iter().zip(beats) {
+        let judged = match beat {
+            heartbeats::Beat::Yes => Judged::Idle,
+            _ => of_pause(facts, context),
         };
         match judged {
-            Judged::Stall(stall) => all.push(*stall),
+            Judged::Stall(mut stall) => {
+                if beat == heartbeats::Beat::Perhaps && stall.cause == Cause::ResponseTime {
+                    stall.confidence = Confidence::Low;
+                }
+                all.push(*stall);
+            }
             Judged::Idle => idle.note(facts.duration_ns()),
             Judged::Nothing => {}
         }

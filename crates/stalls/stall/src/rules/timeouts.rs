@@ -12,14 +12,17 @@ use crate::vantage::{View, ms};
 
 /// Longest first timeout in use is 3 s (RFC 1122, 4.2.3.1), and clocks tick each half second.
 const LONGEST_FIRST_NS: u64 = 3500 * NS_PER_S / 1000;
+/// Each path carries packets of 1280 bytes (RFC 8200, 5): with timestamps, so much data.
+const CARRIED_BYTES: u64 = 1208;
 /// Least timeout of stacks that follow RFC 6298, 2.4.
 const RTO_LEAST_NS: u64 = NS_PER_S;
 /// With a first timeout of a second (RFC 6298, 2.4) the second is over after three; with the round
 /// trip, a little later.
 const LONGEST_SECOND_NS: u64 = 3250 * NS_PER_MS;
 
-/// Finds a path on which full segments never came through, and small ones did.
-pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
+/// Finds a path on which full segments never came through, and small ones did. What is captured at
+/// the receiver came through.
+pub(super) fn large_packets_lost(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let size = gap.retransmitted_bytes_max.min(facts.mss_bytes);
     let passed = facts.delivered_max_bytes;
@@ -31,7 +34,10 @@ pub(super) fn large_packets_lost(facts: &Facts, _: &Context<'_>) -> Option<Findi
     if facts.largest_by_close * 10 >= size * 9 {
         return None; // one of them did come through, and ended the stop
     }
-    if gap.timeouts < 2 || size < 1000 || passed * 10 > size * 9 || (passed == 0 && !reports) {
+    if gap.timeouts < 2 || size <= CARRIED_BYTES || context.view == View::Receiver {
+        return None;
+    }
+    if passed * 10 > size * 9 || (passed == 0 && !reports) {
         return None;
     }
     let text = format!(
@@ -195,7 +201,12 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     // two did not come here.
     let is_long = waited_ns >= facts.rto_ns.saturating_mul(6).max(LONGEST_SECOND_NS);
     let is_third = retransmitted.missed.is_some_and(|missed| missed >= 2);
-    if facts.sacked_bytes > 0 && (is_long || is_third) {
+    // What was captured at the receiver behind a hole has arrived, reported or not.
+    let is_passed = context.view == View::Receiver
+        && retransmitted.copies_before == 0
+        && retransmitted.sent_above > 0;
+    let is_hole = facts.sacked_bytes > 0 || is_passed;
+    if is_hole && (is_long || is_third) {
         let text = format!(
             "a hole was filled only after {}, when three timeouts or more had passed: their \
              repairs were lost before the capture",
@@ -204,7 +215,7 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         let finding = Finding::new(Cause::RtoStorm, Confidence::Medium, text);
         return Some(finding.shown_by(packets));
     }
-    if facts.sacked_bytes > 0 {
+    if is_hole {
         let text = format!(
             "a hole was filled only after {}: a repair before was lost on its way to the capture",
             ms(waited_ns)
