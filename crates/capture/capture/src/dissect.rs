@@ -115,10 +115,23 @@ fn transport(
     Ok(())
 }
 
+/// Length of a TCP header that has timestamps and no other option.
+const ALIGNED_BYTES: usize = TCP_BYTES + 12;
+
 /// Reads the options of the TCP header.
 #[inline]
 fn options(tcp: &[u8], header_bytes: usize, segment: &mut Segment) {
     if header_bytes == TCP_BYTES {
+        return;
+    }
+    // Most segments have timestamps alone, aligned as RFC 7323, appendix A, recommends.
+    if let (ALIGNED_BYTES, Some([1, 1, 8, 10, a, b, c, d, e, f, g, h])) =
+        (header_bytes, tcp.get(TCP_BYTES..ALIGNED_BYTES))
+    {
+        segment.timestamps = Some(Timestamps {
+            value: u32::from_be_bytes([*a, *b, *c, *d]),
+            echo: Some(u32::from_be_bytes([*e, *f, *g, *h])),
+        });
         return;
     }
     let have = header_bytes.min(tcp.len());

@@ -32,6 +32,7 @@ mod recorder;
 pub mod report;
 mod roles;
 mod rules;
+mod shards;
 mod totals;
 pub mod two_ends;
 mod units;
