@@ -45,7 +45,28 @@ impl Flow {
             self.has_ack = true;
             self.una = self.una.min(ack);
         }
-        // Most segments acknowledge nothing new: those of the side that sends the data.
+        if self.is_told(segment, ack) {
+            self.note_reply(at, segment);
+            self.note_receiver(at, segment, identified);
+            self.note_told(at);
+            self.counts.options_cut += u64::from(segment.options_cut);
+            self.show_ack(ack);
+        } else {
+            self.on_news(at, segment, ack, identified, is_below_window);
+        }
+    }
+
+    /// Processes an acknowledgement that may say something new. It is no part of `on_ack`, which needs
+    /// few registers without it.
+    #[inline(never)]
+    fn on_news(
+        &mut self,
+        at: At,
+        segment: &Segment,
+        ack: u64,
+        identified: &Identified,
+        is_below_window: bool,
+    ) {
         let may_deliver = ack > self.una || !segment.sack.as_slice().is_empty();
         let mut pause = None;
         if may_deliver {
@@ -54,17 +75,8 @@ impl Flow {
         if let Some(facts) = &mut pause {
             self.describe_end(facts, at, segment, ack, identified);
         }
-        if let Some(timestamps) = segment.timestamps {
-            (self.stamps.reply, self.stamps.replied_ns) = (timestamps.value, at.now);
-        }
+        self.note_reply(at, segment);
         self.note_receiver(at, segment, identified);
-        if !may_deliver && self.is_told(segment, ack) {
-            self.note_told(at);
-            self.leave_recovery(at);
-            self.counts.options_cut += u64::from(segment.options_cut);
-            self.show_ack(ack);
-            return;
-        }
         let was_closed = self.is_window_closed();
         let window_before = self.window_field;
         if ack > self.nxt {
@@ -108,6 +120,13 @@ impl Flow {
         self.show_ack(ack);
     }
 
+    #[inline]
+    fn note_reply(&mut self, at: At, segment: &Segment) {
+        if let Some(timestamps) = segment.timestamps {
+            (self.stamps.reply, self.stamps.replied_ns) = (timestamps.value, at.now);
+        }
+    }
+
     fn show_ack(&mut self, ack: u64) {
         let edge = self.edge;
         self.show(|| What::Ack {
@@ -116,8 +135,9 @@ impl Flow {
         });
     }
 
-    /// Returns whether a segment without SACK blocks says of the receiver what the one before said, and
-    /// is no duplicate: most segments of the side that sends the data do.
+    /// Returns whether a segment says of the receiver what the one before said, and is no duplicate: most
+    /// segments of the side that sends the data do.
+    #[inline]
     fn is_told(&self, segment: &Segment, ack: u64) -> bool {
         ack == self.una
             && self.window_field == Some(segment.window)
@@ -126,14 +146,20 @@ impl Flow {
             && !self.is_window_closed()
             && !self.after_open
             && (segment.sequence_length() > 0 || self.una >= self.nxt)
+            && segment.sack.as_slice().is_empty()
     }
 
     /// Notes the window of such a segment.
+    #[inline]
     fn note_told(&mut self, at: At) {
         self.note_room();
         self.rounds.note_window(self.edge - self.una);
         let way_ns = self.sender_rtt_ns().unwrap_or(0);
         self.sender_view.push(at.now, (self.una, self.edge), way_ns);
+        let repairing = self.recovery_point.is_some() || self.loss_point.is_some();
+        if repairing || self.loss_stats.has_episode() {
+            self.leave_recovery(at);
+        }
     }
 
     /// Notes what the acknowledgement that ends a pause tells.
