@@ -190,7 +190,7 @@ impl Shared {
     fn take(&mut self, frame: &Frame<'_>, head: &mut Head) {
         let time_ns = frame.time.ns();
         let start_ns = *self.start_ns.get_or_insert(time_ns);
-        head.time_ns = time_ns;
+        (head.time_ns, head.segment.time_ns) = (time_ns, time_ns);
         head.is_beyond_second = frame.time.is_beyond_second();
         if !self.choice.is_all() && !self.choice.takes(frame, time_ns, start_ns) {
             head.outcome = Err(Other::LeftOut);

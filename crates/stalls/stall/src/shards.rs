@@ -17,7 +17,7 @@ use crate::options::Options;
 /// More threads wait for the one that reads.
 const THREADS_MOST: usize = 4;
 /// Segments that a thread gets at once, and how many such batches wait for it at most.
-const BATCH: usize = 1024;
+const BATCH: usize = 512;
 const WAITING_MOST: usize = 2;
 
 type Batch = Vec<(Segment, Moment)>;

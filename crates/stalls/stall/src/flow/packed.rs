@@ -7,8 +7,6 @@
 
 /// How many are kept as they are; the last may still change.
 const PLAIN: usize = 4;
-/// Bytes before a row's numbers: the time between, and then a bit for each number.
-const BETWEEN_BYTES: usize = 8;
 
 /// Takes the numbers of a row, one after the other.
 pub(crate) trait Sink {
@@ -275,31 +273,33 @@ impl<T: Numbers + Span + Copy> Kept<T> {
     }
 }
 
+/// Times lie as far behind those of the first row as one begins behind the first.
+fn between(first: &[u64], start_ns: u64) -> u64 {
+    start_ns.wrapping_sub(first.first().copied().unwrap_or(0))
+}
+
 /// Packs a row.
 struct Packer<'a> {
     first: std::slice::Iter<'a, u64>,
     place: usize,
-    /// Times lie as far behind those of the first as one begins behind the first.
     between: u64,
     bytes: Vec<u8>,
 }
 
 impl<'a> Packer<'a> {
     fn new(first: &'a [u64], start_ns: u64) -> Self {
-        let between = start_ns.wrapping_sub(first.first().copied().unwrap_or(0));
         let mut bytes = Vec::with_capacity(256);
-        bytes.extend(between.to_le_bytes());
-        bytes.resize(BETWEEN_BYTES + first.len().div_ceil(8), 0);
+        bytes.resize(first.len().div_ceil(8), 0);
         Self {
             first: first.iter(),
             place: 0,
-            between,
+            between: between(first, start_ns),
             bytes,
         }
     }
 
     fn put_different(&mut self, number: u64, first: u64, place: usize) {
-        if let Some(bits) = self.bytes.get_mut(BETWEEN_BYTES + place / 8) {
+        if let Some(bits) = self.bytes.get_mut(place / 8) {
             *bits |= 1 << (place % 8);
         }
         let plain = zigzag(number.wrapping_sub(first));
@@ -384,21 +384,14 @@ impl Source for Opener<'_> {
 
 impl Packed {
     fn open<T: Numbers>(&self, first: &[u64]) -> T {
-        let between = self
-            .bytes
-            .first_chunk()
-            .copied()
-            .map_or(0, u64::from_le_bytes);
-        let numbers_at = BETWEEN_BYTES + first.len().div_ceil(8);
+        let numbers_at = first.len().div_ceil(8).min(self.bytes.len());
+        let (bits, rest) = self.bytes.split_at(numbers_at);
         T::take(&mut Opener {
             first: first.iter(),
             place: 0,
-            between,
-            bits: self
-                .bytes
-                .get(BETWEEN_BYTES..numbers_at)
-                .unwrap_or_default(),
-            rest: self.bytes.get(numbers_at..).unwrap_or_default().iter(),
+            between: between(first, self.start_ns),
+            bits,
+            rest: rest.iter(),
         })
     }
 }
