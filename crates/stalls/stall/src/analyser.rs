@@ -17,8 +17,8 @@ use crate::flow::at::At;
 use crate::multipath::Multipath;
 use crate::opening::Opening;
 use crate::options::Options;
+use crate::parallel::in_parallel;
 use crate::recorder::Recorder;
-use crate::shards::in_parallel;
 
 /// Both ends, the lower one first, and the VLANs and tunnels around them.
 type Key = (Endpoint, Endpoint, EncapsulationId);

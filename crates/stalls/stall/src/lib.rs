@@ -26,6 +26,7 @@ mod history;
 mod multipath;
 mod opening;
 mod options;
+mod parallel;
 pub mod predictions;
 pub mod qlog;
 mod recorder;

@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
-use std::thread::{self, Scope, ScopedJoinHandle, available_parallelism};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use capture::segment::{Endpoint, Segment};
 use capture::segments::Segments;
@@ -13,9 +13,8 @@ use capture::segments::Segments;
 use crate::analyser::Analyser;
 use crate::clock::{Clock, Moment};
 use crate::options::Options;
+use crate::parallel::threads;
 
-/// More threads wait for the one that reads.
-const THREADS_MOST: usize = 4;
 /// Segments that a thread gets at once, and how many such batches wait for it at most.
 const BATCH: usize = 512;
 const WAITING_MOST: usize = 2;
@@ -78,27 +77,6 @@ impl<'scope> Shard<'scope> {
             .join()
             .unwrap_or_else(|panic| resume_unwind(panic))
     }
-}
-
-fn threads() -> usize {
-    available_parallelism().map_or(1, |cores| cores.get().min(THREADS_MOST))
-}
-
-/// Does independent work on several processors, each of which has neighbours.
-pub(crate) fn in_parallel<T: Send>(all: &mut [T], work: &(impl Fn(usize, &mut T) + Sync)) {
-    let size = all.len().div_ceil(threads()).max(1);
-    let work = |(number, chunk): (usize, &mut [T])| {
-        let places = (number * size..).zip(chunk);
-        places.for_each(|(index, one)| work(index, one));
-    };
-    let mut chunks = all.chunks_mut(size).enumerate();
-    let first = chunks.next();
-    thread::scope(|scope| {
-        for chunk in chunks {
-            scope.spawn(move || work(chunk));
-        }
-        first.map(work);
-    });
 }
 
 /// Analyses segments to their end.

@@ -22,6 +22,7 @@ pub(crate) mod sender_clock;
 mod sender_view;
 mod sent;
 mod sequence;
+mod window;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
