@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -43,8 +43,9 @@ pub struct StallsArgs {
 /// The measurement of one program on one file.
 struct Measured {
     packets: u64,
-    /// Processor time.
+    /// Processor time of all threads, and time from begin to end.
     seconds: f64,
+    wall_s: f64,
     /// Peak memory, in KiB; 0 if the program ended before the first look.
     peak_kib: u64,
 }
@@ -86,24 +87,22 @@ pub fn main(args: &StallsArgs) -> Result<()> {
     let ours_tenth = stalls(&tenth, args.packets / 10)?;
     let ours_short = stalls(&short, args.tshark_packets)?;
     let ours_many = stalls(&many, args.packets)?;
-    let mut of_rounds = vec![("`pspacer stalls`", stalls(&rounds, rounds_packets)?)];
-    for (name, program, arguments) in [
-        ("`tcptrace`", "tcptrace", &[][..]),
-        (
-            "`tshark -z conv,tcp`",
-            "tshark",
-            &["-n", "-q", "-z", "conv,tcp", "-r"][..],
-        ),
+    let stalls_of_rounds = stalls(&rounds, rounds_packets)?;
+    let mut of_rounds = vec![("`pspacer stalls`".to_owned(), stalls_of_rounds)];
+    let conversations = ["-n", "-q", "-z", "conv,tcp", "-r"];
+    for (program, asked, arguments, times) in [
+        ("tcptrace", "-v", &[][..], args.times),
+        ("tshark", "--version", &conversations[..], 1),
     ] {
-        if version(program).is_some() {
+        if let Some(version) = version(program, asked) {
             let mut command = Command::new(program);
             command.args(arguments).arg(&rounds);
-            let times = if program == "tshark" { 1 } else { args.times };
+            let name = format!("`{program}` {version}");
             of_rounds.push((name, fastest(&mut command, rounds_packets, times)?));
         }
     }
-    let theirs = match version("tshark") {
-        Some(name) => {
+    let theirs = match version("tshark", "--version") {
+        Some(version) => {
             let mut rows = Vec::new();
             for what in ["conv,tcp", "io,stat,1,tcp.analysis.flags"] {
                 let mut command = Command::new("tshark");
@@ -114,7 +113,7 @@ pub fn main(args: &StallsArgs) -> Result<()> {
                     .args(["-z", what]);
                 rows.push((what, fastest(&mut command, args.tshark_packets, 1)?));
             }
-            Some((name, rows))
+            Some((format!("TShark {version}"), rows))
         }
         None => None,
     };
@@ -147,20 +146,21 @@ fn capture(
     Ok(path)
 }
 
-fn version(program: &str) -> Option<String> {
-    let out = Command::new(program).arg("--version").output().ok()?;
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let first = text.lines().next()?;
-    Some(first.split(" (Git").next().unwrap_or(first).to_owned())
+/// Returns the number of a program's version, if the program is there.
+fn version(program: &str, asked: &str) -> Option<String> {
+    let out = Command::new(program).arg(asked).output().ok()?;
+    let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+    let is_number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+    text.split_whitespace().find(is_number).map(str::to_owned)
 }
 
-/// Runs a command several times; returns the processor time of the fastest run and the peak memory
-/// of all runs.
+/// Runs a command several times; returns the least times and the peak memory of all runs.
 fn fastest(command: &mut Command, packets: u64, times: u32) -> Result<Measured> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut best = f64::INFINITY;
+    let (mut best, mut best_wall_s) = (f64::INFINITY, f64::INFINITY);
     let mut peak_kib = 0;
     for _ in 0..times.max(1) {
+        let begin = Instant::now();
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot run {command:?}"))?;
@@ -176,10 +176,12 @@ fn fastest(command: &mut Command, packets: u64, times: u32) -> Result<Measured> 
         };
         ensure!(status.success(), "{command:?} failed");
         best = best.min(seconds.max(LOOK_S));
+        best_wall_s = best_wall_s.min(begin.elapsed().as_secs_f64());
     }
     Ok(Measured {
         packets,
         seconds: best,
+        wall_s: best_wall_s,
         peak_kib,
     })
 }
@@ -207,13 +209,22 @@ fn peak_of(process: u32) -> u64 {
     number.and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-fn row(page: &mut String, what: &str, m: &Measured, ratio: &str) {
+const COLUMNS: &str = "| program | packets | processor, s | wall, s | million packets/s | MiB | processor, ratio | \
+     wall, ratio |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
+
+/// Adds a row; the ratios are to `ours`, of the same capture.
+fn row(page: &mut String, what: &str, m: &Measured, ours: Option<&Measured>) {
+    let ratios = ours.map_or(" | ".to_owned(), |ours| {
+        let (processor, wall) = (m.seconds / ours.seconds, m.wall_s / ours.wall_s);
+        format!("{processor:.2} | {wall:.2}")
+    });
     // Writing to a String cannot fail.
     let _ = writeln!(
         page,
-        "| {what} | {} | {:.2} | {:.2} | {:.0} | {ratio} |",
+        "| {what} | {} | {:.2} | {:.2} | {:.2} | {:.0} | {ratios} |",
         units::display::count(m.packets),
         m.seconds,
+        m.wall_s,
         m.packets_per_s() / 1e6,
         m.peak_kib as f64 / 1024.0,
     );
@@ -222,7 +233,7 @@ fn row(page: &mut String, what: &str, m: &Measured, ratio: &str) {
 fn page(
     ours: &[Measured; 3],
     many: &Measured,
-    of_rounds: &[(&str, Measured)],
+    of_rounds: &[(String, Measured)],
     theirs: Option<&(String, Vec<(&str, Measured)>)>,
 ) -> String {
     let mut page = String::from(
@@ -231,25 +242,20 @@ fn page(
          # How fast `pspacer stalls` is\n\n\
          A generated capture of 64 bytes a packet: 500 TCP connections at any time, about 5000 packets \
          each, losses with SACK, timeouts, pauses and closed windows among them (`xtask/src/bench_stalls/`). \
-         Time is what the whole command had of a processor, system calls included, from its start to the end of \
-         its JSON; it runs in one thread. The least of several runs; memory is the most a run had.\n\n\
-         | program | packets | processor, s | million packets/s | MiB | ratio |\n\
-         |---|---:|---:|---:|---:|---:|\n",
+         Processor time is what the whole command had of all processors, system calls included; wall time is \
+         from its start to the end of its JSON. The least of several runs; memory is the most a run had. \
+         One thread reads, and up to four analyse; packets/s are of processor time.\n\n",
     );
+    page += COLUMNS;
     let [long, tenth, short] = ours;
-    row(&mut page, "`pspacer stalls`", long, "");
-    row(&mut page, "`pspacer stalls`", tenth, "");
-    row(&mut page, "`pspacer stalls`", short, "1");
+    row(&mut page, "`pspacer stalls`", long, None);
+    row(&mut page, "`pspacer stalls`", tenth, None);
+    row(&mut page, "`pspacer stalls`", short, Some(short));
     match theirs {
         Some((_, rows)) => {
             for (what, measured) in rows {
-                let ratio = measured.seconds / short.seconds;
-                row(
-                    &mut page,
-                    &format!("`tshark -z {what}`"),
-                    measured,
-                    &format!("{ratio:.0}"),
-                );
+                let name = format!("`tshark -z {what}`");
+                row(&mut page, &name, measured, Some(short));
             }
         }
         None => page.push_str("\n`tshark` is not on this machine: it is left out.\n"),
@@ -261,7 +267,7 @@ fn page(
     if let Some((name, _)) = theirs {
         let _ = writeln!(
             page,
-            "The ratio is to the same capture read by {name}. Neither of its reports tells of causes: \
+            "The ratios are to the same capture read by {name}. Neither of its reports tells of causes: \
              `conv,tcp` counts packets and bytes of each conversation, `io,stat` counts what its analysis of \
              sequence numbers marked, second by second."
         );
@@ -272,15 +278,13 @@ fn page(
         "\n## Many connections, and many pauses\n\
          The same kind of capture with 50 packets a connection, 500 of them at any time; and one of 50 \
          connections that send round by round, a pause in nearly each \
-         (`xtask/src/bench_stalls/rounds.rs`). The ratio is to `pspacer stalls`.\n\n\
-         | program, capture | packets | processor, s | million packets/s | MiB | ratio |\n\
-         |---|---:|---:|---:|---:|---:|\n",
+         (`xtask/src/bench_stalls/rounds.rs`). The ratios are to `pspacer stalls`.\n\n",
     );
-    row(&mut page, "`pspacer stalls`, many connections", many, "");
-    let first = of_rounds.first().map_or(1.0, |(_, ours)| ours.seconds);
+    page += COLUMNS;
+    row(&mut page, "`pspacer stalls`, many connections", many, None);
+    let ours = of_rounds.first().map(|(_, ours)| ours);
     for (name, measured) in of_rounds {
-        let ratio = format!("{:.2}", measured.seconds / first);
-        row(&mut page, &format!("{name}, rounds"), measured, &ratio);
+        row(&mut page, &format!("{name}, rounds"), measured, ours);
     }
     page
 }
@@ -294,26 +298,31 @@ mod tests {
         let m = |packets, seconds| Measured {
             packets,
             seconds,
+            wall_s: seconds / 2.0,
             peak_kib: 2048,
         };
         let ours = [m(1_000_000, 0.5), m(100_000, 0.1), m(10_000, 0.01)];
         let theirs = ("TShark 4".to_owned(), vec![("conv,tcp", m(10_000, 2.0))]);
         let rounds = [
-            ("`pspacer stalls`", m(3000, 0.5)),
-            ("`tcptrace`", m(3000, 1.0)),
+            ("`pspacer stalls`".to_owned(), m(3000, 0.5)),
+            ("`tcptrace` 6".to_owned(), m(3000, 1.0)),
         ];
         let many = m(10_000, 0.2);
         let text = page(&ours, &many, &rounds, Some(&theirs));
         assert!(
-            text.contains("| 1,000,000 | 0.50 | 2.00 | 2 |  |"),
+            text.contains("| 1,000,000 | 0.50 | 0.25 | 2.00 | 2 |  |  |"),
             "{text}"
         );
         assert!(
-            text.contains("| `tshark -z conv,tcp` | 10,000 | 2.00 | 0.01 | 2 | 200 |"),
+            text.contains(
+                "| `tshark -z conv,tcp` | 10,000 | 2.00 | 1.00 | 0.01 | 2 | 200.00 | 200.00 |"
+            ),
             "{text}"
         );
         assert!(
-            text.contains("| `tcptrace`, rounds | 3,000 | 1.00 | 0.00 | 2 | 2.00 |"),
+            text.contains(
+                "| `tcptrace` 6, rounds | 3,000 | 1.00 | 0.50 | 0.00 | 2 | 2.00 | 2.00 |"
+            ),
             "{text}"
         );
         assert!(page(&ours, &many, &[], None).contains("not on this machine"));

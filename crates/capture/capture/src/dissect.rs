@@ -14,7 +14,7 @@ const TCP_BYTES: usize = 20;
 /// Captured bytes of a TCP header, from ports to window, without which a segment is useless.
 const TCP_NEEDED_BYTES: usize = 16;
 
-/// Reads the segment in a packet into `segment`, whose number stays. Returns whether it is the first
+/// Reads the segment in a packet into `segment`, whose number and time stay. Returns whether it is the first
 /// of several fragments.
 #[inline]
 pub(crate) fn dissect(
@@ -35,7 +35,7 @@ pub(crate) fn dissect(
         segment.host_direction = frame.host_direction;
         let captured = (total as usize - PLAIN_IP_BYTES).min(tcp.len());
         let tcp = &tcp[..captured];
-        transport(frame, tcp, total - PLAIN_IP_BYTES as u32, segment)?;
+        transport(tcp, total - PLAIN_IP_BYTES as u32, segment)?;
         return Ok(false);
     }
     tunnelled(frame, encapsulations, segment)
@@ -74,18 +74,13 @@ fn tunnelled(
     segment.ip_id = found.ip.id;
     segment.hop_limit = found.ip.hop_limit;
     segment.host_direction = found.host_direction;
-    transport(frame, found.tcp, found.tcp_bytes, segment)?;
+    transport(found.tcp, found.tcp_bytes, segment)?;
     Ok(found.ip.first_fragment)
 }
 
 /// Reads the TCP header; `tcp_bytes` is its length with the payload, by the IP header.
 #[inline]
-fn transport(
-    frame: &Frame<'_>,
-    tcp: &[u8],
-    tcp_bytes: u32,
-    segment: &mut Segment,
-) -> Result<(), Other> {
+fn transport(tcp: &[u8], tcp_bytes: u32, segment: &mut Segment) -> Result<(), Other> {
     let Some(h) = tcp.first_chunk::<TCP_NEEDED_BYTES>() else {
         return Err(if tcp_bytes < TCP_BYTES as u32 {
             Other::Malformed
@@ -100,7 +95,6 @@ fn transport(
     };
     let word = |i: usize| u32::from_be_bytes([h[i], h[i + 1], h[i + 2], h[i + 3]]);
     let short = |i: usize| u16::from_be_bytes([h[i], h[i + 1]]);
-    segment.time_ns = frame.time.ns();
     (segment.from.port, segment.to.port) = (short(0), short(2));
     (segment.seq, segment.ack) = (word(4), word(8));
     segment.flags = Flags(short(12) & 0x1ff);
@@ -115,10 +109,23 @@ fn transport(
     Ok(())
 }
 
+/// Length of a TCP header that has timestamps and no other option.
+const ALIGNED_BYTES: usize = TCP_BYTES + 12;
+
 /// Reads the options of the TCP header.
 #[inline]
 fn options(tcp: &[u8], header_bytes: usize, segment: &mut Segment) {
     if header_bytes == TCP_BYTES {
+        return;
+    }
+    // Most segments have timestamps alone, aligned as RFC 7323, appendix A, recommends.
+    if let (ALIGNED_BYTES, Some([1, 1, 8, 10, a, b, c, d, e, f, g, h])) =
+        (header_bytes, tcp.get(TCP_BYTES..ALIGNED_BYTES))
+    {
+        segment.timestamps = Some(Timestamps {
+            value: u32::from_be_bytes([*a, *b, *c, *d]),
+            echo: Some(u32::from_be_bytes([*e, *f, *g, *h])),
+        });
         return;
     }
     let have = header_bytes.min(tcp.len());

@@ -38,7 +38,11 @@ impl CaptureTime {
     }
 
     /// Returns the nanoseconds since 1970, limited to the range of `u64` (1970 to 2554).
+    #[inline]
     pub(crate) fn ns(self) -> u64 {
+        if let Ok(seconds) = u32::try_from(self.seconds) {
+            return u64::from(seconds) * NS_PER_S + self.ps / 1000; // no sum of these is too large
+        }
         let Ok(seconds) = u64::try_from(self.seconds) else {
             return if self.seconds < 0 { 0 } else { u64::MAX };
         };

@@ -11,15 +11,15 @@ use crate::pcap::Pcap;
 use crate::pcapng::{PcapNg, Skipped};
 
 #[derive(Debug)]
-enum Format {
+pub(crate) enum Format {
     Pcap(Pcap),
     PcapNg(PcapNg),
 }
 
 /// A capture file that is being read.
 pub(crate) struct Packets<R> {
-    input: Lookahead<R>,
-    format: Format,
+    pub(crate) input: Lookahead<R>,
+    pub(crate) format: Format,
     interface: Option<Interface>,
 }
 

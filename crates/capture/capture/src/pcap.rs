@@ -171,24 +171,28 @@ impl Pcap {
         use_it: impl FnOnce(RawPacket<'_>) -> T,
     ) -> Result<Option<T>, ReadError> {
         let offset = input.offset();
-        let head = input.peek(RECORD_HEADER_BYTES)?;
-        let Some((fixed, _)) = head.split_first_chunk::<RECORD_HEADER_BYTES>() else {
-            let have = head.len();
+        let ahead = input.peek(RECORD_HEADER_BYTES)?;
+        let Some(fixed) = ahead.first_chunk::<RECORD_HEADER_BYTES>() else {
+            let have = ahead.len();
             return if have == 0 {
                 Ok(None)
             } else {
                 Err(truncated(offset, have, RECORD_HEADER_BYTES))
             };
         };
-        let word = |i: usize| {
-            let word = [fixed[i], fixed[i + 1], fixed[i + 2], fixed[i + 3]];
-            if self.big_endian {
-                u32::from_be_bytes(word)
-            } else {
-                u32::from_le_bytes(word)
-            }
-        };
-        let [seconds, fraction, length, packet_bytes] = [0, 4, 8, 12].map(word);
+        let word =
+            |i: usize| u32::from_le_bytes([fixed[i], fixed[i + 1], fixed[i + 2], fixed[i + 3]]);
+        let mut words = (word(0), word(4), word(8), word(12));
+        if self.big_endian {
+            let (a, b, c, d) = words;
+            words = (
+                a.swap_bytes(),
+                b.swap_bytes(),
+                c.swap_bytes(),
+                d.swap_bytes(),
+            );
+        }
+        let (seconds, fraction, length, packet_bytes) = words;
         let (length, packet_bytes) = if self.is_old {
             (length.min(packet_bytes), length.max(packet_bytes))
         } else {
@@ -199,7 +203,12 @@ impl Pcap {
             return Err(ReadError::Malformed { offset, what });
         }
         let want = RECORD_HEADER_BYTES + length as usize;
-        let record = input.peek(want)?;
+        // Most records are there with their header.
+        let record = if ahead.len() >= want {
+            ahead
+        } else {
+            input.peek(want)?
+        };
         let Some(bytes) = record.get(RECORD_HEADER_BYTES..want) else {
             return Err(truncated(offset, record.len(), want));
         };

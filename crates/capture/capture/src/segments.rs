@@ -22,11 +22,11 @@ use crate::choice::Choice;
 use crate::dissect::dissect;
 use crate::encapsulation::Encapsulations;
 use crate::error::{Damage, ReadError};
-use crate::frame::{BEYOND_SECOND, Interface, Oddities, Options, READ_AS_NS};
+use crate::frame::{BEYOND_SECOND, Frame, Interface, Oddities, Options, READ_AS_NS};
 use crate::headers::Other;
 use crate::inside::Insides;
 use crate::link::{self, Link};
-use crate::packets::Packets;
+use crate::packets::{Format, Packets};
 use crate::pcapng::Skipped;
 use crate::process::{Process, Processes};
 use crate::segment::Segment;
@@ -177,28 +177,33 @@ impl Shared {
         packets: &mut Packets<R>,
         head: &mut Head,
     ) -> Result<Option<()>, ReadError> {
-        let (all, choice) = (&mut self.encapsulations, &self.choice);
+        // Each format has its own copy of what is done with a packet: as a function that both call it
+        // takes a seventh more instructions.
+        let input = &mut packets.input;
+        match &mut packets.format {
+            Format::Pcap(pcap) => pcap.next(input, |frame| self.take(&frame, head)),
+            Format::PcapNg(pcapng) => pcapng.next(input, |frame| self.take(&frame, head)),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, frame: &Frame<'_>, head: &mut Head) {
+        let time_ns = frame.time.ns();
+        let start_ns = *self.start_ns.get_or_insert(time_ns);
+        (head.time_ns, head.segment.time_ns) = (time_ns, time_ns);
+        head.is_beyond_second = frame.time.is_beyond_second();
+        if !self.choice.is_all() && !self.choice.takes(frame, time_ns, start_ns) {
+            head.outcome = Err(Other::LeftOut);
+            return;
+        }
+        head.outcome = dissect(frame, &mut self.encapsulations, &mut head.segment);
+        if !frame.options.bytes.is_empty() && head.outcome.is_ok() {
+            note_process(&mut self.processes, frame.options, &head.segment);
+        }
         // Only where nothing is found is it said what was there instead.
-        let mut insides = (self.counts.segments == 0).then_some(&mut self.insides);
-        let processes = &mut self.processes;
-        let start_ns = &mut self.start_ns;
-        packets.next(|frame| {
-            let time_ns = frame.time.ns();
-            let start_ns = *start_ns.get_or_insert(time_ns);
-            head.time_ns = time_ns;
-            head.is_beyond_second = frame.time.is_beyond_second();
-            if !choice.is_all() && !choice.takes(&frame, time_ns, start_ns) {
-                head.outcome = Err(Other::LeftOut);
-                return;
-            }
-            head.outcome = dissect(&frame, all, &mut head.segment);
-            if !frame.options.bytes.is_empty() && head.outcome.is_ok() {
-                note_process(processes, frame.options, &head.segment);
-            }
-            if let (Err(_), Some(insides)) = (&head.outcome, &mut insides) {
-                insides.note(&frame);
-            }
-        })
+        if head.outcome.is_err() && self.counts.segments == 0 {
+            self.insides.note(frame);
+        }
     }
 
     /// Reads the next packet of a file; `false` at its end.

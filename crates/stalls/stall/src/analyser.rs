@@ -10,13 +10,14 @@ use units::time::NS_PER_S;
 
 use crate::analysis::{self, Analysis};
 use crate::cause::Confidence;
-use crate::clock::{Clock, EPOCH_NS};
+use crate::clock::{Clock, EPOCH_NS, Moment};
 use crate::conclude::{believed, conclude};
 use crate::connection::{Connection, HALVES_MOST};
 use crate::flow::at::At;
 use crate::multipath::Multipath;
 use crate::opening::Opening;
 use crate::options::Options;
+use crate::parallel::in_parallel;
 use crate::recorder::Recorder;
 
 /// Both ends, the lower one first, and the VLANs and tunnels around them.
@@ -38,6 +39,8 @@ pub struct Analyser {
     /// Of a connection that two keys lead to: both.
     joined: FxHashMap<usize, [Key; 2]>,
     connections: Vec<Entry>,
+    /// Number of the packet that each began with.
+    first_packets: Vec<u64>,
     /// The connection of the last segment: most often the next segment belongs to it too.
     last: Option<Last>,
     confidence_most: Confidence,
@@ -63,13 +66,17 @@ impl Last {
     #[inline]
     fn from(&self, segment: &Segment) -> Option<usize> {
         let [low, high] = &self.ends;
-        let is_same = self.encapsulation == segment.encapsulation;
-        if is_same && segment.from == *low && segment.to == *high {
+        // Ports differ more often than addresses do.
+        let is_between = |from: &Endpoint, to: &Endpoint| {
+            (segment.from.port, segment.to.port) == (from.port, to.port)
+                && segment.encapsulation == self.encapsulation
+                && segment.from.address == from.address
+                && segment.to.address == to.address
+        };
+        if is_between(low, high) {
             Some(0)
-        } else if is_same && segment.from == *high && segment.to == *low {
-            Some(1)
         } else {
-            None
+            is_between(high, low).then_some(1)
         }
     }
 }
@@ -87,7 +94,7 @@ enum Entry {
 
 impl Entry {
     /// Returns the connection, which is opened if it was not yet; `None` if it is done.
-    fn open(&mut self, options: &Arc<Options>) -> Option<&mut Connection> {
+    fn open(&mut self, options: &Arc<Options>) -> Option<&mut Box<Connection>> {
         if let Self::Opening(opening) = self {
             *self = Self::Open(Box::new(opening.open(options)));
         }
@@ -110,6 +117,18 @@ impl Entry {
             connection.close();
         }
     }
+
+    /// Draws the conclusions, if the connection was opened.
+    fn conclude(&mut self, is_subflow: bool) {
+        let Self::Open(of) = self else {
+            return;
+        };
+        let nothing = Opening::new(of.ends, of.encapsulation, of.last);
+        let nothing = Self::Opening(Box::new(nothing));
+        if let Self::Open(connection) = std::mem::replace(self, nothing) {
+            *self = Self::Done(Box::new(conclude(*connection, EPOCH_NS, is_subflow)));
+        }
+    }
 }
 
 impl Analyser {
@@ -122,6 +141,7 @@ impl Analyser {
             halves: FxHashMap::default(),
             joined: FxHashMap::default(),
             connections: Vec::new(),
+            first_packets: Vec::new(),
             last: None,
             confidence_most: Confidence::High,
             over: VecDeque::new(),
@@ -132,9 +152,23 @@ impl Analyser {
     /// Analyses one segment. Takes constant time, and time for the segments that it
     /// acknowledges.
     pub fn segment(&mut self, segment: &Segment) {
-        let now = self.clock.at(segment.time_ns);
+        let moment = self.clock.moment(segment.time_ns);
+        self.segment_at(segment, moment);
+    }
+
+    /// Analyses one segment of some: other analysers have those of other connections.
+    pub(crate) fn segment_at(&mut self, segment: &Segment, moment: Moment) {
+        let Moment { now, latest } = moment;
+        while let Some(&(over_ns, index)) = self.over.front() {
+            if latest.saturating_sub(over_ns) < LINGER_NS {
+                break;
+            }
+            self.over.pop_front();
+            self.end(index);
+        }
         let last = self
             .last
+            .as_ref()
             .and_then(|last| Some((last.from(segment)?, last.index)));
         let (from, index) = match last {
             Some((from, index)) if !self.is_replaced(index, from, segment) => (from, index),
@@ -146,11 +180,16 @@ impl Analyser {
         let Some(entry) = self.connections.get_mut(index) else {
             return;
         };
-        match entry {
+        let connection = match entry {
+            Entry::Open(connection) => connection,
             Entry::Opening(opening) => {
                 if opening.keep(from, segment, now) {
                     return;
                 }
+                let Some(connection) = entry.open(&self.options) else {
+                    return;
+                };
+                connection
             }
             Entry::Done(done) => {
                 // What still comes is counted, as a repeated FIN is.
@@ -159,23 +198,55 @@ impl Analyser {
                 done.duration_ns = done.duration_ns.max(now.saturating_sub(begin_ns));
                 return;
             }
-            Entry::Open(_) => {}
-        }
-        let Some(connection) = entry.open(&self.options) else {
-            return;
         };
         let was_over = connection.is_over();
         connection.segment(from, segment, now);
         if connection.is_over() && !was_over {
             self.over.push_back((now, index));
         }
-        while let Some(&(over_ns, index)) = self.over.front() {
-            if now.saturating_sub(over_ns) < LINGER_NS {
-                break;
-            }
-            self.over.pop_front();
-            self.end(index);
+    }
+
+    /// Joins analysers of different connections of one capture, whose clock this is. One that
+    /// keeps a history is none of them.
+    pub(crate) fn join(analysers: Vec<Self>, options: Options, clock: Clock) -> Self {
+        let mut all = Self::new(options);
+        all.clock = clock;
+        let mut order = Vec::new();
+        for (number, analyser) in analysers.iter().enumerate() {
+            let firsts = analyser.first_packets.iter().enumerate();
+            order.extend(firsts.map(|(index, &first)| (first, number, index)));
         }
+        order.sort_unstable();
+        let mut places: Vec<Vec<usize>> = Vec::new();
+        places.extend(analysers.iter().map(|of| vec![0; of.connections.len()]));
+        for (place, &(first, number, index)) in order.iter().enumerate() {
+            places[number][index] = place;
+            all.first_packets.push(first);
+        }
+        let mut entries = Vec::new();
+        for (of, places) in analysers.into_iter().zip(&places) {
+            let place = |index: usize| places[index];
+            let by_key = of.by_key.into_iter();
+            all.by_key
+                .extend(by_key.map(|(key, index)| (key, place(index))));
+            for (ends, halves) in of.halves {
+                let halves = halves.into_iter().map(place).collect();
+                all.halves.insert(ends, halves);
+            }
+            let joined = of.joined.into_iter();
+            all.joined
+                .extend(joined.map(|(index, keys)| (place(index), keys)));
+            let over = of.over.into_iter();
+            all.over
+                .extend(over.map(|(over_ns, index)| (over_ns, place(index))));
+            entries.push(of.connections.into_iter());
+        }
+        all.over.make_contiguous().sort_unstable();
+        let in_order = order
+            .into_iter()
+            .filter_map(|(_, number, _)| entries[number].next());
+        all.connections.extend(in_order);
+        all
     }
 
     /// Draws the conclusions of a connection that is over: its results take less than its state.
@@ -183,16 +254,8 @@ impl Analyser {
         let Some(entry) = self.connections.get_mut(index) else {
             return;
         };
-        let (ends, around, first) = match entry {
-            Entry::Open(of) if of.is_over() && of.recorder.is_none() => {
-                (of.ends, of.encapsulation, of.last)
-            }
-            _ => return,
-        };
-        let nothing = Entry::Opening(Box::new(Opening::new(ends, around, first)));
-        if let Entry::Open(connection) = std::mem::replace(entry, nothing) {
-            let is_subflow = self.multipath.has(index);
-            *entry = Entry::Done(Box::new(conclude(*connection, EPOCH_NS, is_subflow)));
+        if matches!(entry, Entry::Open(of) if of.is_over() && of.recorder.is_none()) {
+            entry.conclude(self.multipath.has(index));
         }
     }
 
@@ -225,7 +288,13 @@ impl Analyser {
         (from, index)
     }
 
+    #[inline]
     fn is_replaced(&mut self, index: usize, from: usize, segment: &Segment) -> bool {
+        // Only a SYN begins another connection.
+        segment.flags.any(Flags::SYN) && self.is_replaced_by_syn(index, from, segment)
+    }
+
+    fn is_replaced_by_syn(&mut self, index: usize, from: usize, segment: &Segment) -> bool {
         let Some(connection) = self.connections.get_mut(index) else {
             return true;
         };
@@ -248,6 +317,7 @@ impl Analyser {
 
     fn open(&mut self, key: Key, ends: [Endpoint; 2], segment: &Segment, now: u64) -> usize {
         let index = self.connections.len();
+        self.first_packets.push(segment.number);
         let at = At {
             now,
             packet: segment.number,
@@ -319,23 +389,26 @@ impl Analyser {
     }
 
     /// Ends the analysis and returns its results.
-    pub fn finish(self) -> Analysis {
+    pub fn finish(mut self) -> Analysis {
         let start_ns = self.clock.start_ns();
         drop(self.by_key);
+        let (multipath, most) = (&self.multipath, self.confidence_most);
+        let conclude = |index, entry: &mut Entry| {
+            if let Entry::Open(connection) = entry {
+                connection.confidence_most = most;
+                entry.conclude(multipath.has(index));
+            }
+        };
+        in_parallel(&mut self.connections, &conclude);
         let mut connections: Vec<analysis::Connection> = Vec::with_capacity(self.connections.len());
-        for (index, entry) in self.connections.into_iter().enumerate() {
-            let open = match entry {
-                Entry::Open(connection) => Ok(*connection),
-                Entry::Opening(opening) => Ok(opening.open(&self.options)),
-                Entry::Done(done) => Err(*done),
+        for (index, mut entry) in self.connections.into_iter().enumerate() {
+            // Of a flood only one at a time is opened.
+            entry.open(&self.options);
+            conclude(index, &mut entry);
+            let Entry::Done(done) = entry else {
+                continue;
             };
-            let mut connection = match open {
-                Ok(mut connection) => {
-                    connection.confidence_most = self.confidence_most;
-                    conclude(connection, EPOCH_NS, self.multipath.has(index))
-                }
-                Err(done) => believed(done, self.confidence_most),
-            };
+            let mut connection = believed(*done, most);
             if let Some(before) = connections.last() {
                 connection.flows.share(&before.flows);
             }

@@ -7,10 +7,11 @@ use capture::process::Processes;
 use capture::segments::{Counts, Segments};
 use capture::selector::Selector;
 
+use crate::shards::analyse;
 use crate::two_ends::{TooMany, Trace, TwoEnds};
 use crate::{
-    Analyser, Analysis, CauseTotal, Confidence, Connection, HostPairTotal, Options, SideTotal,
-    by_cause, by_host_pair, by_side,
+    Analysis, CauseTotal, Confidence, Connection, HostPairTotal, Options, SideTotal, by_cause,
+    by_host_pair, by_side,
 };
 
 /// The results of some captures.
@@ -45,11 +46,11 @@ pub fn read(
     min_stall_ns: Option<u64>,
     history_of: Option<usize>,
 ) -> CaptureResults {
-    let mut analyser = Analyser::new(Options {
+    let options = Options {
         history_of,
         ..Options::of_stalls_from(min_stall_ns)
-    });
-    segments.each(|segment| analyser.segment(segment));
+    };
+    let mut analyser = analyse(&mut segments, options);
     if let Some(most) = confidence_most(segments.counts()) {
         analyser.believe_at_most(most);
     }

@@ -19,9 +19,25 @@ pub(crate) struct Clock {
     /// The last packet's time in the capture, and what it counts as.
     last_ns: u64,
     counted_ns: i64,
+    latest: u64,
+}
+
+/// A segment's internal time, and the latest of all segments before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now: u64,
+    pub(crate) latest: u64,
 }
 
 impl Clock {
+    /// Returns the moment of the next segment, which the capture has at `time_ns`.
+    pub(crate) fn moment(&mut self, time_ns: u64) -> Moment {
+        let now = self.at(time_ns);
+        let latest = self.latest;
+        self.latest = latest.max(now);
+        Moment { now, latest }
+    }
+
     /// Returns the internal time of a packet that the capture has at `time_ns`.
     pub(crate) fn at(&mut self, time_ns: u64) -> u64 {
         if self.start_ns.is_none() {

@@ -151,12 +151,12 @@ impl Connection {
         } else {
             let own = &mut self.flows[from];
             identified.is_sign_of_life = own.is_sign_of_life(segment);
-            identified.is_repeat = own.is_repeat(segment);
-            let is_below_window = own.is_passed_by(segment);
+            let is_below_window;
+            (identified.is_repeat, is_below_window) = own.is_known(segment);
             if flags.any(Flags::ACK) {
                 self.on_first_ack(at, from);
                 if let Some(flow) = self.flows.get_mut(other) {
-                    flow.on_ack(at, segment, identified, is_below_window);
+                    flow.on_ack(at, segment, &identified, is_below_window);
                 }
             }
             let has_ended = self.fins[other];
@@ -164,7 +164,7 @@ impl Connection {
             let (settled_ns, rtt_ns) = (peer.settled_ns, peer.measured_receiver_rtt_ns());
             if let Some(flow) = self.flows.get_mut(from) {
                 flow.note_peer(settled_ns, rtt_ns, has_ended);
-                flow.on_data(at, segment, identified);
+                flow.on_data(at, segment, &identified);
             }
             if flags.any(Flags::FIN) {
                 self.fins[from] = true;
@@ -295,8 +295,8 @@ impl Connection {
         answer.flags = Flags(answer.flags.0 & !Flags::SYN);
         answer.seq = answer.seq.wrapping_add(1);
         let client = &mut self.flows[1 - from];
-        client.on_data(syn_at, &syn, Identified::default());
-        client.on_ack(at, &answer, Identified::default(), false);
+        client.on_data(syn_at, &syn, &Identified::default());
+        client.on_ack(at, &answer, &Identified::default(), false);
         self.flows[from].note_request(syn_at, syn.payload_bytes, false);
     }
 
@@ -318,8 +318,8 @@ impl Connection {
 
     fn on_first_ack(&mut self, at: At, from: usize) {
         let handshake = &mut self.handshake;
-        let is_client = handshake.client.is_some_and(|(client, _)| client == from);
-        if handshake.syn_ack.is_some() && handshake.ack.is_none() && is_client {
+        let is_client = || handshake.client.is_some_and(|(client, _)| client == from);
+        if handshake.ack.is_none() && handshake.syn_ack.is_some() && is_client() {
             handshake.ack = Some(at);
             self.settle_handshake();
         }

@@ -392,7 +392,11 @@ pub fn most(cause: Cause, answers: Answers) -> Confidence {
         .shows
         .iter()
         .any(|&(ask, is)| answers.of(ask) == Some(is));
-    let has = |states: &[State]| !others(cause.side(), answers, states).is_empty();
+    let side = cause.side();
+    let has = |states: &[State]| {
+        let mut rows = ROWS.iter().filter(|row| row.cause.side() != side);
+        rows.any(|row| states.contains(&row.state(answers)))
+    };
     let are_left = has(&[State::Shown, State::Left]);
     match (is_shown, has(&[State::Untested])) {
         (true, false) if !are_left => Confidence::High,

@@ -7,7 +7,7 @@ use units::time::NS_PER_MS;
 use super::Flow;
 use super::at::At;
 use super::data::PROBE_ANSWER_NS;
-use super::facts::{AckedBy, Answered, Closed};
+use super::facts::{AckedBy, Answered, Closed, Facts};
 use super::ip_ids::Identified;
 use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
@@ -28,7 +28,7 @@ impl Flow {
         &mut self,
         at: At,
         segment: &Segment,
-        identified: Identified,
+        identified: &Identified,
         is_below_window: bool,
     ) {
         let near = self.nxt;
@@ -45,24 +45,37 @@ impl Flow {
             self.has_ack = true;
             self.una = self.una.min(ack);
         }
-        let mut pause = self.pause_until_ack(at);
+        if self.is_told(segment, ack) {
+            self.note_reply(at, segment);
+            self.note_receiver(at, segment, identified);
+            self.note_told(at);
+            self.counts.options_cut += u64::from(segment.options_cut);
+            self.show_ack(ack);
+        } else {
+            self.on_news(at, segment, ack, identified, is_below_window);
+        }
+    }
+
+    /// Processes an acknowledgement that may say something new. It is no part of `on_ack`, which needs
+    /// few registers without it.
+    #[inline(never)]
+    fn on_news(
+        &mut self,
+        at: At,
+        segment: &Segment,
+        ack: u64,
+        identified: &Identified,
+        is_below_window: bool,
+    ) {
+        let may_deliver = ack > self.una || !segment.sack.as_slice().is_empty();
+        let mut pause = None;
+        if may_deliver {
+            pause = self.pause_until_ack(at);
+        }
         if let Some(facts) = &mut pause {
-            facts.ended_by_peer_data = segment.payload_bytes > 0;
-            facts.reported_twice = self.reports_repair(segment, ack);
-            facts.answers_sent = identified.sent;
-            let (value, since_ns) = (self.stamps.reply, self.stamps.replied_ns);
-            let stamp = segment.timestamps.filter(|_| since_ns > 0);
-            facts.answer_apart = stamp.map(|stamp| {
-                let apart_ms = at.now.saturating_sub(since_ns) / NS_PER_MS;
-                (
-                    stamp.value.wrapping_sub(value),
-                    apart_ms.try_into().unwrap_or(0),
-                )
-            });
+            self.describe_end(facts, at, segment, ack, identified);
         }
-        if let Some(timestamps) = segment.timestamps {
-            (self.stamps.reply, self.stamps.replied_ns) = (timestamps.value, at.now);
-        }
+        self.note_reply(at, segment);
         self.note_receiver(at, segment, identified);
         let was_closed = self.is_window_closed();
         let window_before = self.window_field;
@@ -70,39 +83,20 @@ impl Flow {
             self.on_unseen(at, ack);
         }
         let una_before = self.una;
-        let way_ns = self.measured_receiver_rtt_ns().unwrap_or(0);
-        let unanswered_since_ns = at.now.saturating_sub(way_ns / 4 * 3);
-        let mut delivered = Delivered::beyond(self.board.highest_sacked(), unanswered_since_ns);
-        if ack > self.una {
-            self.check_eifel(segment);
-            if let Some(facts) = &mut pause {
-                facts.answered = self.answered_copy(segment);
+        let mut delivered = Delivered::default();
+        if may_deliver {
+            let way_ns = self.measured_receiver_rtt_ns().unwrap_or(0);
+            let unanswered_since_ns = at.now.saturating_sub(way_ns / 4 * 3);
+            delivered = Delivered::beyond(self.board.highest_sacked(), unanswered_since_ns);
+            if ack > self.una {
+                if let Some(facts) = &mut pause {
+                    facts.answered = self.answered_copy(segment);
+                }
+                self.on_advance(at, segment, ack, &mut delivered, is_below_window);
             }
-            self.board.ack(ack, &mut delivered);
-            self.una = ack;
-            let value = segment.timestamps.map(|stamp| stamp.value);
-            let is_of_new_tick = value != self.acked_by.value;
-            self.acked_by = AckedBy {
-                value,
-                is_of_new_tick,
-                is_below_window,
-            };
-            if let Some(clocked) = &mut self.clocked {
-                clocked.acknowledged(at.now, ack.saturating_sub(ORIGIN));
-            }
-            if self.una >= self.nxt {
-                self.probe_from = u64::MAX;
-                self.settled_ns = at.now;
-            }
-            self.backoff = 0;
-            self.unanswered_segments = 0;
+            self.on_sack(at, segment, ack, &mut delivered);
         }
-        // What was under way when the capture began is no hole of the capture.
-        let early_bytes = self.early_end.min(self.una).saturating_sub(una_before);
-        delivered.holes = delivered.holes.saturating_sub(early_bytes);
-        self.counts.unseen_bytes += delivered.holes;
-        self.on_sack(at, segment, ack, &mut delivered);
-        self.on_window(at, segment, ack, una_before);
+        self.on_window(at, segment, (ack, una_before), was_closed);
         if delivered.bytes > 0 {
             self.on_delivered(at, &delivered);
             self.last_ack_ns = at.now;
@@ -123,6 +117,17 @@ impl Flow {
         }
         self.leave_recovery(at);
         self.counts.options_cut += u64::from(segment.options_cut);
+        self.show_ack(ack);
+    }
+
+    #[inline]
+    fn note_reply(&mut self, at: At, segment: &Segment) {
+        if let Some(timestamps) = segment.timestamps {
+            (self.stamps.reply, self.stamps.replied_ns) = (timestamps.value, at.now);
+        }
+    }
+
+    fn show_ack(&mut self, ack: u64) {
         let edge = self.edge;
         self.show(|| What::Ack {
             ack: ack.saturating_sub(ORIGIN),
@@ -130,30 +135,117 @@ impl Flow {
         });
     }
 
+    /// Returns whether a segment says of the receiver what the one before said, and is no duplicate: most
+    /// segments of the side that sends the data do.
+    #[inline]
+    fn is_told(&self, segment: &Segment, ack: u64) -> bool {
+        ack == self.una
+            && self.window_field == Some(segment.window)
+            && self.scale.is_some()
+            && self.edge == self.edge_most()
+            && !self.is_window_closed()
+            && !self.after_open
+            && (segment.sequence_length() > 0 || self.una >= self.nxt)
+            && segment.sack.as_slice().is_empty()
+    }
+
+    /// Notes the window of such a segment.
+    #[inline]
+    fn note_told(&mut self, at: At) {
+        self.note_room();
+        self.rounds.note_window(self.edge - self.una);
+        let way_ns = self.sender_rtt_ns().unwrap_or(0);
+        self.sender_view.push(at.now, (self.una, self.edge), way_ns);
+        let repairing = self.recovery_point.is_some() || self.loss_point.is_some();
+        if repairing || self.loss_stats.has_episode() {
+            self.leave_recovery(at);
+        }
+    }
+
+    /// Notes what the acknowledgement that ends a pause tells.
+    #[cold]
+    fn describe_end(
+        &mut self,
+        facts: &mut Facts,
+        at: At,
+        segment: &Segment,
+        ack: u64,
+        identified: &Identified,
+    ) {
+        facts.ended_by_peer_data = segment.payload_bytes > 0;
+        facts.reported_twice = self.reports_repair(segment, ack);
+        facts.answers_sent = identified.sent;
+        let (value, since_ns) = (self.stamps.reply, self.stamps.replied_ns);
+        let stamp = segment.timestamps.filter(|_| since_ns > 0);
+        facts.answer_apart = stamp.map(|stamp| {
+            let apart_ms = at.now.saturating_sub(since_ns) / NS_PER_MS;
+            (
+                stamp.value.wrapping_sub(value),
+                apart_ms.try_into().unwrap_or(0),
+            )
+        });
+    }
+
+    /// Processes an acknowledgement of more than before.
+    fn on_advance(
+        &mut self,
+        at: At,
+        segment: &Segment,
+        ack: u64,
+        delivered: &mut Delivered,
+        is_below_window: bool,
+    ) {
+        let una_before = self.una;
+        self.check_eifel(segment);
+        self.board.ack(ack, delivered);
+        self.una = ack;
+        let value = segment.timestamps.map(|stamp| stamp.value);
+        let is_of_new_tick = value != self.acked_by.value;
+        self.acked_by = AckedBy {
+            value,
+            is_of_new_tick,
+            is_below_window,
+        };
+        if let Some(clocked) = &mut self.clocked {
+            clocked.acknowledged(at.now, ack.saturating_sub(ORIGIN));
+        }
+        if self.una >= self.nxt {
+            self.probe_from = u64::MAX;
+            self.settled_ns = at.now;
+        }
+        self.backoff = 0;
+        self.unanswered_segments = 0;
+        // What was under way when the capture began is no hole of the capture.
+        let early_bytes = self.early_end.min(self.una).saturating_sub(una_before);
+        delivered.holes = delivered.holes.saturating_sub(early_bytes);
+        self.counts.unseen_bytes += delivered.holes;
+    }
+
     /// Returns whether an acknowledgement is a duplicate (RFC 5681, section 2): data is
     /// outstanding, and the segment brings neither data nor another window. The answer to a
     /// probe of a closed window is none, because no data that was sent into an open window is
     /// outstanding.
     fn is_duplicate_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
-        let is_same = window_before == Some(segment.window) || !segment.sack.as_slice().is_empty();
-        let under_way = self.una < self.sent_end();
-        ack == self.una && under_way && segment.sequence_length() == 0 && is_same
+        ack == self.una
+            && segment.sequence_length() == 0
+            && self.una < self.sent_end()
+            && (window_before == Some(segment.window) || !segment.sack.as_slice().is_empty())
     }
 
     /// Returns whether an acknowledgement tells nothing new and nothing is under way: it answers a
     /// copy of what had arrived.
     fn is_extra_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
         let is_same = window_before == Some(segment.window);
-        let is_bare = segment.sequence_length() == 0 && ack == self.una;
-        self.after_open && self.una >= self.nxt && is_bare && is_same
+        let is_bare = || segment.sequence_length() == 0 && ack == self.una;
+        self.after_open && self.una >= self.nxt && is_bare() && is_same
     }
 
     /// Returns whether an acknowledgement is of data that cannot have been sent, as far as the
     /// capture shows: it lies beyond the window. A second one that goes on from there tells that
     /// the capture lacks much.
     fn is_unheard_of(&mut self, ack: u64) -> bool {
-        let most = self.nxt.max(self.edge_most()) + BEYOND_BYTES;
-        if !self.has_data || !self.has_ack || ack <= most {
+        let is_far = ack > self.nxt + BEYOND_BYTES && ack > self.edge_most() + BEYOND_BYTES;
+        if !is_far || !self.has_data || !self.has_ack {
             return false;
         }
         let before = std::mem::replace(&mut self.unheard_of, ack);
@@ -187,23 +279,23 @@ impl Flow {
         }
     }
 
-    fn note_receiver(&mut self, at: At, segment: &Segment, identified: Identified) {
+    fn note_receiver(&mut self, at: At, segment: &Segment, identified: &Identified) {
         self.counts.acks += 1;
         self.counts.pure_acks += u64::from(segment.sequence_length() == 0);
         self.counts.ecn_echoes += self.echoes.of(segment.flags);
         self.from_receiver += 1;
-        let way_ns = self.receiver_rtt_ns().unwrap_or(0);
+        let way_ns = |flow: &Self| flow.receiver_rtt_ns().unwrap_or(0);
         let (since_ns, answer) = self.gap.acked_answer;
-        let is_answer = answer == 0 && at.now.saturating_sub(since_ns) >= way_ns / 4 * 3;
-        if is_answer && self.gap.retransmitted_acked.count() > 0 {
+        if answer == 0
+            && self.gap.retransmitted_acked.count() > 0
+            && at.now.saturating_sub(since_ns) >= way_ns(self) / 4 * 3
+        {
             self.gap.acked_answer = (at.now, at.packet);
         }
-        let asked_ns = self.gap.last_window_probe_ns;
-        let answer_ns = way_ns.saturating_mul(3) / 2 + PROBE_ANSWER_NS;
-        if std::mem::take(&mut self.gap.is_probe_pending)
-            && at.now.saturating_sub(asked_ns) > answer_ns
-        {
-            self.gap.probes_unanswered += 1;
+        if std::mem::take(&mut self.gap.is_probe_pending) {
+            let asked_ns = self.gap.last_window_probe_ns;
+            let answer_ns = way_ns(self).saturating_mul(3) / 2 + PROBE_ANSWER_NS;
+            self.gap.probes_unanswered += u32::from(at.now.saturating_sub(asked_ns) > answer_ns);
         }
         if segment.payload_bytes > 0 && !identified.is_sign_of_life {
             if self.peer_data.0 <= self.last_data_ns {
@@ -278,13 +370,8 @@ impl Flow {
 
     fn leave_recovery(&mut self, at: At) {
         let una = self.una;
-        let passed = |point: &Option<u64>| point.is_some_and(|point| una >= point);
-        if passed(&self.loss_point) {
-            self.loss_point = None;
-        }
-        if passed(&self.recovery_point) {
-            self.recovery_point = None;
-        }
+        self.loss_point = self.loss_point.filter(|&point| una < point);
+        self.recovery_point = self.recovery_point.filter(|&point| una < point);
         let repairing = self.recovery_point.is_some() || self.loss_point.is_some();
         if self.loss_stats.is_repaired(una, repairing) {
             self.loss_stats.episode_ends(at);
@@ -451,123 +538,17 @@ impl Flow {
         }
     }
 
-    fn on_window(&mut self, at: At, segment: &Segment, ack: u64, una_before: u64) {
-        if ack < self.una {
-            return; // an older acknowledgement that was overtaken
-        }
-        let was_closed = self.is_window_closed();
-        self.bound_scale(segment.window, ack.saturating_sub(una_before));
-        self.window_field = Some(segment.window);
-        self.window_field_max = self.window_field_max.max(segment.window);
-        let least = self.gap.window_least.unwrap_or(u16::MAX);
-        self.gap.window_least = Some(least.min(segment.window));
-        let field = u64::from(segment.window);
-        self.infer_scale(field);
-        let window = field << self.scale.unwrap_or(self.scale_least);
-        let edge_before = std::mem::replace(&mut self.edge, ack + window);
-        if self.edge > edge_before && ack == una_before {
-            self.edge_untold = edge_before;
-        }
-        if self.edge > edge_before {
-            self.gap.update = Some((at.now, at.packet));
-        }
-        self.note_room();
-        let (least, most) = self.counts.window.unwrap_or((window, window));
-        self.counts.window = Some((least.min(window), most.max(window)));
-        self.rounds.note_window(window);
-        let way_ns = self.sender_rtt_ns().unwrap_or(0);
-        self.sender_view.push(at.now, (self.una, self.edge), way_ns);
-        match (was_closed, self.is_window_closed()) {
-            (false, true) => {
-                self.counts.zero_windows += 1;
-                self.gap.dirty = true;
-                self.gap.closed_ns = at.now;
-                self.gap.closed_window.push(at.packet);
-            }
-            (true, true) => {
-                self.gap.dirty = true;
-                self.gap.closed_window.push(at.packet);
-            }
-            (true, false) => {
-                self.gap.dirty = true;
-                self.gap.opened.get_or_insert((at.now, at.packet));
-            }
-            (false, false) => {}
-        }
-    }
-
-    /// Notes the least room for new data since the pause began.
-    pub(super) fn note_room(&mut self) {
-        if self.window_field.is_some() {
-            let room = self.edge_most().saturating_sub(self.sent_end());
-            let least = self.gap.room_least_bytes.unwrap_or(u64::MAX);
-            self.gap.room_least_bytes = Some(least.min(room));
-        }
-    }
-
-    /// Bounds the window scale from above where a SYN was not captured. A receiver does not take
-    /// back what it has allowed (RFC 9293, 3.8.6): a window falls by what was acknowledged at
-    /// most.
-    fn bound_scale(&mut self, field: u16, moved: u64) {
-        let fell = self
-            .window_field
-            .map_or(0, |last| last.saturating_sub(field));
-        // The window that the receiver has in mind is cut off to the scale's unit.
-        let least = u64::from(fell.saturating_sub(1));
-        if self.scale.is_some() || least == 0 || least >= moved {
-            return;
-        }
-        let fits = (0..=14u8).rev().find(|&scale| least << scale < moved);
-        let known = self.scale_most.unwrap_or(14);
-        self.scale_most = fits.map(|scale| scale.min(known).max(self.scale_least));
-    }
-
-    /// Returns the window that was announced last, at most, in bytes. Where nothing bounds the
-    /// scale it is the least.
-    pub(super) fn window_most(&self) -> u64 {
-        let scale = self.scale.or(self.scale_most).unwrap_or(self.scale_least);
-        u64::from(self.window_field.unwrap_or(0)) << scale
-    }
-
-    /// Returns the window's edge, at most.
-    pub(super) fn edge_most(&self) -> u64 {
-        self.una + self.window_most()
-    }
-
-    /// Infers the least window scale where a SYN was not captured: if more is outstanding than
-    /// the window field says, the field is scaled by at least that factor.
-    fn infer_scale(&mut self, field: u64) {
-        if self.scale.is_some() || field == 0 {
-            return;
-        }
-        let out = self.nxt - self.una;
-        while self.scale_least < 14 && out > field << self.scale_least {
-            self.scale_least += 1;
-        }
-    }
-
-    /// Returns whether the window has no room for a full segment, or for 536 bytes if that is
-    /// less. Without a known scale only 0 is sure to be closed.
-    pub(super) fn is_window_closed(&self) -> bool {
-        match (self.window_field, self.scale) {
-            (Some(0), _) => true,
-            (Some(field), Some(scale)) => (u64::from(field) << scale) < self.mss().min(536),
-            _ => false,
-        }
-    }
-
     fn close_pause_delivered(
         &mut self,
         at: At,
-        pause: Option<super::facts::Facts>,
+        mut pause: Option<Box<Facts>>,
         delivered: &Delivered,
     ) {
-        let pause = pause.map(|mut facts| {
+        if let Some(facts) = &mut pause {
             facts.delivered_by_close = delivered.bytes;
             facts.holes_by_close = delivered.holes;
             facts.largest_by_close = delivered.largest;
-            facts
-        });
+        }
         self.close_pause(at, pause, Closed::Delivery);
     }
 }

@@ -37,7 +37,7 @@ impl Flow {
         &mut self,
         at: At,
         segment: &Segment,
-        identified: Identified,
+        identified: &Identified,
         (start, end): (u64, u64),
     ) -> bool {
         if end <= self.una {
@@ -259,7 +259,7 @@ impl Flow {
         &mut self,
         at: At,
         segment: &Segment,
-        identified: Identified,
+        identified: &Identified,
         (start, end): (u64, u64),
     ) {
         let segments = (end - start).div_ceil(self.mss()).max(1);
@@ -304,7 +304,7 @@ impl Flow {
         at: At,
         first: &Sent,
         end: u64,
-        (kind, identified): (Kind, Identified),
+        (kind, identified): (Kind, &Identified),
     ) {
         let reorder_ns = self.rtt_min_ns() / 4;
         let retransmitted = Retransmitted {

@@ -20,7 +20,7 @@ const JUMBO_PAYLOAD: u64 = 8960;
 
 impl Flow {
     /// Processes a segment of the sender that is neither SYN nor RST.
-    pub(crate) fn on_data(&mut self, at: At, segment: &Segment, identified: Identified) {
+    pub(crate) fn on_data(&mut self, at: At, segment: &Segment, identified: &Identified) {
         if let Some(timestamps) = segment.timestamps {
             self.has_timestamps = true;
             let pause_ns = self.threshold_ns;
@@ -109,11 +109,19 @@ impl Flow {
         self.begins_amidst() || self.sequence.offset(segment.seq, near) < near
     }
 
-    /// Returns whether all data of a segment was captured before.
-    pub(crate) fn is_repeat(&mut self, segment: &Segment) -> bool {
+    /// Returns whether all data of a segment was captured before, and whether the segment ends below
+    /// what was captured. The other side drops such a segment if it has that already, with whatever it
+    /// acknowledges (RFC 9293, 3.10.7.4).
+    #[inline]
+    pub(crate) fn is_known(&mut self, segment: &Segment) -> (bool, bool) {
+        if !self.has_data {
+            return (false, false);
+        }
         let near = self.nxt;
-        let end = |start: u64| start + u64::from(segment.payload_bytes);
-        self.has_data && end(self.sequence.offset(segment.seq, near)) <= near
+        let start = self.sequence.offset(segment.seq, near);
+        let is_repeat = start + u64::from(segment.payload_bytes) <= near;
+        let is_passed = start + u64::from(segment.sequence_length()) < near;
+        (is_repeat, is_passed)
     }
 
     /// Returns whether a segment is a keepalive: its byte was sent before and has been
@@ -191,8 +199,9 @@ impl Flow {
             self.rounds
                 .note_used_window(end.saturating_sub(una), at_edge);
         }
-        let rtt_ns = self.rtt_min_ns();
-        if quiet_ns.is_some_and(|quiet_ns| quiet_ns >= rtt_ns / 4) {
+        let Some(quiet_ns) = quiet_ns else { return };
+        let rtt_ns = self.receiver_rtt_ns().unwrap_or(0) + way_ns;
+        if quiet_ns >= rtt_ns / 4 {
             let allowed_ns = (rtt_ns / 16).max(LET_GO_NS);
             self.rounds
                 .note_burst(at.now.saturating_sub(since_ns) <= allowed_ns);
@@ -202,9 +211,9 @@ impl Flow {
     /// Returns whether new data counts as progress. It does not if it is sent into a silence: a
     /// sender may probe the tail with new data (RFC 8985), and such data answers nothing.
     fn is_progress(&self, at: At, is_pause: bool) -> bool {
-        let waiting = self.una < self.nxt && !self.board.is_empty() && self.board.len() > 1;
-        let unanswered = at.now.saturating_sub(self.last_ack_ns) >= self.threshold_ns;
-        !(is_pause && waiting && unanswered && self.receiver_side.samples > 0)
+        let waiting = || self.una < self.nxt && self.board.len() > 1;
+        let unanswered = || at.now.saturating_sub(self.last_ack_ns) >= self.threshold_ns;
+        !(is_pause && waiting() && unanswered() && self.receiver_side.samples > 0)
     }
 
     fn note_payload(&mut self, at: At, segment: &Segment) {
@@ -280,7 +289,8 @@ impl Flow {
         if idle {
             self.loss_stats.interrupt();
         }
-        let is_small = |bytes: u64| bytes > 0 && bytes < self.mss();
+        let mss = self.mss();
+        let is_small = |bytes: u64| bytes > 0 && bytes < mss;
         let under_way = self.una < self.nxt && is_small(self.last_data_bytes);
         self.sends_small_ones |= under_way && is_small(end - start);
         self.board.push(start, end, at.now, at.packet, 1);
@@ -289,7 +299,8 @@ impl Flow {
         let fin = u64::from(segment.flags.any(Flags::FIN));
         let bytes = (end - start).saturating_sub(fin);
         self.counts.bytes += bytes;
-        let segments = bytes.div_ceil(self.mss()).max(1);
+        // Most segments are one, which takes no division.
+        let segments = if bytes <= mss { 1 } else { bytes.div_ceil(mss) };
         self.unanswered_segments += segments;
         self.burst_bytes = self.burst_bytes.saturating_add(bytes);
         self.note_timestamp(segment);
@@ -310,7 +321,6 @@ impl Flow {
             });
         }
         self.tick_rounds(at);
-        let mss = self.mss();
         if let Some(clocked) = &mut self.clocked {
             if clocked.sent(at.now, end.saturating_sub(ORIGIN), mss) {
                 self.renew_threshold();

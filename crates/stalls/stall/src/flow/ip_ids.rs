@@ -15,8 +15,11 @@ const ONES_FOR_OTHER: u32 = 16;
 /// The identifications of one end's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IpIds {
-    /// Number, fingerprint and time of the packet before.
-    last: Option<(u16, u32, u32)>,
+    /// Number, fingerprint and time of the packet before, if there was one.
+    last_id: u16,
+    has_last: bool,
+    last: u32,
+    last_ms: u32,
     ones: u32,
     others: u32,
     /// Whether two packets that differ had the same number.
@@ -42,26 +45,29 @@ impl IpIds {
     pub(crate) fn next(&mut self, segment: &Segment, now: u64) -> Identified {
         let id = segment.ip_id;
         let content = fingerprint(segment);
-        let now = (now / NS_PER_MS) as u32; // a copy comes long before that wraps
-        let Some((last, before, last_ms)) = self.last.replace((id, content, now)) else {
-            return Identified::default();
-        };
-        let step = id.wrapping_sub(last);
+        let step = id.wrapping_sub(std::mem::replace(&mut self.last_id, id));
+        let before = std::mem::replace(&mut self.last, content);
+        let now_ms = (now / NS_PER_MS) as u32; // a copy comes long before that wraps
+        let before_ms = std::mem::replace(&mut self.last_ms, now_ms);
+        let mut identified = Identified::default();
+        if !std::mem::replace(&mut self.has_last, true) {
+            return identified;
+        }
+        if step == 0 {
+            self.is_constant |= content != before;
+            identified.is_copy = content == before
+                && now_ms.wrapping_sub(before_ms) < COPY_MOST_MS
+                && (self.tells(id) || segment.flags.any(Flags::SYN));
+            return identified;
+        }
         let counts = self.ones >= ONES_LEAST && self.ones >= self.others * ONES_FOR_OTHER;
-        match step {
-            0 => self.is_constant |= content != before,
-            1 => self.ones += 1,
-            _ => self.others += 1,
+        if step == 1 {
+            self.ones += 1;
+        } else {
+            self.others += 1;
         }
-        Identified {
-            sent: Some(step).filter(|step| counts && (1..1 << 15).contains(step)),
-            is_copy: step == 0
-                && content == before
-                && now.wrapping_sub(last_ms) < COPY_MOST_MS
-                && (self.tells(id) || segment.flags.any(Flags::SYN)),
-            is_sign_of_life: false,
-            is_repeat: false,
-        }
+        identified.sent = Some(step).filter(|&step| counts && step < 1 << 15);
+        identified
     }
 
     /// Returns whether two packets with this number are one packet.

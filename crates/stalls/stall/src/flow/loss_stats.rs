@@ -182,8 +182,13 @@ impl LossStats {
         }
     }
 
+    /// Returns whether losses were noted that are not known to be repaired.
+    pub(super) fn has_episode(&self) -> bool {
+        self.episode.holes > 0 || self.episode.is_open
+    }
+
     pub(super) fn episode_ends(&mut self, at: At) {
-        if self.episode.holes == 0 && !self.episode.is_open {
+        if !self.has_episode() {
             return;
         }
         let episode = std::mem::take(&mut self.episode);

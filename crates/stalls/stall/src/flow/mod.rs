@@ -22,12 +22,12 @@ pub(crate) mod sender_clock;
 mod sender_view;
 mod sent;
 mod sequence;
+mod window;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use at::At;
-use capture::segment::Segment;
 use clocked::Clocked;
 use echoes::{Echoes, Stamps};
 use facts::{AckedBy, Facts, Gap};
@@ -399,15 +399,6 @@ impl Flow {
         }
         let start = self.sequence.offset(wire, self.nxt);
         self.nxt.abs_diff(start) <= USUAL_FLIGHT
-    }
-
-    /// Returns whether a segment of this sender ends below what was captured of it before. The
-    /// other side drops it if it has that already, with whatever it acknowledges (RFC 9293,
-    /// 3.10.7.4).
-    pub(crate) fn is_passed_by(&mut self, segment: &Segment) -> bool {
-        let near = self.nxt;
-        self.has_data
-            && self.sequence.offset(segment.seq, near) + u64::from(segment.sequence_length()) < near
     }
 
     /// Returns the shortest round trip from the capture to the sender and back.

@@ -5,59 +5,48 @@
 //! Each becomes a row of numbers, as many for all. What is kept of a row is a bit for each number
 //! that differs from the first one's, and by how much, with or without the time that lies between.
 
-/// Most numbers of a row.
-const NUMBERS_MOST: usize = 256;
 /// How many are kept as they are; the last may still change.
 const PLAIN: usize = 4;
 
-/// A row of numbers that is written or read.
-pub(crate) struct Row {
-    numbers: [u64; NUMBERS_MOST],
-    len: usize,
+/// Takes the numbers of a row, one after the other.
+pub(crate) trait Sink {
+    fn put(&mut self, number: u64);
 }
 
-impl Row {
-    fn new() -> Self {
-        Self {
-            numbers: [0; NUMBERS_MOST],
-            len: 0,
-        }
-    }
+/// Gives the numbers of a row, one after the other.
+pub(crate) trait Source {
+    fn take(&mut self) -> u64;
+}
 
-    fn of<T: Numbers>(one: &T) -> Self {
-        let mut row = Self::new();
-        one.put(&mut row);
-        row
-    }
-
+impl Sink for Vec<u64> {
     fn put(&mut self, number: u64) {
-        if let Some(place) = self.numbers.get_mut(self.len) {
-            *place = number;
-        }
-        self.len += 1;
+        self.push(number);
     }
+}
 
+/// What stands for a value that is missing.
+struct Zeros;
+
+impl Source for Zeros {
     fn take(&mut self) -> u64 {
-        let number = self.numbers.get(self.len).copied();
-        self.len += 1;
-        number.unwrap_or(0)
+        0
     }
 }
 
 /// What becomes numbers, of which there are always as many, and is made of them again.
 pub(crate) trait Numbers: Sized {
-    fn put(&self, row: &mut Row);
-    fn take(row: &mut Row) -> Self;
+    fn put(&self, row: &mut impl Sink);
+    fn take(row: &mut impl Source) -> Self;
 }
 
 macro_rules! numbers {
     ($($integer:ty),*) => {
         $(impl Numbers for $integer {
-            fn put(&self, row: &mut Row) {
+            fn put(&self, row: &mut impl Sink) {
                 row.put((*self).into());
             }
 
-            fn take(row: &mut Row) -> Self {
+            fn take(row: &mut impl Source) -> Self {
                 Self::try_from(row.take()).unwrap_or_default()
             }
         })*
@@ -67,47 +56,47 @@ macro_rules! numbers {
 numbers!(u8, u16, u32, u64);
 
 impl Numbers for bool {
-    fn put(&self, row: &mut Row) {
+    fn put(&self, row: &mut impl Sink) {
         row.put((*self).into());
     }
 
-    fn take(row: &mut Row) -> Self {
+    fn take(row: &mut impl Source) -> Self {
         row.take() != 0
     }
 }
 
 impl<A: Numbers, B: Numbers> Numbers for (A, B) {
-    fn put(&self, row: &mut Row) {
+    fn put(&self, row: &mut impl Sink) {
         self.0.put(row);
         self.1.put(row);
     }
 
-    fn take(row: &mut Row) -> Self {
+    fn take(row: &mut impl Source) -> Self {
         (A::take(row), B::take(row))
     }
 }
 
 impl<T: Numbers, const N: usize> Numbers for [T; N] {
-    fn put(&self, row: &mut Row) {
+    fn put(&self, row: &mut impl Sink) {
         self.iter().for_each(|one| one.put(row));
     }
 
-    fn take(row: &mut Row) -> Self {
+    fn take(row: &mut impl Source) -> Self {
         std::array::from_fn(|_| T::take(row))
     }
 }
 
 impl<T: Numbers> Numbers for Option<T> {
-    fn put(&self, row: &mut Row) {
+    fn put(&self, row: &mut impl Sink) {
         self.is_some().put(row);
         match self {
             Some(one) => one.put(row),
-            // As many numbers, whatever they say.
-            None => T::take(&mut Row::new()).put(row),
+            // As many numbers.
+            None => T::take(&mut Zeros).put(row),
         }
     }
 
-    fn take(row: &mut Row) -> Self {
+    fn take(row: &mut impl Source) -> Self {
         let is_some = bool::take(row);
         let one = T::take(row);
         is_some.then_some(one)
@@ -118,12 +107,12 @@ impl<T: Numbers> Numbers for Option<T> {
 macro_rules! fields {
     ($what:ident { $($field:ident),* $(,)? }) => {
         impl $crate::flow::packed::Numbers for $what {
-            fn put(&self, row: &mut $crate::flow::packed::Row) {
+            fn put(&self, row: &mut impl $crate::flow::packed::Sink) {
                 let Self { $($field),* } = self;
                 $($crate::flow::packed::Numbers::put($field, row);)*
             }
 
-            fn take(row: &mut $crate::flow::packed::Row) -> Self {
+            fn take(row: &mut impl $crate::flow::packed::Source) -> Self {
                 Self { $($field: $crate::flow::packed::Numbers::take(row)),* }
             }
         }
@@ -134,13 +123,13 @@ macro_rules! fields {
 macro_rules! variants {
     ($what:ident { $first:ident $(, $variant:ident)* $(,)? }) => {
         impl $crate::flow::packed::Numbers for $what {
-            fn put(&self, row: &mut $crate::flow::packed::Row) {
+            fn put(&self, row: &mut impl $crate::flow::packed::Sink) {
                 let all = [Self::$first, $(Self::$variant),*];
                 let place = all.iter().position(|one| one == self).unwrap_or(0);
                 $crate::flow::packed::Numbers::put(&(place as u64), row);
             }
 
-            fn take(row: &mut $crate::flow::packed::Row) -> Self {
+            fn take(row: &mut impl $crate::flow::packed::Source) -> Self {
                 let place: u64 = $crate::flow::packed::Numbers::take(row);
                 let all = [Self::$first, $(Self::$variant),*];
                 all.get(place as usize).copied().unwrap_or(Self::$first)
@@ -266,55 +255,80 @@ impl<T: Numbers + Span + Copy> Kept<T> {
     }
 
     fn pack(&mut self, one: &T) {
-        let row = Row::of(one);
-        debug_assert!(row.len <= NUMBERS_MOST, "a row is too long");
-        let numbers = &row.numbers[..row.len.min(NUMBERS_MOST)];
         let rows = self.rows.get_or_insert_with(|| {
+            let mut first = Vec::new();
+            one.put(&mut first);
             Box::new(Rows {
-                first: numbers.into(),
+                first: first.into(),
                 packed: Vec::new(),
             })
         });
+        let mut packer = Packer::new(&rows.first, one.start_ns());
+        one.put(&mut packer);
         rows.packed.push(Packed {
             start_ns: one.start_ns(),
             duration_ns: one.duration_ns(),
-            bytes: packed(numbers, &rows.first),
+            bytes: packer.bytes.into(),
         });
     }
 }
 
-/// Times lie as far behind those of the first as one begins behind the first.
-fn apart(numbers: &[u64], first: &[u64]) -> u64 {
-    let begin = |of: &[u64]| of.first().copied().unwrap_or(0);
-    begin(numbers).wrapping_sub(begin(first))
+/// Times lie as far behind those of the first row as one begins behind the first.
+fn between(first: &[u64], start_ns: u64) -> u64 {
+    start_ns.wrapping_sub(first.first().copied().unwrap_or(0))
 }
 
-fn packed(numbers: &[u64], first: &[u64]) -> Box<[u8]> {
-    let between = apart(numbers, first);
-    let mut bytes = vec![0; 8 + numbers.len().div_ceil(8)];
-    bytes.reserve(256);
-    bytes[..8].copy_from_slice(&between.to_le_bytes());
-    for (place, (number, first)) in numbers.iter().zip(first).enumerate() {
-        if number == first {
-            continue;
+/// Packs a row.
+struct Packer<'a> {
+    first: std::slice::Iter<'a, u64>,
+    place: usize,
+    between: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Packer<'a> {
+    fn new(first: &'a [u64], start_ns: u64) -> Self {
+        let mut bytes = Vec::with_capacity(256);
+        bytes.resize(first.len().div_ceil(8), 0);
+        Self {
+            first: first.iter(),
+            place: 0,
+            between: between(first, start_ns),
+            bytes,
         }
-        bytes[8 + place / 8] |= 1 << (place % 8);
-        let plain = zigzag(number.wrapping_sub(*first));
-        let behind = zigzag(number.wrapping_sub(first.wrapping_add(between)));
+    }
+
+    fn put_different(&mut self, number: u64, first: u64, place: usize) {
+        if let Some(bits) = self.bytes.get_mut(place / 8) {
+            *bits |= 1 << (place % 8);
+        }
+        let plain = zigzag(number.wrapping_sub(first));
+        let behind = zigzag(number.wrapping_sub(first.wrapping_add(self.between)));
         // The lowest bit says which of the two is kept, the smaller one.
         let (value, which) = if behind < plain {
             (behind, 1)
         } else {
             (plain, 0)
         };
-        let mut rest = (u128::from(value) << 1) | which;
-        while rest > 0x7f {
-            bytes.push(rest as u8 | 0x80);
-            rest >>= 7;
+        let (mut byte, mut rest) = ((value << 1) as u8 & 0x7f | which, value >> 6);
+        while rest > 0 {
+            self.bytes.push(byte | 0x80);
+            (byte, rest) = (rest as u8 & 0x7f, rest >> 7);
         }
-        bytes.push(rest as u8);
+        self.bytes.push(byte);
     }
-    bytes.into_boxed_slice()
+}
+
+impl Sink for Packer<'_> {
+    #[inline]
+    fn put(&mut self, number: u64) {
+        let first = self.first.next().copied().unwrap_or(0);
+        let place = self.place;
+        self.place += 1;
+        if number != first {
+            self.put_different(number, first, place);
+        }
+    }
 }
 
 fn zigzag(difference: u64) -> u64 {
@@ -326,35 +340,59 @@ fn unzigzag(value: u64) -> u64 {
     (value >> 1) ^ (value & 1).wrapping_neg()
 }
 
+/// Opens a packed row.
+struct Opener<'a> {
+    first: std::slice::Iter<'a, u64>,
+    place: usize,
+    between: u64,
+    bits: &'a [u8],
+    rest: std::slice::Iter<'a, u8>,
+}
+
+impl Opener<'_> {
+    fn next_byte(&mut self) -> u8 {
+        self.rest.next().copied().unwrap_or(0)
+    }
+
+    fn take_different(&mut self, first: u64) -> u64 {
+        let mut byte = self.next_byte();
+        let behind = if byte & 1 == 1 { self.between } else { 0 };
+        let (mut value, mut shift) = (u64::from(byte & 0x7e) >> 1, 6);
+        while byte & 0x80 != 0 {
+            byte = self.next_byte();
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        first.wrapping_add(behind).wrapping_add(unzigzag(value))
+    }
+}
+
+impl Source for Opener<'_> {
+    #[inline]
+    fn take(&mut self) -> u64 {
+        let first = self.first.next().copied().unwrap_or(0);
+        let bits = self.bits.get(self.place / 8).copied().unwrap_or(0);
+        let is_different = (bits >> (self.place % 8)) & 1 == 1;
+        self.place += 1;
+        if is_different {
+            self.take_different(first)
+        } else {
+            first
+        }
+    }
+}
+
 impl Packed {
     fn open<T: Numbers>(&self, first: &[u64]) -> T {
-        let mut row = Row::new();
-        let bits_bytes = first.len().div_ceil(8);
-        let between = self.bytes.first_chunk().copied().map(u64::from_le_bytes);
-        let between = between.unwrap_or(0);
-        let bits = self.bytes.get(8..8 + bits_bytes).unwrap_or_default();
-        let mut rest = self.bytes.get(8 + bits_bytes..).unwrap_or_default().iter();
-        for (place, (number, first)) in row.numbers.iter_mut().zip(first).enumerate() {
-            *number = *first;
-            if bits
-                .get(place / 8)
-                .is_none_or(|bits| (bits >> (place % 8)) & 1 == 0)
-            {
-                continue;
-            }
-            let (mut value, mut shift) = (0u128, 0);
-            for byte in rest.by_ref() {
-                value |= u128::from(byte & 0x7f) << shift;
-                shift += 7;
-                if byte & 0x80 == 0 {
-                    break;
-                }
-            }
-            let behind = if value & 1 == 1 { between } else { 0 };
-            let difference = unzigzag((value >> 1) as u64);
-            *number = first.wrapping_add(behind).wrapping_add(difference);
-        }
-        T::take(&mut row)
+        let numbers_at = first.len().div_ceil(8).min(self.bytes.len());
+        let (bits, rest) = self.bytes.split_at(numbers_at);
+        T::take(&mut Opener {
+            first: first.iter(),
+            place: 0,
+            between: between(first, self.start_ns),
+            bits,
+            rest: rest.iter(),
+        })
     }
 }
 

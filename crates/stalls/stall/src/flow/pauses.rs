@@ -13,7 +13,7 @@ const MEASURED_SAMPLES: u64 = 3;
 impl Flow {
     /// Returns the state of a pause, if there was no progress for long. The state is the
     /// present one, before the segment that may end the pause is processed.
-    pub(super) fn pause_facts(&self, at: At) -> Option<Facts> {
+    pub(super) fn pause_facts(&self, at: At) -> Option<Box<Facts>> {
         let before = self.last_progress?;
         let duration = at.now.saturating_sub(before.now);
         if duration < self.threshold_ns || self.is_finished() {
@@ -24,7 +24,7 @@ impl Flow {
 
     /// As `pause_facts`, for a pause that an acknowledgement ends: it is also a pause if the
     /// acknowledgement is late as an answer.
-    pub(super) fn pause_until_ack(&self, at: At) -> Option<Facts> {
+    pub(super) fn pause_until_ack(&self, at: At) -> Option<Box<Facts>> {
         let before = self.last_progress?;
         let waited = at
             .now
@@ -36,8 +36,8 @@ impl Flow {
     }
 
     #[cold]
-    fn facts(&self, at: At, before: At) -> Facts {
-        Facts {
+    fn facts(&self, at: At, before: At) -> Box<Facts> {
+        Box::new(Facts {
             start_ns: before.now,
             end_ns: at.now,
             packet_before: before.packet,
@@ -98,46 +98,13 @@ impl Flow {
             threshold_ns: self.threshold_ns,
             is_own_reset: false,
             rate_before: self.rounds.rate(),
-        }
+        })
     }
 
     /// Notes that progress was made. If that ended a pause, its facts are kept.
-    pub(super) fn close_pause(&mut self, at: At, pause: Option<Facts>, closed: Closed) {
-        if let Some(mut facts) = pause {
-            (facts.gap.holes, facts.gap.hole) = (self.gap.holes, self.gap.hole);
-            facts.gap.known = self.gap.known;
-            facts.gap.spurious = self.gap.spurious;
-            facts.gap.overtaken = self.gap.overtaken;
-            // A FIN alone is no sign that there was more to send.
-            let only_fin = self.fin == Some(self.nxt) && closed == Closed::NewData;
-            let had_data = self.last_data_bytes > 0;
-            if !(only_fin && !had_data && facts.outstanding_bytes == 0) {
-                facts.closed = closed;
-                facts.has_grown = self.edge_most() > facts.edge_before;
-                facts.is_whole = self.window_most() >= facts.window_max_bytes;
-                facts.ended_by_fin = only_fin && !had_data;
-                let rtt_ns = facts.rtt_ns.unwrap_or(10 * NS_PER_MS);
-                facts.after.until_ns = at.now + 2 * rtt_ns + NS_PER_MS;
-                facts.after.soon_until_ns = at.now + facts.receiver_rtt_ns / 4 * 3;
-                if closed == Closed::NewData {
-                    facts.fills_window = self.nxt == self.edge;
-                    facts.fills_untold = self.nxt == self.edge_untold;
-                    facts.after.burst_bytes = self.last_data_bytes;
-                    facts.after.has_ended = self.fin == Some(self.nxt);
-                    facts.after.prompt_bytes = self.last_data_bytes;
-                    self.burst_bytes = self.last_data_bytes;
-                    (facts.ticks_apart, facts.missed) = (self.ticks_apart, self.missed);
-                    // What is not acknowledged yet holds the echo back (RFC 7323, 4.3).
-                    let is_settled = self.peer_settled_ns >= self.peer_data.0;
-                    facts.knows_ack = self.knows(self.acked_by.value).filter(|_| is_settled);
-                    facts.knows_request = self.knows(self.stamps.request);
-                    facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
-                    facts.after.prompt_segments = facts.after.new_segments;
-                    facts.after.prompt_until_ns = at.now + facts.rtt_min_ns / 2;
-                }
-                self.keep(facts);
-                self.after_open = true;
-            }
+    pub(super) fn close_pause(&mut self, at: At, pause: Option<Box<Facts>>, closed: Closed) {
+        if let Some(facts) = pause {
+            self.keep_closed(at, *facts, closed);
         }
         self.last_progress = Some(at);
         self.from_receiver = 0;
@@ -151,6 +118,45 @@ impl Flow {
             self.gap.dirty = true;
             self.gap.closed_ns = at.now;
             self.gap.closed_window.push(at.packet);
+        }
+    }
+
+    /// Keeps the facts of a pause that ended now.
+    #[cold]
+    fn keep_closed(&mut self, at: At, mut facts: Facts, closed: Closed) {
+        (facts.gap.holes, facts.gap.hole) = (self.gap.holes, self.gap.hole);
+        facts.gap.known = self.gap.known;
+        facts.gap.spurious = self.gap.spurious;
+        facts.gap.overtaken = self.gap.overtaken;
+        // A FIN alone is no sign that there was more to send.
+        let only_fin = self.fin == Some(self.nxt) && closed == Closed::NewData;
+        let had_data = self.last_data_bytes > 0;
+        if !(only_fin && !had_data && facts.outstanding_bytes == 0) {
+            facts.closed = closed;
+            facts.has_grown = self.edge_most() > facts.edge_before;
+            facts.is_whole = self.window_most() >= facts.window_max_bytes;
+            facts.ended_by_fin = only_fin && !had_data;
+            let rtt_ns = facts.rtt_ns.unwrap_or(10 * NS_PER_MS);
+            facts.after.until_ns = at.now + 2 * rtt_ns + NS_PER_MS;
+            facts.after.soon_until_ns = at.now + facts.receiver_rtt_ns / 4 * 3;
+            if closed == Closed::NewData {
+                facts.fills_window = self.nxt == self.edge;
+                facts.fills_untold = self.nxt == self.edge_untold;
+                facts.after.burst_bytes = self.last_data_bytes;
+                facts.after.has_ended = self.fin == Some(self.nxt);
+                facts.after.prompt_bytes = self.last_data_bytes;
+                self.burst_bytes = self.last_data_bytes;
+                (facts.ticks_apart, facts.missed) = (self.ticks_apart, self.missed);
+                // What is not acknowledged yet holds the echo back (RFC 7323, 4.3).
+                let is_settled = self.peer_settled_ns >= self.peer_data.0;
+                facts.knows_ack = self.knows(self.acked_by.value).filter(|_| is_settled);
+                facts.knows_request = self.knows(self.stamps.request);
+                facts.after.new_segments = self.last_data_bytes.div_ceil(self.mss());
+                facts.after.prompt_segments = facts.after.new_segments;
+                facts.after.prompt_until_ns = at.now + facts.rtt_min_ns / 2;
+            }
+            self.keep(facts);
+            self.after_open = true;
         }
     }
 
@@ -190,7 +196,7 @@ impl Flow {
         let pause = self.pause_facts(at).filter(|_| waits);
         if let Some(mut facts) = pause {
             (facts.closed, facts.is_own_reset) = (closed, is_own);
-            self.keep(facts);
+            self.keep(*facts);
         }
         self.rounds.end(self.round_state());
         let most = self.options.stalls_most.max(1);
