@@ -85,10 +85,14 @@ fn beats(events: &[Event]) -> Vec<Beat> {
         if let [a, b, c] = three {
             let is_small = three.iter().all(|event| event.is_small);
             let is_own = || is_apart(a, b) && is_apart(b, c) || is_own_clock(a, b, c);
-            let beat = match are_regular([a, b, c]) {
-                true if is_small && is_own() => Beat::Yes,
-                true if is_asked_soon(a, b) && is_asked_soon(b, c) => Beat::Perhaps,
-                _ => Beat::No,
+            let beat = if !are_regular([a, b, c]) {
+                Beat::No
+            } else if is_small && is_own() {
+                Beat::Yes
+            } else if is_asked_soon(a, b) && is_asked_soon(b, c) {
+                Beat::Perhaps
+            } else {
+                Beat::No
             };
             let three = beats[place..place + 3].iter_mut();
             three.for_each(|before| *before = beat.max(*before));
