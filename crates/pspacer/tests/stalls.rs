@@ -80,7 +80,7 @@ fn a_verdict_is_explained() {
         "Stall 1: receiver window closed",
         "could not be asked",
         "the receiver's window had room for what came next",
-        "needs room",
+        "needs not: took for closed",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
