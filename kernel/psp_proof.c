@@ -55,6 +55,8 @@ static u64 psp_held_bytes(const struct psp_qdisc *q)
 /* It took more than an eighth longer than on the line: is the host as slow as that? */
 #define PSP_TRIAL_SLOW		9
 #define PSP_TRIAL_HOST_FRAMES	16
+/* So long a host may take for a frame: a line that takes less is asked about always. */
+#define PSP_TRIAL_HOST_NS	(2 * NSEC_PER_USEC)
 /* So much time lies between a trial and a launch time: completions are late. */
 #define PSP_TRIAL_SPARE_NS	(200 * NSEC_PER_USEC)
 /* Pairs of the longest trials, for the two suspicions of psp_watch_confirm(). */
@@ -213,6 +215,17 @@ static bool psp_trial_host(struct psp_qdisc *q, u64 now_ns)
 	return false;
 }
 
+/*
+ * May a host take as long for a gap frame as the line does?  Then the trials took
+ * their time, too, if the device dropped them.
+ */
+static bool psp_trial_is_hosts(const struct psp_qdisc *q)
+{
+	u32 gap_bytes = pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes);
+
+	return psp_line_time_ns(q, gap_bytes) < PSP_TRIAL_HOST_NS;
+}
+
 /* The device has released the trial.  Returns true if no other one follows at once. */
 static bool psp_trial_ended(struct psp_qdisc *q, u64 now_ns)
 {
@@ -243,7 +256,8 @@ static bool psp_trial_ended(struct psp_qdisc *q, u64 now_ns)
 		return false;
 	}
 	WRITE_ONCE(q->host_is_slow, false);
-	if (eighths > PSP_TRIAL_SLOW) {
+	if (eighths > PSP_TRIAL_SLOW ||
+	    (eighths >= PSP_TRIAL_PROVED && psp_trial_is_hosts(q))) {
 		t->state = PSP_TRIAL_HOST;
 		t->host_left = PSP_TRIAL_HOST_FRAMES;
 		t->host_least_ns = U64_MAX;
