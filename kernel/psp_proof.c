@@ -77,6 +77,12 @@ static u64 psp_line_time_ns(const struct psp_qdisc *q, u64 bytes)
 	return pace_mul_div(bytes, PSP_LINE_NS_BITS, q->pace.cfg.line_rate_bps);
 }
 
+/* Time of a gap frame on the line. */
+static u64 psp_gap_time_ns(const struct psp_qdisc *q)
+{
+	return psp_line_time_ns(q, pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes));
+}
+
 /*
  * Has the driver released all that it had been given when it had been given
  * `queued` bytes in all?  Without byte queue limits: all gap frames, which are
@@ -199,7 +205,6 @@ static void psp_trial_proved(struct psp_qdisc *q, u64 now_ns)
  */
 static bool psp_trial_host(struct psp_qdisc *q, u64 now_ns)
 {
-	u32 gap_bytes = pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes);
 	struct psp_trial *t = &q->trial;
 
 	if (t->host_ns)
@@ -209,21 +214,10 @@ static bool psp_trial_host(struct psp_qdisc *q, u64 now_ns)
 		t->state = PSP_TRIAL_HOST_FLUSH;
 		return true;
 	}
-	WRITE_ONCE(q->host_is_slow, 2 * t->host_least_ns > psp_line_time_ns(q, gap_bytes));
+	WRITE_ONCE(q->host_is_slow, 2 * t->host_least_ns > psp_gap_time_ns(q));
 	psp_trial_stop(q);
 	psp_trial_proved(q, now_ns);
 	return false;
-}
-
-/*
- * May a host take as long for a gap frame as the line does?  Then the trials took
- * their time, too, if the device dropped them.
- */
-static bool psp_trial_is_hosts(const struct psp_qdisc *q)
-{
-	u32 gap_bytes = pace_wire_bytes(&q->pace, q->pace.cfg.max_frame_bytes);
-
-	return psp_line_time_ns(q, gap_bytes) < PSP_TRIAL_HOST_NS;
 }
 
 /* The device has released the trial.  Returns true if no other one follows at once. */
@@ -256,8 +250,9 @@ static bool psp_trial_ended(struct psp_qdisc *q, u64 now_ns)
 		return false;
 	}
 	WRITE_ONCE(q->host_is_slow, false);
+	/* A host as slow as a fast line takes the time of frames that the device drops, too. */
 	if (eighths > PSP_TRIAL_SLOW ||
-	    (eighths >= PSP_TRIAL_PROVED && psp_trial_is_hosts(q))) {
+	    (eighths >= PSP_TRIAL_PROVED && psp_gap_time_ns(q) < PSP_TRIAL_HOST_NS)) {
 		t->state = PSP_TRIAL_HOST;
 		t->host_left = PSP_TRIAL_HOST_FRAMES;
 		t->host_least_ns = U64_MAX;

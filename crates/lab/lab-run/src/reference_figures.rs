@@ -131,11 +131,9 @@ impl Row {
 
     /// Returns the verdict in words: a cause only where cells show it, and what they have.
     pub fn said(&self) -> String {
-        let value = |value: Option<f64>| {
-            value.map_or("not in this form".into(), |v| human(&self.metric, v))
-        };
         let cells = self.shown.iter();
-        let cells = cells.map(|(cell, ours)| format!("{} with {cell}", value(*ours)));
+        let cells =
+            cells.map(|(cell, ours)| format!("{} with {cell}", measured(&self.metric, *ours)));
         let cells = cells.collect::<Vec<_>>().join("; ");
         match (self.verdict(), &self.because) {
             (None, _) => String::new(),
@@ -209,8 +207,7 @@ impl Paper {
         let is_of = |f: &&Figure| f.scenario.as_ref().is_none_or(|s| *s == result.scenario);
         let figures = self.figures.iter().filter(is_of);
         let rows = figures.map(|f| {
-            let beside = |cell: &Cell| (words(cell), f.ours(&f.beside(cell), result, all));
-            let over = f.over.as_ref().map(beside);
+            let value = |cell: &Cell| f.ours(&beside(&f.when, cell), result, all);
             Row {
                 name: f.name.clone(),
                 judge: f.judge,
@@ -218,15 +215,15 @@ impl Paper {
                     f.value.abs() * self.index.within_pct.unwrap_or_default() / 100.0
                 }),
                 because: f.because.clone(),
-                cell: match &over {
+                cell: match &f.over {
                     None => words(&f.when),
-                    Some((cell, _)) => format!("{}, over {cell}", words(&f.when)),
+                    Some(cell) => format!("{}, over {}", words(&f.when), words(cell)),
                 },
                 flow: f.flow.clone(),
                 metric: f.metric_shown(),
                 paper: f.value,
                 ours: f.ours(&f.when, result, all),
-                shown: f.cells.iter().map(beside).collect(),
+                shown: f.cells.iter().map(|c| (words(c), value(c))).collect(),
             }
         });
         rows.collect()
@@ -234,25 +231,13 @@ impl Paper {
 }
 
 impl Figure {
-    /// Returns the parameters of a cell beside the figure's own.
-    fn beside(&self, cell: &Cell) -> Cell {
-        let mut all = self.when.clone();
-        if cell.contains_key(SCENARIO) {
-            all.clear(); // another scenario has other parameters
-        }
-        all.extend(cell.clone());
-        all
-    }
-
     /// Returns our value in a cell, or how much it is over that of another.
     fn ours(&self, when: &Cell, result: &RunResult, all: &[&RunResult]) -> Option<f64> {
         let ours = self.value_in(when, result, all)?;
         let Some(over) = &self.over else {
             return Some(ours);
         };
-        let mut over_cell = when.clone();
-        over_cell.extend(over.clone());
-        let theirs = self.value_in(&over_cell, result, all)?;
+        let theirs = self.value_in(&beside(when, over), result, all)?;
         (theirs != 0.0).then(|| (ours - theirs) / theirs * 100.0)
     }
 
@@ -309,6 +294,21 @@ impl Figure {
             fold(|a, b| a + b).map(|sum| sum / values.len() as f64)
         }
     }
+}
+
+/// Returns the parameters of a cell beside another.
+fn beside(when: &Cell, cell: &Cell) -> Cell {
+    let mut all = when.clone();
+    if cell.contains_key(SCENARIO) {
+        all.clear(); // another scenario has other parameters
+    }
+    all.extend(cell.clone());
+    all
+}
+
+/// Returns a value for people to read; the short form leaves cells out.
+pub fn measured(metric: &str, value: Option<f64>) -> String {
+    value.map_or("not in this form".into(), |value| human(metric, value))
 }
 
 /// Returns a metric's value with its unit, for people to read.

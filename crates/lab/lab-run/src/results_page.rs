@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use scenario::result::{Engine, RunResult};
 
-use crate::reference_figures::{Paper, Row, human};
+use crate::reference_figures::{Paper, Row, human, measured};
 
 /// The folder of the figures, beside the pages.
 pub const FIGURES: &str = "figures";
@@ -71,16 +71,14 @@ impl Page {
             "\n| cell | flow | metric | paper | ours | verdict |\n|---|---|---|---:|---:|---|\n",
         );
         for row in rows {
-            let ours = row
-                .ours
-                .map_or("not in this form".into(), |v| human(&row.metric, v));
             let _ = writeln!(
                 self.text,
-                "| {} | {} | `{}` | {} | {ours} | {} |",
+                "| {} | {} | `{}` | {} | {} | {} |",
                 row.cell,
                 row.flow,
                 row.metric,
                 human(&row.metric, row.paper),
+                measured(&row.metric, row.ours),
                 row.said()
             );
         }

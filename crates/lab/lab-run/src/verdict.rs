@@ -18,7 +18,7 @@ pub enum Verdict {
     Reached,
     /// Our result is better in the source's own measure.
     Better,
-    /// Our result differs, and cells that bracket the source's, or come half as near, show why.
+    /// Our result differs, and cells that bracket the source's, or are nearer by half, show why.
     Explained,
     /// Our result is not the source's, and no cell shows why.
     Differs,
