@@ -67,7 +67,7 @@ check "the agent of nodes" says 0 'pspacer-node ' --entrypoint=/usr/lib/pspacer/
 check "its version" says 0 "$("$packages_top/packaging/version.sh" | tr '~' -)" -- --version
 check "a user without rights, nothing written" says 0 '%' --user=1000:1000 --read-only --cap-drop=ALL -- \
 	predict --beta 0.2 --hops 4 --period 10ms
-captures=$packages_top/tests/stalls-corpus
+captures=$packages_top/crates/stalls/stall/tests/kinds
 capture=$(cd "$captures" && find . -name '*.pcap*' | sort | head -n 1)
 check "a capture in a folder" says "0 1" "" "--volume=$captures:/data:ro" --user=1000:1000 -- stalls "$capture"
 check "a capture that is not there" says 1 "none.pcap" --user=1000:1000 -- stalls none.pcap

@@ -1,47 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `cargo xtask corpus`: the captures of tests/stalls-corpus.
+//! `cargo xtask corpus`: the cases of tests/stalls-corpus as captures, for any tool.
 
+use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use stalls_corpus::{cases, folder};
+use tcp_stacks::corpus::Case;
 
 /// Arguments of `cargo xtask corpus`.
 #[derive(Debug, Args)]
 pub struct Corpus {
-    /// Write nothing; fail if a file differs
-    #[arg(long)]
-    check: bool,
-    /// Print the packets of the cases whose names contain TEXT, and stop
-    #[arg(long, value_name = "TEXT")]
-    show: Option<String>,
-    /// The folder
-    #[arg(long, value_name = "DIR", default_value = "tests/stalls-corpus")]
+    /// The folder for the captures, NAME.pcap of each case
     folder: PathBuf,
+    /// Only the cases whose names contain TEXT
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// The cases
+    #[arg(long, value_name = "DIR", default_value = "tests/stalls-corpus")]
+    cases: PathBuf,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// If a file differs or cannot be read or written.
+/// If a case cannot be read, or a capture not be written.
 pub fn main(args: &Corpus) -> Result<()> {
-    let all = cases::all();
-    if let Some(text) = &args.show {
-        for case in all.iter().filter(|c| c.name.contains(text.as_str())) {
-            println!("{}\n{}", case.name, case.packets());
+    fs::create_dir_all(&args.folder)?;
+    let mut count = 0;
+    for entry in fs::read_dir(&args.cases)? {
+        let path = entry?.path();
+        let name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if path.extension().is_none_or(|ext| ext != "toml") || !name.contains(&args.only) {
+            continue;
         }
-        return Ok(());
+        let shown = path.display();
+        let text = fs::read_to_string(&path).with_context(|| format!("{shown}"))?;
+        let case = Case::parse(&text).map_err(|fault| anyhow!("{shown}: {fault}"))?;
+        let pcap = case
+            .capture
+            .pcap()
+            .map_err(|fault| anyhow!("{shown}: {fault}"))?;
+        let out = args.folder.join(format!("{name}.pcap"));
+        fs::write(&out, pcap).with_context(|| format!("{}", out.display()))?;
+        count += 1;
     }
-    let name = args.folder.display();
-    if args.check {
-        let differences = folder::differences(&args.folder, &all);
-        let differences = differences.with_context(|| format!("{name}: read"))?;
-        ensure!(differences.is_empty(), "{}", differences.join("\n"));
-        println!("{} cases, all as made", all.len());
-        return Ok(());
-    }
-    folder::write(&args.folder, &all).with_context(|| format!("{name}: write"))?;
-    println!("{} cases in {name}", all.len());
+    println!("{count} captures in {}", args.folder.display());
     Ok(())
 }

@@ -98,6 +98,10 @@ pub struct Stream {
     /// [default: the period and the slot]
     #[arg(long, value_name = "TIME,...", value_parser = time, value_delimiter = ',')]
     pub latency: Vec<u64>,
+    /// Largest packet of the stream: with --latency, each stage but the last stores one before it
+    /// forwards it [default: what the stream sends at once, at most 1500b]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "latency")]
+    pub packet: Option<u64>,
 }
 
 /// Predicts the delay and prints it.
@@ -146,6 +150,7 @@ fn answer(args: &PredictArgs) -> Result<Answer> {
         burst_bytes: args.stream.burst,
         reserve_bps: &args.stream.reserve,
         latency_ns: &args.stream.latency,
+        packet_bytes: args.stream.packet,
     };
     let (stream, servers) = given.curves(args.period, slot_ns, stages)?;
     let question = Question {

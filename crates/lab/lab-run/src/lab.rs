@@ -16,6 +16,7 @@ use crate::ground_truth::judge::check;
 use crate::made_of;
 use crate::measure_cell::measure;
 use crate::progress::Progress;
+use crate::remarks::say_unmeasured;
 use crate::results_dir::{ResultsDir, Writer};
 use crate::runs;
 use crate::sim::support::{is_needed, own_qdisc};
@@ -202,6 +203,7 @@ pub fn run(
         run_once(lab, &spec, &room, progress)
     };
     let first = once(0, out)?;
+    say_unmeasured(progress, scenario);
     let (mut cells, mut stats) = (first.cells, first.stats);
     for run in 1..scenario.runs {
         let scratch = tempfile::Builder::new()

@@ -30,6 +30,7 @@ pub mod measured_delays;
 mod params;
 pub mod progress;
 pub mod reference_figures;
+mod remarks;
 pub mod results_dir;
 pub mod results_index;
 pub mod results_page;

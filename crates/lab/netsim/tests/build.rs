@@ -69,6 +69,99 @@ fn lines_of_tc_are_understood() {
     }
 }
 
+/// tc takes what stands before the kind in any order, and a line as it is pasted from a shell.
+#[test]
+fn words_before_the_kind_have_any_order() {
+    let usual = [
+        "qdisc add dev eth0 root handle 1: htb default 2",
+        "class add dev eth0 parent 1: classid 1:1 htb rate 1mbit",
+        "class add dev eth0 parent 1: classid 1:2 htb rate 90mbit",
+        "filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5001 0xffff flowid 1:1",
+    ];
+    let others = [
+        [
+            "tc qdisc add root dev eth0 handle 1: htb default 2",
+            "handle 1: root dev eth0",
+        ],
+        [
+            "class add classid 1:1 dev eth0 parent 1: htb rate 1mbit",
+            "parent 1: classid 1:1 dev eth0",
+        ],
+        [
+            "tc class add dev eth0 root classid 1:2 htb rate 90mbit",
+            "classid 1:2 root dev eth0",
+        ],
+        [
+            "filter add dev eth0 protocol ip parent 1: prio 1 u32 match ip dport 5001 0xffff flowid 1:1",
+            "prio 1 protocol ip dev eth0",
+        ],
+    ];
+    let flow = "type = \"udp\"\nrate = \"20mbit\"";
+    let sent = |lines: &[&str]| {
+        let ran = run_cell(&cell(lines, flow), 1, true, &mut |_| {}).unwrap();
+        format!("{:?}", ran.counts)
+    };
+    let expected = sent(&usual);
+    assert_ne!(sent(&usual[..3]), expected, "the filter decides");
+    for (at, [line, head]) in others.into_iter().enumerate() {
+        let mut lines = usual;
+        lines[at] = line;
+        assert_eq!(sent(&lines), expected, "{line}");
+        let (object, options) = (&usual[at][..usual[at].find(" dev").unwrap()], {
+            let kind = if at == 3 { "u32" } else { "htb" };
+            &usual[at][usual[at].find(kind).unwrap()..]
+        });
+        let line = format!("{object} {head} {options}");
+        lines[at] = &line;
+        assert_eq!(sent(&lines), expected, "{line}");
+    }
+}
+
+/// The kernel asks a filter without a preference before those that had none before it.
+#[test]
+fn of_filters_without_a_preference_the_last_is_asked_first() {
+    let lines = |prefs: [&str; 2]| {
+        [
+            "qdisc add dev eth0 root handle 1: htb default 2".to_owned(),
+            "class add dev eth0 parent 1: classid 1:1 htb rate 2mbit".to_owned(),
+            "class add dev eth0 parent 1: classid 1:2 htb rate 90mbit".to_owned(),
+            format!(
+                "filter add dev eth0 protocol ip {} u32 match ip dport 5001 0xffff flowid 1:1",
+                prefs[0]
+            ),
+            format!(
+                "filter add dev eth0 protocol ip {} u32 match ip protocol 17 0xff flowid 1:2",
+                prefs[1]
+            ),
+        ]
+    };
+    let frames = |prefs| {
+        let lines = lines(prefs);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let cell = cell(&lines, "type = \"udp\"\nrate = \"20mbit\"");
+        run_cell(&cell, 1, true, &mut |_| {}).unwrap().counts.frames
+    };
+    let (slow, fast) = (frames(["pref 1", "pref 2"]), frames(["pref 2", "pref 1"]));
+    assert!(slow < fast, "{slow} {fast}");
+    assert_eq!(frames(["", ""]), fast);
+    assert_eq!(frames(["", "pref 1"]), fast);
+    assert_eq!(frames(["pref 1", ""]), slow);
+}
+
+/// As Linux has it: what a class is guaranteed does not lift its ceiling.
+#[test]
+fn a_ceil_below_the_rate_is_what_htb_gives() {
+    let frames = |ceil: &str| {
+        let class = format!("class add dev eth0 parent 1: classid 1:1 htb rate 50mbit {ceil}");
+        let lines = ["qdisc add dev eth0 root handle 1: htb default 1", &class];
+        let cell = cell(&lines, "type = \"udp\"\nrate = \"max\"");
+        run_cell(&cell, 1, true, &mut |_| {}).unwrap().counts.frames
+    };
+    // Beside what the buckets hold.
+    let [less, all] = [frames("ceil 10mbit"), frames("")];
+    assert!(4 * less < all, "{less} {all}");
+}
+
 /// An error names the line of the file that is its reason.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -133,7 +226,7 @@ fn an_unmodelled_option_is_rejected_with_its_line() {
         (
             &[PSP, CLASS, "qdisc add dev eth0 parent 1:1 fq"],
             2,
-            "knows pfifo, bfifo and pfifo_head_drop",
+            "`fq` of a class's queue is not modelled",
         ),
         (
             &[

@@ -224,7 +224,11 @@ impl<'a> Reading<'a> {
             let lines = section.require("lines", expected)?;
             for item in lines.expecting(expected).list()? {
                 let line = item.filled(section.env, expected)?;
-                let args = shlex::split(&line).unwrap_or_default();
+                let mut args = shlex::split(&line).unwrap_or_default();
+                // As it is pasted from a shell.
+                if args.first().is_some_and(|word| word == "tc") {
+                    args.remove(0);
+                }
                 if args.is_empty() || line.contains(['\n', '\0']) {
                     return Err(item.fault_of(&quote(&line), "arguments of tc, quotes closed"));
                 }

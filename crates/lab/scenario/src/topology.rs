@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use crate::model::{Cable, Direction, End};
+use crate::flow_kind::FlowKind;
+use crate::model::{Cable, Cell, Direction, End};
 
 /// Most cables: one byte of an address holds the cable's number.
 pub const CABLES_MAX: usize = 254;
@@ -98,6 +99,31 @@ pub fn routes(cables: &[Cable], hosts: usize, host: usize) -> Vec<Route> {
         .enumerate()
         .filter(|(_, cable)| !attached(cable))
         .filter_map(|(to_cable, cable)| nearest(cable).map(|via| Route { to_cable, via }))
+        .collect()
+}
+
+/// Returns a remark for each flow of datagrams that a queue of a later host on its path may hold or
+/// lose: it is measured on its first cable.
+pub fn beyond_first_cable(cell: &Cell) -> Vec<String> {
+    let is_set = |hop: &&Direction| {
+        let device = &cell.cables[hop.cable].ends[hop.end.index()];
+        let mut lines = cell.tc.iter().filter(|line| line.host == device.host);
+        let names = |words: &[String]| words == ["dev", &device.name];
+        lines.any(|line| line.args.windows(2).any(names))
+    };
+    let flows = cell.flows.iter();
+    let flows = flows.filter(|flow| !matches!(flow.kind, FlowKind::Tcp { .. }));
+    flows
+        .filter_map(|flow| {
+            let hop = flow.path.iter().skip(1).find(is_set)?;
+            let (first, cable) = (&cell.cables[flow.path.first()?.cable], &cell.cables[hop.cable]);
+            let device = &cable.ends[hop.end.index()];
+            Some(format!(
+                "flow `{}` is measured on its first cable, `{}`: what the queue of {}:{} holds or loses \
+                 of it is in no metric and no bound",
+                flow.name, first.name, cell.hosts[device.host].name, device.name
+            ))
+        })
         .collect()
 }
 

@@ -16,6 +16,7 @@ pub mod acceptable;
 pub mod app;
 pub mod capture_file;
 pub mod chance;
+pub mod corpus;
 pub mod draw;
 pub mod ground_truth;
 pub mod packet;

@@ -232,7 +232,7 @@ fn offset(initial: u32, wire: u32) -> u64 {
 }
 
 /// Returns the Internet checksum (RFC 1071) of bytes and what was summed up before.
-fn checksum(bytes: &[u8], before: u32) -> u16 {
+pub(crate) fn checksum(bytes: &[u8], before: u32) -> u16 {
     let mut sum = u64::from(before);
     for pair in bytes.chunks(2) {
         sum += (u64::from(pair[0]) << 8) | u64::from(pair.get(1).copied().unwrap_or(0));

@@ -10,4 +10,5 @@
 
 mod behaviours;
 mod calibration;
+mod corpus;
 mod ground_truth;

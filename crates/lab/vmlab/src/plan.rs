@@ -6,6 +6,7 @@
 
 mod host_file;
 mod impair;
+mod later_tc;
 mod network;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,8 @@ const SNDBUF_BYTES: u32 = 1 << 20;
 const WIRE: &str = "/sys/kernel/debug/wire";
 /// Time from the last preparation to t = 0, so that every sender is waiting by then.
 const AHEAD_NS: u64 = 100_000_000;
+/// Time that a program needs to start.
+const START_NS: u64 = 30_000_000;
 /// Time that a program which should have ended may still take, in seconds.
 const GRACE_S: u64 = 10;
 /// Fewest `tc` lines in a row that one `tc -batch` process executes.
@@ -53,6 +56,7 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Result<Plan, Error> {
     let mut writer = Writer {
         cell,
         plan: Plan::default(),
+        later: Vec::new(),
     };
     writer.step(format_args!("say cell {} begin", cell.index));
     writer.network();
@@ -68,10 +72,12 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Result<Plan, Error> {
     for cable in &cell.cables {
         writer.run(format_args!("echo 1 > {WIRE}/{}/reset", cable.name));
     }
-    writer.step(format_args!("zero {AHEAD_NS}"));
-    timed.extend(writer.tc_timed());
+    timed.extend(writer.later_tc());
+    let ahead_ns = AHEAD_NS + START_NS * writer.later.len() as u64;
+    writer.step(format_args!("zero {ahead_ns}"));
     timed.sort_by_key(|(at_ns, _)| *at_ns);
     writer.timed(&timed);
+    writer.wait_for_tc();
     writer.results();
     writer.plan.take_down = writer.plan.steps.len();
     writer.take_down();
@@ -86,6 +92,8 @@ type Timed = (Option<u64>, String);
 struct Writer<'a> {
     cell: &'a Cell,
     plan: Plan,
+    /// Started for lines of tc while the cell runs.
+    later: Vec<String>,
 }
 
 impl Writer<'_> {
@@ -162,18 +170,6 @@ impl Writer<'_> {
             ));
         }
         Ok(())
-    }
-
-    fn tc_timed(&self) -> Vec<Timed> {
-        let timed = self.cell.tc.iter().filter(|line| line.at_ns.is_some());
-        timed
-            .map(|line| {
-                (
-                    line.at_ns,
-                    format!("run {}", tc_command(self.host(line.host), line)),
-                )
-            })
-            .collect()
     }
 
     /// Returns the steps that keep the CPU's idle time at the instants where windows begin and end.

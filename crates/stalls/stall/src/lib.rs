@@ -33,7 +33,7 @@ mod recorder;
 pub mod report;
 mod roles;
 mod rules;
-mod shards;
+pub mod shards;
 mod totals;
 pub mod two_ends;
 mod units;

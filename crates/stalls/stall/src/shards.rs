@@ -90,7 +90,8 @@ pub(crate) fn analyse(segments: &mut Segments<'_>, options: Options) -> Analyser
     on_threads(segments, options, threads)
 }
 
-fn on_threads(segments: &mut Segments<'_>, options: Options, threads: usize) -> Analyser {
+/// Analyses segments to their end on so many threads, besides the one that reads.
+pub fn on_threads(segments: &mut Segments<'_>, options: Options, threads: usize) -> Analyser {
     thread::scope(|scope| {
         let mut alone = (threads < 2).then(|| Analyser::new(options));
         let shards = (0..threads).filter(|_| threads > 1);
@@ -134,45 +135,4 @@ fn shard_of(segment: &Segment, threads: usize) -> usize {
     let sum = bits(&segment.from).wrapping_add(bits(&segment.to));
     let mixed = u64::from(sum.wrapping_mul(0x9e37_79b1));
     ((mixed * threads as u64) >> 32) as usize
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use capture::segments::Source;
-    use std::fs::File;
-    use std::io::Read;
-    use std::path::{Path, PathBuf};
-
-    /// Returns the results of captures that are merged.
-    fn results(paths: &[PathBuf], threads: usize) -> String {
-        let source = |path: &PathBuf| {
-            let path = path.clone();
-            let open = move || Ok(Box::new(File::open(&path)?) as Box<dyn Read>);
-            Source::new("a capture", open)
-        };
-        let mut segments = Segments::open(paths.iter().map(source).collect()).unwrap();
-        let analyser = on_threads(&mut segments, Options::default(), threads);
-        format!("{:?}", analyser.finish())
-    }
-
-    #[test]
-    fn any_number_of_threads_gives_the_same_results() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let corpus = folder.join("../../../tests/stalls-corpus");
-        let cases = std::fs::read_dir(corpus).unwrap();
-        let capture = |case: PathBuf| case.join("capture.pcapng");
-        let captures = cases.map(|case| capture(case.unwrap().path()));
-        let mut paths: Vec<_> = captures.filter(|path| path.exists()).collect();
-        assert!(paths.len() > 200);
-        paths.sort();
-        // Two subflows of Multipath TCP come last: one thread has all from there on.
-        let alone = folder.join("tests/kinds/two-subflows.pcap.gz");
-        for paths in [&paths[..], &[&paths[..], &[alone]].concat()] {
-            let wanted = results(paths, 1);
-            for threads in 2..4 {
-                assert!(results(paths, threads) == wanted, "{threads} threads");
-            }
-        }
-    }
 }

@@ -47,6 +47,16 @@ pub enum Error {
         /// The value given.
         value: f64,
     },
+    /// A packet longer than the burst.
+    #[error(
+        "--packet: {bytes} bytes, expected at most what the stream sends at once, {burst_bytes}"
+    )]
+    Packet {
+        /// The value given.
+        bytes: u64,
+        /// What the stream sends at once.
+        burst_bytes: f64,
+    },
     /// A period of 0.
     #[error("period 0: expected a time above 0")]
     Period,

@@ -7,6 +7,8 @@ use crate::bounds::{RateLatency, TokenBucket};
 /// Rate of the stream where none is given, bit/s. A stream that fills its reservation has the same
 /// bounds at any rate.
 const RATE_BPS: u64 = 1_000_000;
+/// Largest packet of a stream where none is given: Ethernet's, if it sends as much at once.
+const PACKET_BYTES: f64 = 1500.0;
 /// Nanoseconds in a second times bits in a byte.
 const NS_BYTE: u64 = 8_000_000_000;
 
@@ -23,14 +25,21 @@ pub struct Given<'a> {
     /// How late the stages begin to serve it: one for all or one for each; without it, the period
     /// and the slot.
     pub latency_ns: &'a [u64],
+    /// Largest packet of the stream. A stage whose latency is given stores a packet before it forwards
+    /// it: that time comes on top. In a period and a slot it is contained.
+    pub packet_bytes: Option<u64>,
 }
 
 impl Given<'_> {
     /// Returns the stream and the service that each stage gives it. O(stages).
     ///
+    /// A server of rate R that forwards whole packets of at most L bytes serves the next one at
+    /// least `R (t - latency - L / R)` (Le Boudec and Thiran, theorem 1.7.1, a packetiser); the last
+    /// packet's last byte is where delay ends, so the last stage has none.
+    ///
     /// # Errors
-    /// If there are several rates or latencies, but not one for each stage. The error names the
-    /// option of `pspacer predict`.
+    /// If there are several rates or latencies, but not one for each stage, or a packet longer than
+    /// what the stream sends at once. The error names the option of `pspacer predict`.
     pub fn curves(
         &self,
         period_ns: u64,
@@ -46,12 +55,28 @@ impl Given<'_> {
         let rates = each("--reserve", self.reserve_bps, rate_bps, stages)?;
         let stage_ns = period_ns.saturating_add(slot_ns);
         let latencies = each("--latency", self.latency_ns, stage_ns, stages)?;
-        let server = |(rate, latency): (u64, u64)| RateLatency {
-            rate_bps: rate as f64,
-            latency_ns: latency as f64,
+        let packet_bytes = match self.packet_bytes {
+            _ if self.latency_ns.is_empty() => 0.0,
+            None => bucket.burst_bytes.min(PACKET_BYTES),
+            Some(bytes) if bytes as f64 <= bucket.burst_bytes => bytes as f64,
+            Some(bytes) => {
+                return Err(Error::Packet {
+                    bytes,
+                    burst_bytes: bucket.burst_bytes,
+                });
+            }
         };
-        let servers = rates.into_iter().zip(latencies).map(server).collect();
-        Ok((bucket, servers))
+        let server = |(stage, (rate, latency)): (usize, (u64, u64))| {
+            let rate_bps = rate as f64;
+            let is_last = stage + 1 == stages;
+            let stored_bytes = if is_last { 0.0 } else { packet_bytes };
+            RateLatency {
+                rate_bps,
+                latency_ns: latency as f64 + stored_bytes * NS_BYTE as f64 / rate_bps,
+            }
+        };
+        let pairs = rates.into_iter().zip(latencies);
+        Ok((bucket, pairs.enumerate().map(server).collect()))
     }
 }
 
@@ -93,6 +118,48 @@ mod tests {
             latency_ns: 11e6,
         };
         assert_eq!(servers, [served; 3]);
+    }
+
+    /// 1,538 bytes take 12.304 us at 1 Gbit/s: a switch stores a packet, and the next one again.
+    #[test]
+    fn a_packet_is_stored_at_each_stage_but_the_last() {
+        let bound_ns = |packet_bytes, stages| {
+            let given = Given {
+                rate_bps: Some(1_000_000_000),
+                burst_bytes: Some(1538),
+                latency_ns: &[0],
+                packet_bytes,
+                ..Given::default()
+            };
+            let (stream, servers) = given.curves(PERIOD_NS, 0, stages).unwrap();
+            let found = crate::bounds::bounds(stream, &servers).unwrap();
+            found.pay_bursts_only_once_ns.round()
+        };
+        assert_eq!(
+            [1, 2, 4].map(|n| bound_ns(Some(1538), n)),
+            [12_304.0, 24_608.0, 49_216.0]
+        );
+        // Half of it, in two packets.
+        assert_eq!(bound_ns(Some(769), 2), 18_456.0);
+        // Of a stream that says nothing, Ethernet's largest.
+        assert_eq!(bound_ns(None, 2), 24_304.0);
+        // In a period there is room for it.
+        let (_, servers) = Given::default().curves(PERIOD_NS, 0, 2).unwrap();
+        assert!(servers.iter().all(|server| server.latency_ns == 10e6));
+    }
+
+    #[test]
+    fn a_packet_beyond_the_burst_is_refused() {
+        let given = Given {
+            burst_bytes: Some(1000),
+            latency_ns: &[0],
+            packet_bytes: Some(1001),
+            ..Given::default()
+        };
+        assert_eq!(
+            given.curves(PERIOD_NS, 0, 1).unwrap_err().to_string(),
+            "--packet: 1001 bytes, expected at most what the stream sends at once, 1000"
+        );
     }
 
     #[test]

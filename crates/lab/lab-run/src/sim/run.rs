@@ -11,11 +11,11 @@ use netsim::run::{Ran, run_cell};
 use scenario::result::CellResult;
 use scenario::{Cell, Scenario};
 use serde::{Deserialize, Serialize};
-use vmlab::Event;
 
 use crate::finished::Finished;
 use crate::measure_cell::{self, Sent};
 use crate::progress::Progress;
+use crate::remarks::{say, say_unmeasured};
 use crate::results_dir::ResultsDir;
 use crate::runs;
 use crate::sim::isochronous;
@@ -91,10 +91,8 @@ pub fn run(
     }
     notes.sort();
     notes.dedup();
-    for note in &notes {
-        let text = &format!("pspacer: {note}");
-        progress.event(&Event::Note { text });
-    }
+    say(progress, &notes);
+    say_unmeasured(progress, scenario);
     let mut stats = all.stats(hops);
     stats["not_modelled"] = notes.into();
     all.finish((results, table), Senders::plots(senders), &stats)

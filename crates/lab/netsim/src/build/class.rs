@@ -131,7 +131,7 @@ pub(super) fn htb(
         minor,
         parent,
         rate_bps,
-        ceil_bps: ceil.unwrap_or(rate_bps).max(rate_bps),
+        ceil_bps: ceil.unwrap_or(rate_bps),
         burst_bytes: burst.unwrap_or(usual),
         cburst_bytes: cburst.unwrap_or(usual),
         quantum_bytes: quantum.unwrap_or(u32::try_from(by_rate).unwrap_or(200_000)),

@@ -12,24 +12,25 @@ const U32: &str = "`match ip src|dst NET`, `match ip sport|dport PORT MASK`, \
                    `match ip protocol NUMBER MASK` and `classid`";
 const FLOWER: &str = "`ip_proto`, `src_ip`, `dst_ip`, `src_port`, `dst_port` and `classid`";
 
-/// The rest of a line after `filter add dev DEV parent MAJOR:`: its preference
-/// and the filter.
-pub(super) fn read(tokens: &mut TcTokens<'_>, major: u32) -> Result<(u32, Filter), Refusal> {
-    let mut pref = u32::MAX;
-    loop {
-        match tokens.word("a kind of filter")? {
-            "protocol" => {
-                tokens.one_of("protocol", &[("ip", ()), ("all", ())])?;
-            }
-            "pref" | "prio" => pref = tokens.number("pref")?,
-            "handle" => {
-                tokens.word("handle")?;
-            }
-            "u32" => return Ok((pref, u32_filter(tokens, major)?)),
-            "flower" => return Ok((pref, flower(tokens, major)?)),
-            other => return Err(tokens.unknown("a filter", other, "u32 and flower")),
-        }
+/// Smallest preference that the kernel takes for one of its own, and the first that it gives.
+const OWN_PREF: u32 = 0x8000;
+const FIRST_OWN_PREF: u32 = 0xc000;
+
+/// Reads what follows the kind of a filter.
+pub(super) fn read(kind: &str, tokens: &mut TcTokens<'_>, major: u32) -> Result<Filter, Refusal> {
+    match kind {
+        "u32" => u32_filter(tokens, major),
+        "flower" => flower(tokens, major),
+        other => Err(tokens.unknown("a filter", other, "u32 and flower")),
     }
+}
+
+/// Returns the preference that the kernel gives a filter without one: it is asked before those that
+/// had none before it (`tcf_auto_prio()`). `filters` are in order of their preference.
+pub(super) fn allocated(filters: &[(u32, Filter)]) -> u32 {
+    let mut prefs = filters.iter().map(|(pref, _)| *pref);
+    let first = prefs.find(|pref| *pref >= OWN_PREF);
+    first.map_or(FIRST_OWN_PREF, |pref| pref - 1)
 }
 
 /// The filters in order of their preference.

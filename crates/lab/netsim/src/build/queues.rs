@@ -12,6 +12,7 @@ use super::class::{self, Port};
 use super::cqf::CqfQueue;
 use super::device_number::device;
 use super::filters::{self, without_preference};
+use super::head::Head;
 use super::period::Periods;
 use super::refusal::Refusal;
 use super::tc_tokens::TcTokens;
@@ -81,20 +82,19 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
     let mut changes = Vec::new();
     for line in &cell.tc {
         let mut tokens = TcTokens::new(line);
-        let object = tokens.word("an object")?;
-        let verb = tokens.word("a verb")?;
-        let direction = of_device(cell, line, &mut tokens)?;
+        let head = Head::read(&mut tokens)?;
+        let direction = of_device(cell, line, &head, &tokens)?;
         let mut reader = Reader {
             cell,
             direction,
             queue: &mut queues[device(direction)],
         };
-        match (object, verb, line.at_ns) {
-            ("qdisc", "add" | "replace", None) => reader.qdisc(&mut tokens)?,
-            ("class", "add" | "replace", None) => reader.class(&mut tokens, line)?,
-            ("filter", "add" | "replace", None) => reader.filter(&mut tokens)?,
+        match (head.object, head.verb, line.at_ns) {
+            ("qdisc", "add" | "replace", None) => reader.qdisc(&head, &mut tokens)?,
+            ("class", "add" | "replace", None) => reader.class(&head, &mut tokens)?,
+            ("filter", "add" | "replace", None) => reader.filter(&head, &mut tokens)?,
             ("class", "change" | "replace", Some(at_ns)) => {
-                let (minor, kind) = reader.change(&mut tokens)?;
+                let (minor, kind) = reader.change(&head, &mut tokens)?;
                 changes.push(Change {
                     at: Time::START + Span::from_ns(at_ns),
                     device: device(direction),
@@ -102,11 +102,11 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
                     kind,
                 });
             }
-            (_, _, Some(_)) => {
+            (object, verb, Some(_)) => {
                 let known = "class change of psp";
                 return Err(tokens.unknown("a line with `at`", &format!("{object} {verb}"), known));
             }
-            _ => {
+            (object, verb, None) => {
                 let known = "qdisc, class and filter with add and replace";
                 return Err(tokens.unknown("tc", &format!("{object} {verb}"), known));
             }
@@ -115,15 +115,18 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
     Ok((queues, changes))
 }
 
-/// Reads `dev DEV` and returns the direction in which this device sends.
-fn of_device(cell: &Cell, line: &TcLine, tokens: &mut TcTokens<'_>) -> Result<Direction, Refusal> {
-    tokens.one_of("what comes before the device", &[("dev", ())])?;
-    let name = tokens.word("a device")?;
-    let device = |hop: &Direction| &cell.cables[hop.cable].ends[hop.end.index()];
-    let mut hops = leaving(&cell.cables, line.host).filter(|hop| device(hop).name == name);
+/// Returns the direction in which a line's device sends.
+fn of_device(
+    cell: &Cell,
+    line: &TcLine,
+    head: &Head<'_>,
+    tokens: &TcTokens<'_>,
+) -> Result<Direction, Refusal> {
+    let name = |hop: &Direction| &cell.cables[hop.cable].ends[hop.end.index()].name;
+    let mut hops = leaving(&cell.cables, line.host).filter(|hop| name(hop) == head.device);
     hops.next().ok_or_else(|| {
         let host = &cell.hosts[line.host].name;
-        tokens.refuse(format!("tc: host `{host}` has no device `{name}`"))
+        tokens.refuse(format!("tc: host `{host}` has no device `{}`", head.device))
     })
 }
 
@@ -156,25 +159,14 @@ impl Reader<'_> {
         }
     }
 
-    fn qdisc(&mut self, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
-        let mut handle = NO_HANDLE;
-        let mut parent = None;
-        loop {
-            match tokens.word("a kind of qdisc")? {
-                "root" => {}
-                "parent" => parent = Some(tokens.handle("parent")?),
-                "handle" => handle = tokens.handle("handle")?.0,
-                kind => {
-                    let queue = self.kind(kind, handle, tokens)?;
-                    return match parent {
-                        None => {
-                            *self.queue = queue;
-                            Ok(())
-                        }
-                        Some(parent) => self.attach(parent, queue, tokens),
-                    };
-                }
+    fn qdisc(&mut self, head: &Head<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
+        let queue = self.kind(head.kind, head.handle.unwrap_or(NO_HANDLE), tokens)?;
+        match head.parent {
+            None => {
+                *self.queue = queue;
+                Ok(())
             }
+            Some(parent) => self.attach(parent, (head.kind, queue), tokens),
         }
     }
 
@@ -182,15 +174,12 @@ impl Reader<'_> {
     fn attach(
         &mut self,
         (major, minor): (u32, u32),
-        child: Queue,
+        (kind, child): (&str, Queue),
         tokens: &TcTokens<'_>,
     ) -> Result<(), Refusal> {
         let Queue::Plain(limit) = child else {
-            return Err(tokens.unknown(
-                "a class's queue",
-                "this kind",
-                "pfifo, bfifo and pfifo_head_drop",
-            ));
+            let known = "pfifo, bfifo and pfifo_head_drop";
+            return Err(tokens.unknown("a class's queue", kind, known));
         };
         let slot = match self.queue {
             Queue::Htb {
@@ -300,9 +289,10 @@ impl Reader<'_> {
         })))
     }
 
-    fn class(&mut self, tokens: &mut TcTokens<'_>, line: &TcLine) -> Result<(), Refusal> {
+    fn class(&mut self, head: &Head<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
         let port = self.class_port();
-        let (parent, (major, minor), kind) = class_head(tokens)?;
+        let (major, minor) = classid(head, tokens)?;
+        let kind = head.kind;
         match self.queue {
             Queue::Htb {
                 handle,
@@ -310,7 +300,10 @@ impl Reader<'_> {
                 classes,
                 ..
             } if *handle == major && kind == "htb" => {
-                let parent = (parent.1 > 0).then_some(parent.1);
+                let parent = head
+                    .parent
+                    .map(|(_, minor)| minor)
+                    .filter(|minor| *minor > 0);
                 if parent.is_some_and(|minor| classes.iter().all(|c| c.minor != minor)) {
                     return Err(tokens.refuse("tc: the class's parent does not come before it"));
                 }
@@ -324,7 +317,7 @@ impl Reader<'_> {
                     Some(at) => psp.classes[at] = class,
                     None => {
                         psp.classes.push(class);
-                        psp.places.push(line.place.clone());
+                        psp.places.push(tokens.place());
                     }
                 }
             }
@@ -334,8 +327,12 @@ impl Reader<'_> {
     }
 
     /// A class of psp, later.
-    fn change(&mut self, tokens: &mut TcTokens<'_>) -> Result<(u32, ClassConfig), Refusal> {
-        let (_, (_, minor), _) = class_head(tokens)?;
+    fn change(
+        &mut self,
+        head: &Head<'_>,
+        tokens: &mut TcTokens<'_>,
+    ) -> Result<(u32, ClassConfig), Refusal> {
+        let (_, minor) = classid(head, tokens)?;
         let is_there = match self.queue {
             Queue::Psp(psp) => psp.classes.iter().any(|c| c.minor == minor),
             _ => false,
@@ -346,39 +343,31 @@ impl Reader<'_> {
         }
     }
 
-    fn filter(&mut self, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
-        tokens.one_of("what comes before the parent", &[("parent", ())])?;
-        let (major, _) = tokens.handle("parent")?;
-        let filters = match self.queue {
+    fn filter(&mut self, head: &Head<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
+        let named = head.parent.map(|(major, _)| major);
+        let (major, filters) = match self.queue {
             Queue::Htb {
                 handle, filters, ..
-            } if *handle == major => filters,
-            Queue::Psp(psp) if psp.handle == major => &mut psp.filters,
-            Queue::Cqf(cqf) if cqf.handle() == major => &mut cqf.filters,
-            _ => return Err(tokens.refuse(format!("tc: no qdisc with handle {major:x}: before"))),
+            } => (*handle, filters),
+            Queue::Psp(psp) => (psp.handle, &mut psp.filters),
+            Queue::Cqf(cqf) => (cqf.handle(), &mut cqf.filters),
+            _ => return Err(tokens.refuse("tc: the device's qdisc has no classes for a filter")),
         };
-        filters.push(filters::read(tokens, major)?);
+        if let Some(other) = named.filter(|named| *named != major) {
+            return Err(tokens.refuse(format!("tc: no qdisc with handle {other:x}: before")));
+        }
+        let filter = filters::read(head.kind, tokens, major)?;
+        let pref = head.pref.unwrap_or_else(|| filters::allocated(filters));
+        filters.push((pref, filter));
         // Among equals, in the order of the file.
         filters.sort_by_key(|(pref, _)| *pref);
         Ok(())
     }
 }
 
-type Head<'a> = ((u32, u32), (u32, u32), &'a str);
-
-/// `parent P classid C KIND`.
-fn class_head<'a>(tokens: &mut TcTokens<'a>) -> Result<Head<'a>, Refusal> {
-    let (mut parent, mut classid) = ((0, 0), None);
-    loop {
-        match tokens.word("a kind of class")? {
-            "parent" => parent = tokens.handle("parent")?,
-            "classid" => classid = Some(tokens.handle("classid")?),
-            kind => {
-                let classid = classid.ok_or_else(|| tokens.refuse("tc: a class needs a classid"));
-                return Ok((parent, classid?, kind));
-            }
-        }
-    }
+fn classid(head: &Head<'_>, tokens: &TcTokens<'_>) -> Result<(u32, u32), Refusal> {
+    head.classid
+        .ok_or_else(|| tokens.refuse("tc: a class needs a classid"))
 }
 
 fn fifo(kind: &str, tokens: &mut TcTokens<'_>, port: Port) -> Result<Queue, Refusal> {

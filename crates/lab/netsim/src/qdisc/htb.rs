@@ -30,7 +30,7 @@ pub struct HtbClass {
     pub parent: Option<u32>,
     /// Guaranteed rate, bit/s.
     pub rate_bps: u64,
-    /// Highest rate including what it borrows, bit/s; at least the rate.
+    /// Highest rate including what it borrows, bit/s. Below the rate, it is what the class gets.
     pub ceil_bps: u64,
     /// Depth of the rate's bucket.
     pub burst_bytes: u64,

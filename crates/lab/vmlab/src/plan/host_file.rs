@@ -47,7 +47,7 @@ pub(super) fn of_lines(lines: &[&TcLine]) -> Result<Vec<String>, Error> {
             place: line.place.clone(),
             detail: format!(
                 "`{}`: expected with `backend = \"bpf\"` a root psp {MAJOR}, its classes {MAJOR}8000 to \
-                 {MAJOR}fffe or filters of flower, in the order `OBJECT add dev DEVICE ...`",
+                 {MAJOR}fffe or filters of flower with a pref",
                 line.args.join(" ")
             ),
         })?;
@@ -60,12 +60,14 @@ pub(super) fn of_lines(lines: &[&TcLine]) -> Result<Vec<String>, Error> {
 
 /// Adds a line. `None`: it is none of those that are known.
 fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, words: &[&'l str]) -> Option<()> {
-    let [object, "add", "dev", name, rest @ ..] = words else {
+    let [object, "add", rest @ ..] = words else {
         return None;
     };
-    let device = devices.entry(name).or_default();
-    match (*object, rest) {
-        ("qdisc", ["root", "handle", MAJOR, "psp", options @ ..]) => {
+    let (mut head, kind, options) = split(rest)?;
+    let device = devices.entry(head.remove("dev")?).or_default();
+    let head: Vec<_> = head.into_iter().collect();
+    match (*object, kind, &head[..]) {
+        ("qdisc", "psp", [("handle", MAJOR), ("root", _)]) => {
             for (key, value) in pairs(options)? {
                 device.keys.push(match key {
                     "default" => format!("default = \"c{value}\""),
@@ -74,7 +76,7 @@ fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, words: &[&'l str]) -> Option
                 });
             }
         }
-        ("class", ["parent", MAJOR, "classid", id, "psp", options @ ..]) => {
+        ("class", "psp", [("classid", id), ("parent", MAJOR)]) => {
             let class = device.classes.entry(minor(id)?).or_default();
             for (key, value) in pairs(options)? {
                 class.keys.push(match key {
@@ -87,32 +89,52 @@ fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, words: &[&'l str]) -> Option
                 });
             }
         }
-        (
-            "filter",
-            [
-                "parent",
-                MAJOR,
-                "protocol",
-                "ip",
-                "pref",
-                _,
-                "flower",
-                fields @ ..,
-                "classid",
-                id,
-            ],
-        ) => {
-            let mut keys = Vec::new();
-            for (key, value) in pairs(fields)? {
+        ("filter", "flower", [("parent", MAJOR), ("pref", _), ("protocol", "ip")]) => {
+            let (mut keys, mut class) = (Vec::new(), None);
+            for (key, value) in pairs(options)? {
+                if matches!(key, "classid" | "flowid") {
+                    class = Some(minor(value)?);
+                    continue;
+                }
                 let (_, key) = OF_MATCH.iter().find(|(word, _)| *word == key)?;
                 keys.push(format!("{key} = \"{value}\""));
             }
-            let class = device.classes.entry(minor(id)?).or_default();
+            let class = device.classes.entry(class?).or_default();
             class.matches.push(format!("{{ {} }}", keys.join(", ")));
         }
         _ => return None,
     }
     Some(())
+}
+
+/// What stands before the kind of a line by its key, the kind, and its options.
+type Split<'l, 'w> = (BTreeMap<&'l str, &'l str>, &'l str, &'w [&'l str]);
+
+/// Splits a line at its kind; what stands before it has any order, as tc takes it.
+fn split<'l, 'w>(mut words: &'w [&'l str]) -> Option<Split<'l, 'w>> {
+    let mut head = BTreeMap::new();
+    loop {
+        words = match words {
+            ["root", rest @ ..] => {
+                head.insert("root", "");
+                rest
+            }
+            [
+                key @ ("dev" | "parent" | "handle" | "classid" | "protocol" | "pref"),
+                value,
+                rest @ ..,
+            ] => {
+                head.insert(key, value);
+                rest
+            }
+            ["prio", value, rest @ ..] => {
+                head.insert("pref", value);
+                rest
+            }
+            [kind, options @ ..] => return Some((head, kind, options)),
+            [] => return None,
+        };
+    }
 }
 
 fn pairs<'w>(words: &[&'w str]) -> Option<Vec<(&'w str, &'w str)>> {
@@ -197,6 +219,14 @@ ceil = "1mbit"
 deadline = "off"
 match = [{ protocol = "udp", to_port = "5001" }]"#;
         assert_eq!(file.unwrap(), expected);
+        // What stands before the kind has any order, as for tc.
+        let other = of(
+            r#""tc qdisc add root dev eth0 handle 7073: psp default 8001 mode timer",
+            "class add classid 7073:8001 parent 7073: dev eth0 psp mode normal",
+            "class add dev eth0 classid 7073:8002 parent 7073: psp rate 5000 ceil 1mbit",
+            "filter add dev eth0 protocol ip prio 1 parent 7073: flower flowid 7073:8002 ip_proto udp dst_port 5001""#,
+        );
+        assert_eq!(other.unwrap(), expected);
     }
 
     #[test]
