@@ -118,6 +118,10 @@ impl Index {
             "[index]: expected either `judged_by` or `verdict`"
         );
         ensure!(
+            self.verdict != Some(Verdict::Explained),
+            "[index] `verdict`: \"explained\" is computed; expected a [[figure]] with `because` and `cells`"
+        );
+        ensure!(
             self.verdict.is_some() == self.by.is_some(),
             "[index] `by`: expected with `verdict`, and only there"
         );
@@ -376,6 +380,7 @@ mod tests {
             ),
             ("judged_by = \"figures\"\nwithin_pct = 5", false, false),
             ("judged_by = \"figures\"", true, false),
+            ("verdict = \"explained\"\nby = \"the slot decides\"", false, false),
         ] {
             assert_eq!(index(text).check(has_judged).is_ok(), is_fine, "{text}");
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use scenario::Kernel;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
-use crate::common::{LONG, run, run_on, run_unstored, scenario};
+use crate::common::{LONG, run, run_on, run_unstored, scenario, scenario_at};
 
 /// Returns every file of a cell, by name.
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
@@ -370,4 +370,30 @@ fn files_reach_a_guest_that_boots_and_one_that_resumes() {
         assert!(lines[2].starts_with("6.1."), "{lines:?}");
         assert_eq!((lines[3], output.status), ("1", 0), "{lines:?}");
     }
+}
+
+/// Lines with `at` act at that instant, and not when a program has started: the first frames at the new
+/// rate follow within a millisecond. Two lines of one instant are in their order.
+#[test]
+fn lines_of_tc_act_at_their_instant() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario_at(
+        "100mbit",
+        "200ms",
+        r#"
+[[tc]]
+host = "tx"
+lines = ["qdisc add dev eth0 root handle 1: psp default 1 mode timer", "class add dev eth0 parent 1: classid 1:1 psp rate 1mbit"]
+[[tc]]
+host = "tx"
+at = "100ms"
+lines = ["class change dev eth0 parent 1: classid 1:1 psp rate 2mbit", "class change dev eth0 parent 1: classid 1:1 psp rate 50mbit"]
+"#,
+    );
+    let output = run(&scenario, folder.path(), LONG).unwrap();
+    let sent = starts_ns(&fs::read(output.cells[0].dir.join("timeline.wire.a")).unwrap());
+    let zero_ns = output.cells[0].zero_ns;
+    let is_fast = |pair: &&[u64]| pair[1] - pair[0] < 400_000 && pair[0] > zero_ns + 50_000_000;
+    let first = sent.windows(2).find(is_fast).unwrap()[0] - zero_ns;
+    assert!((100_000_000..101_000_000).contains(&first), "{first} ns");
 }
