@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus qlog-stacks mutate fuzz experiments experiments-quick bench bench-stalls bench-watch bench-verify deb rpm image test-packages licences findings install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus qlog-stacks mutate fuzz experiments experiments-quick bench bench-stalls bench-ns3 bench-watch bench-verify deb rpm image test-packages licences findings install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -34,6 +34,7 @@ help:
 	@echo "make experiments-quick  runs a short form of each experiment, into out/quick"
 	@echo "make bench              measures the scheduler's speed; writes docs/understand/benchmarks.md"
 	@echo "make bench-stalls       measures pspacer stalls; writes docs/understand/stalls-benchmark.md"
+	@echo "make bench-ns3          compares the simulator with ns-3; writes docs/understand/simulator-benchmark.md"
 	@echo "make bench-verify       measures what pspacer verify costs a flood of small frames (root): docs/use/verify.md"
 	@echo "make bench-watch        measures what pspacer watch costs a transfer (root): docs/use/watch.md"
 	@echo "make deb                builds the Debian packages, into build/deb: docs/use/packages.md"
@@ -142,6 +143,11 @@ bench: setup
 bench-stalls: setup
 	@cargo build --release --locked --package xtask --package pspacer
 	@$(abspath $(BUILT))/release/xtask bench stalls --pspacer $(abspath $(BUILT))/release/pspacer --folder out/bench --docs docs/understand
+
+# pip fetches ns-3 into the cache. Takes a quarter of an hour, most of it in the laboratory.
+bench-ns3: setup
+	@cargo build --release --locked --package pspacer
+	@bench/ns3/run.sh --lab
 
 # Uses two network namespaces and a veth pair for a minute, and removes them.
 bench-watch: setup

@@ -128,15 +128,15 @@ impl Stored {
     }
 
     /// Returns the seconds that a piece will take: as many as last time, or else as others of its
-    /// scenario, by the simulated time.
+    /// scenario on its kernel or in the simulator, by the simulated time.
     pub fn expected_s(&self, piece: &Id) -> f64 {
         let times = lock(&self.times);
         if let Some(known_s) = times.get(&piece.name) {
             return *known_s;
         }
-        let scenario = piece.name.split_inclusive(' ').next().unwrap_or_default();
-        let like = times.range(scenario.to_owned()..);
-        let like = like.take_while(|(name, _)| name.starts_with(scenario));
+        let alike: String = piece.name.split_inclusive(' ').take(2).collect();
+        let like = times.range(alike.clone()..);
+        let like = like.take_while(|(name, _)| name.starts_with(&alike));
         let (mut wall_s, mut simulated_s) = (0.0, 0.0);
         for (name, seconds) in like {
             let of_name = name.rsplit(' ').next().and_then(|text| text.parse().ok());
@@ -304,10 +304,13 @@ mod tests {
         );
         // What is new of a scenario takes as long as what is known of it.
         stored
-            .note(&id("x", "tiny 0 0 2", Engine::Vmlab, 2.0), 1.0)
+            .note(&id("x", "tiny 6.1 0 0 2", Engine::Vmlab, 2.0), 1.0)
             .unwrap();
-        let new = id("y", "tiny 1 0 4", Engine::Vmlab, 4.0);
+        let new = id("y", "tiny 6.1 1 0 4", Engine::Vmlab, 4.0);
         assert!((stored.expected_s(&new) - 2.0).abs() < 1e-9);
+        // A kernel says nothing of the simulator.
+        let simulated = id("z", "tiny simulated 0 0 4", Engine::Netsim, 4.0);
+        assert!((stored.expected_s(&simulated) - 4.0 * SIMULATOR_S).abs() < 1e-9);
         let one = NonZeroUsize::new(1);
         let ran = Mutex::new(vec![]);
         let work = |piece: &Id| {

@@ -380,7 +380,11 @@ mod tests {
             ),
             ("judged_by = \"figures\"\nwithin_pct = 5", false, false),
             ("judged_by = \"figures\"", true, false),
-            ("verdict = \"explained\"\nby = \"the slot decides\"", false, false),
+            (
+                "verdict = \"explained\"\nby = \"the slot decides\"",
+                false,
+                false,
+            ),
         ] {
             assert_eq!(index(text).check(has_judged).is_ok(), is_fine, "{text}");
         }

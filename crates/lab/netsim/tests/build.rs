@@ -199,6 +199,21 @@ fn an_unmodelled_option_is_rejected_with_its_line() {
             "a correlation",
         ),
         (
+            &["qdisc add dev eth0 root netem reorder 1%"],
+            0,
+            "reorder needs a delay",
+        ),
+        (
+            &["qdisc add dev eth0 root netem delay 1ms gap 5"],
+            0,
+            "gap needs reorder",
+        ),
+        (
+            &["qdisc add dev eth0 root tbf rate 1mbit burst 2kb limit 1mb latency 1ms"],
+            0,
+            "a limit or a latency, not both",
+        ),
+        (
             &["qdisc add dev eth0 root netem duplicate 1%"],
             0,
             "`duplicate` of netem",

@@ -10,6 +10,9 @@ use crate::qdisc::{HtbClass, Limit, PspClass, PspType};
 const PSP: &str = "rate, ceil, floor, mode, quantum, reserve, deadline and flows";
 const HTB: &str = "rate, ceil, burst, cburst, quantum, prio, overhead and mpu";
 
+/// The last of htb's priorities (TC_HTB_NUMPRIO): a higher number is this one.
+const LAST_PRIO: u32 = 7;
+
 /// Default of the lowest rate of a flow in a dynamic class: a frame of the largest
 /// size every 200 ms (docs/decisions/qdisc.md, "The rate of a flow in a dynamic
 /// class").
@@ -113,7 +116,7 @@ pub(super) fn htb(
             "burst" | "buffer" | "maxburst" => burst = Some(tokens.size("burst")?),
             "cburst" | "cbuffer" | "cmaxburst" => cburst = Some(tokens.size("cburst")?),
             "quantum" => quantum = Some(tokens.size_u32("quantum")?),
-            "prio" => prio = tokens.number("prio")?,
+            "prio" => prio = tokens.number("prio")?.min(LAST_PRIO),
             "overhead" => overhead = tokens.size_u32("overhead")?,
             "mpu" => mpu = tokens.size_u32("mpu")?,
             other => return Err(tokens.unknown("an htb class", other, HTB)),
@@ -140,4 +143,32 @@ pub(super) fn htb(
         mpu_bytes: mpu,
         limit: Limit::Packets(port.packets),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::{Options, parse};
+
+    /// As sch_htb has it.
+    #[test]
+    fn the_priorities_of_htb_end_with_the_last() {
+        let prio = |number: &str| {
+            let text = format!(
+                "name = \"t\"\ntitle = \"t\"\nduration = \"10ms\"\n[[host]]\nname = \"tx\"\n\
+                 [[host]]\nname = \"rx\"\n[[cable]]\nname = \"wire\"\nrate = \"1gbit\"\n\
+                 ends = [\"tx:eth0\", \"rx:eth0\"]\n[[tc]]\nhost = \"tx\"\n\
+                 lines = [\"rate 1mbit prio {number}\"]\n"
+            );
+            let scenario = parse("t.toml", &text, &Options::default()).unwrap();
+            let port = Port {
+                line_bps: 1_000_000_000,
+                frame_bytes: 1514,
+                packets: 1000,
+            };
+            let mut tokens = TcTokens::new(&scenario.cells[0].tc[0]);
+            htb(&mut tokens, (1, None), 10, port).unwrap().prio
+        };
+        assert_eq!(["0", "7", "8", "4000000000"].map(prio), [0, 7, 7, 7]);
+    }
 }

@@ -412,6 +412,9 @@ fn tbf(tokens: &mut TcTokens<'_>) -> Result<Queue, Refusal> {
             .unwrap_or(u64::MAX)
             .saturating_add(burst_bytes)
     };
+    if limit.is_some() && latency.is_some() {
+        return Err(tokens.refuse("tc: tbf: expected a limit or a latency, not both"));
+    }
     let Some(limit_bytes) = limit.or_else(|| latency.map(by_latency)) else {
         return Err(tokens.refuse("tc: tbf needs a limit or a latency"));
     };
@@ -459,6 +462,7 @@ fn netem(tokens: &mut TcTokens<'_>) -> Result<Queue, Refusal> {
         gap: 1,
         limit: 1000,
     };
+    let mut has_gap = false;
     let is_number = |word: Option<&str>| {
         word.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
     };
@@ -478,12 +482,21 @@ fn netem(tokens: &mut TcTokens<'_>) -> Result<Queue, Refusal> {
                 config.loss = Chance::per_million(tokens.per_million("loss")?);
             }
             "reorder" => config.reorder = Chance::per_million(tokens.per_million("reorder")?),
-            "gap" => config.gap = tokens.number("gap")?,
+            "gap" => {
+                config.gap = tokens.number("gap")?;
+                has_gap = true;
+            }
             other => return Err(tokens.unknown("netem", other, KNOWN)),
         }
         if matches!(word, "loss" | "reorder" | "delay") && is_number(tokens.peek()) {
             return Err(tokens.unknown("netem", "a correlation", KNOWN));
         }
+    }
+    if config.reorder != Chance::NEVER && config.delay == Span::ZERO {
+        return Err(tokens.refuse("tc: netem: reorder needs a delay"));
+    }
+    if has_gap && config.reorder == Chance::NEVER {
+        return Err(tokens.refuse("tc: netem: gap needs reorder"));
     }
     Ok(Queue::Netem(config))
 }
