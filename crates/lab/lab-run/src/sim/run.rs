@@ -87,7 +87,7 @@ pub fn run(
             results.push((result, curves));
             senders.push(records);
         }
-        table.extend(rows);
+        table.extend(transfers::told(cell, rows, &outcomes));
     }
     notes.sort();
     notes.dedup();
