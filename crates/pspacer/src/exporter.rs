@@ -13,7 +13,7 @@ use linux_io::clock::monotonic_ns;
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
 use manager::commands::Managers;
-use manager::poll::{Poll, ask};
+use manager_proto::poll::{Poll, ask};
 
 use crate::headings::{OUTPUT, RUN};
 use crate::{output, values};

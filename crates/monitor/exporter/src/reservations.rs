@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes metrics out of what managers said of reservations.
 
-use manager::overview::Overview;
+use manager_proto::overview::Overview;
 
 use crate::families::{Family, Kind, Number, Sample};
 

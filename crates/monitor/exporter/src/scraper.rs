@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, fs, io};
 
 use host_config::ClassNames;
-use manager::overview::Overview;
+use manager_proto::overview::Overview;
 use tcpsp::Tc;
 use tcpsp::ports::Port;
 
@@ -259,7 +259,7 @@ mod tests {
         let mut asked = 0;
         let read = move || {
             asked += 1;
-            let manager = manager::overview::ManagerRow {
+            let manager = manager_proto::overview::ManagerRow {
                 manager: format!("m{asked}"),
                 problem: None,
             };

@@ -9,7 +9,7 @@ use std::{panic, thread};
 use exporter::{Bounds, REQUEST_BYTES, Scraper, serve, text};
 use host_config::ClassNames;
 use linux_io::signals::Signals;
-use manager::overview::{ManagerRow, Overview};
+use manager_proto::overview::{ManagerRow, Overview};
 
 const GET: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 

@@ -7,9 +7,11 @@ use std::path::Path;
 
 use exporter::{Stalls, families, reservation_families, text};
 use host_config::{ClassNames, Host};
-use manager::api::LinkView;
-use manager::overview::{LinkRow, ListenerRow, ManagerRow, Overview, OverviewLink, ReservationRow};
-use manager::record::Measured;
+use manager_proto::api::LinkView;
+use manager_proto::overview::{
+    LinkRow, ListenerRow, ManagerRow, Overview, OverviewLink, ReservationRow,
+};
+use manager_proto::record::Measured;
 use stall::{Cause, Confidence, Direction, Side, Stall, StallKind};
 use tcpsp::ports::{Port, PortClass};
 use tcpsp::stats::{Metric, Stats, Unit};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use host_config::ClassNames;
-use manager::overview::Overview;
+use manager_proto::overview::Overview;
 use serde::Serialize;
 use tcpsp::ports::{Port, PortClass};
 use tcpsp::stats::{Stats, Value, serialize_all};

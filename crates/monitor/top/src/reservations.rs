@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws the reservations that managers told of: a row for each listener.
 
-use manager::overview::{ListenerRow, Overview, ReservationRow};
+use manager_proto::overview::{ListenerRow, Overview, ReservationRow};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};

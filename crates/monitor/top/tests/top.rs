@@ -7,8 +7,8 @@ mod common;
 
 use common::{S, after, best_effort, paced, port, sample};
 use host_config::Host;
-use manager::overview::{LinkRow, ListenerRow, ManagerRow, Overview, ReservationRow};
-use manager::record::Measured;
+use manager_proto::overview::{LinkRow, ListenerRow, ManagerRow, Overview, ReservationRow};
+use manager_proto::record::Measured;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde::Serialize;

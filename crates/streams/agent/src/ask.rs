@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use linux_io::clock::boottime_ns;
-use manager::client::{Client, ClientError};
-use manager::enforce::NodeDuty;
+use manager_proto::client::{Client, ClientError};
+use manager_proto::enforce::NodeDuty;
 
 use crate::known::Report;
 

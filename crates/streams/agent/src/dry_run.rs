@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use linux_io::clock::boottime_ns;
-use manager::client::Client;
+use manager_proto::client::Client;
 use tcpsp::Tc;
 
 use crate::args::AgentArgs;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use admission::FrameSpecification;
-use manager::enforce::{NodeDuty, StreamDuty};
+use manager_proto::enforce::{NodeDuty, StreamDuty};
 use serde::{Deserialize, Serialize};
 
 /// What a manager said last.

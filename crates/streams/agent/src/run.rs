@@ -17,8 +17,8 @@ use linux_io::clock::{boot_id, boottime_ns};
 use linux_io::links::{links, named};
 use linux_io::signals::Signals;
 use linux_io::wait::readable;
-use manager::client::{Client, ClientError, Reserved};
 use manager::commands::Usage;
+use manager_proto::client::{Client, ClientError, Reserved};
 use tcpsp::Tc;
 
 use crate::args::AgentArgs;

@@ -15,8 +15,8 @@ use agent::ask::{Heard, ask, report};
 use agent::known::Report;
 use linux_io::clock::boottime_ns;
 use manager::access::Access;
-use manager::api::ReserveBody;
-use manager::client::{Client, ClientError, Reserved, Tls};
+use manager_proto::api::ReserveBody;
+use manager_proto::client::{Client, ClientError, Reserved, Tls};
 
 use crate::service::{agents, manager};
 

@@ -11,10 +11,10 @@ use linux_io::clock::boottime_ns;
 use manager::access::{self, Access, sha256};
 use manager::current::Current;
 use manager::engine;
-use manager::machine::{Limits, Manager, Start};
 use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::MemoryStore;
+use manager_proto::machine::{Limits, Manager, Start};
 use tokio::sync::oneshot;
 
 /// Agents of `a` and of `b`, and a talker, by the tokens "of-a", "of-b" and "talks".

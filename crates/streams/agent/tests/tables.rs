@@ -10,7 +10,7 @@ use admission::{FrameSpecification, IpTuple};
 use agent::known::{Astray, ManagerAnswer, ManagerAnswers, PortDemand, Report, StreamDemand};
 use agent::target::{check, is_in_force, steps, target};
 use host_config::{Port, Psp, Root, Slot, minor, plan};
-use manager::enforce::{NodeDuty, PortDuty, StreamDuty};
+use manager_proto::enforce::{NodeDuty, PortDuty, StreamDuty};
 use tcpsp::{Budget, Change, Layer, TypeOptions};
 
 const S: u64 = 1_000_000_000;

@@ -7,8 +7,8 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use toml_reader::{Document, Error, Item, Key, Section, Taken, key};
 
-use crate::answer::Caller;
-use crate::quota::{self, Quota};
+use manager_proto::answer::Caller;
+use manager_proto::quota::{self, Quota};
 
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use admission::{Direction, LinkBytes, LinkId, Name, NodeId, SegmentId, Topology, nrt_bytes};
 use tokio::sync::watch;
 
-use crate::api::{LinkView, PartView};
-use crate::enforce::{NodeDuty, PortDuty, StreamDuty, sends};
-use crate::machine::Manager;
-use crate::record::{Part, PartState, Reservation, ReservationState, Update};
+use manager_proto::api::{LinkView, PartView};
+use manager_proto::enforce::{NodeDuty, PortDuty, StreamDuty, sends};
+use manager_proto::machine::Manager;
+use manager_proto::record::{Part, PartState, Reservation, ReservationState, Update};
 
 /// Reservations, parts and links as they are stored.
 #[derive(Debug)]

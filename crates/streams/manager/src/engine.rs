@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::answer::{Answer, Command};
 use crate::board::Board;
-use crate::machine::{Effects, Manager};
-use crate::message::{Envelope, Message, Reply};
-use crate::record::{Change, Update};
 use crate::store::{Store, StoreError};
+use manager_proto::answer::{Answer, Command};
+use manager_proto::machine::{Effects, Manager};
+use manager_proto::message::{Envelope, Message, Reply};
+use manager_proto::record::{Change, Update};
 
 /// Most jobs that wait; more are refused.
 const MOST_JOBS: usize = 4096;

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::bounds::MOST_MESSAGES;
-use crate::client::{Client, ClientError};
-use crate::message::{Envelope, Message, Reply};
+use manager_proto::bounds::MOST_MESSAGES;
+use manager_proto::client::{Client, ClientError};
+use manager_proto::message::{Envelope, Message, Reply};
 
 /// Most messages that wait for one manager; more are lost.
 const MOST_WAITING: usize = 4096;

@@ -15,11 +15,11 @@ use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
 use crate::access::{Access, Identity};
-use crate::answer::{Caller, Failure};
-use crate::api::{self, ErrorView, MOST_BODY_BYTES};
 use crate::connections::Place;
 use crate::current::Current;
 use crate::engine::{Engine, Refused};
+use manager_proto::answer::{Caller, Failure};
+use manager_proto::api::{self, ErrorView, MOST_BODY_BYTES};
 
 /// What every request needs.
 #[derive(Clone)]

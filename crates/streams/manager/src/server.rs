@@ -27,11 +27,11 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::sha256;
-use crate::certificates::chain;
 use crate::connections::{Connections, Place};
 use crate::current::Current;
 use crate::places::PlaceLimits;
 use crate::service::PeerCertificate;
+use manager_proto::certificates::chain;
 
 /// Longest wait of a known connection for the head of its next request. Clients keep a connection
 /// for as long as 60 s; those that are pending have less time, see [`PlaceLimits`].

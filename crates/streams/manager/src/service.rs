@@ -16,18 +16,18 @@ use tokio::time::timeout;
 use units::time::NS_PER_S;
 
 use crate::access::{Access, Role};
-use crate::answer::{Answer, Command, Failure, View};
-use crate::api::{
+use crate::board::Board;
+use crate::engine::Refused;
+use crate::request::{Answered, Asked, Body, Fault, Headers, Names, Who, body, query, read_body};
+use manager_proto::answer::{Answer, Command, Failure, View};
+use manager_proto::api::{
     ErrorView, InForceBody, LeaseBody, MOST_BODY_BYTES, MOST_LONG_BODY_BYTES, ReserveBody,
     RouteBody, TopologyBody, render,
 };
-use crate::board::Board;
-use crate::bounds;
-use crate::enforce::NodeDuty;
-use crate::engine::Refused;
-use crate::message::Envelope;
-use crate::record::Measured;
-use crate::request::{Answered, Asked, Body, Fault, Headers, Names, Who, body, query, read_body};
+use manager_proto::bounds;
+use manager_proto::enforce::NodeDuty;
+use manager_proto::message::Envelope;
+use manager_proto::record::Measured;
 
 pub use crate::request::{App, PeerCertificate};
 
@@ -393,11 +393,11 @@ pub fn router(app: App) -> Router {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Caller;
-    use crate::api::{self, LinkView};
     use crate::current::Current;
-    use crate::machine::{Limits, Manager, Start};
     use admission::Topology;
+    use manager_proto::answer::Caller;
+    use manager_proto::api::{self, LinkView};
+    use manager_proto::machine::{Limits, Manager, Start};
     use serde_json::Value;
     use std::collections::BTreeMap;
     use std::sync::atomic::AtomicU64;

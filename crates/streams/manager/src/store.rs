@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
 
-use crate::record::Change;
+use manager_proto::record::Change;
 
 /// Marks a database as a manager's: "pspm".
 const APPLICATION_ID: i64 = 0x7073_706d;

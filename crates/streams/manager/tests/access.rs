@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use admission::{LinkBytes, Refusal};
 use manager::access::{self, Role};
-use manager::answer::{Answer, Caller, Failure};
-use manager::api::render;
-use manager::quota::Quota;
+use manager_proto::answer::{Answer, Caller, Failure};
+use manager_proto::api::render;
+use manager_proto::quota::Quota;
 
 /// SHA-256 of the empty token.
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 
-use manager::client::{Client, ClientError, Tls};
+use manager_proto::client::{Client, ClientError, Tls};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
 use crate::service::Authority;

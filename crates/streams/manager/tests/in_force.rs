@@ -7,11 +7,11 @@ use admission::{
     FrameSpecification, Interval, IpTuple, Listener, Medium, NodeSpec, Requirements, SegmentSpec,
     StreamRequest, Talker, Topology, TrafficSpecification,
 };
-use manager::answer::{Answer, Caller, Command, Failure};
 use manager::board::Board;
-use manager::machine::{Limits, Manager, Start};
-use manager::record::Update;
 use manager::store::{MemoryStore, Store};
+use manager_proto::answer::{Answer, Caller, Command, Failure};
+use manager_proto::machine::{Limits, Manager, Start};
+use manager_proto::record::Update;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;

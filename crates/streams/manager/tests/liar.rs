@@ -12,11 +12,11 @@ use admission::{
 };
 use clap::Parser;
 use draw::terminal::Style;
-use manager::answer::{Answer, Caller, Command, Failure};
 use manager::commands;
-use manager::machine::{Limits, Manager, Start};
-use manager::message::{Claim, Claimed, Envelope, Message, Reply};
-use manager::record::{Attempt, ReservationState};
+use manager_proto::answer::{Answer, Caller, Command, Failure};
+use manager_proto::machine::{Limits, Manager, Start};
+use manager_proto::message::{Claim, Claimed, Envelope, Message, Reply};
+use manager_proto::record::{Attempt, ReservationState};
 use serde_json::json;
 
 const S: u64 = 1_000_000_000;
@@ -379,7 +379,9 @@ fn what_has_ended_is_bounded_by_number() {
         let known = lied.manager.reservations().contains_key(&*format!("x{n}"));
         assert_eq!(known, expected, "{n}");
     }
-    let bytes = records.iter().filter_map(manager::record::Update::change);
+    let bytes = records
+        .iter()
+        .filter_map(manager_proto::record::Update::change);
     let bytes: usize = bytes.map(|of| of.value.map_or(0, |of| of.len())).sum();
     assert!(bytes < 1_200_000, "{bytes}");
 }

@@ -26,4 +26,4 @@ mod store;
 mod talkers;
 
 // `any_request` finds them here, and in the fuzzer at its own root.
-use manager::{answer, api, machine, message, record};
+use manager_proto::{answer, api, machine, message, record};

@@ -17,15 +17,15 @@ use admission::{
 };
 use linux_io::clock::boottime_ns;
 use manager::access::{self, Access};
-use manager::api::ReserveBody;
-use manager::client::{Client, ClientError, Reserved, Tls};
 use manager::current::Current;
 use manager::engine::{self, Engine, Job};
-use manager::machine::{Limits, Manager, Start};
 use manager::peers::{Fixed, Peers, WITHIN, Way};
 use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::{MemoryStore, Store};
+use manager_proto::api::ReserveBody;
+use manager_proto::client::{Client, ClientError, Reserved, Tls};
+use manager_proto::machine::{Limits, Manager, Start};
 use tokio::sync::oneshot;
 
 use crate::service::hex;
@@ -170,7 +170,7 @@ impl Store for Shared {
 
     fn apply(
         &mut self,
-        changes: &[manager::record::Change],
+        changes: &[manager_proto::record::Change],
     ) -> Result<(), manager::store::StoreError> {
         self.0.lock().unwrap().apply(changes)
     }

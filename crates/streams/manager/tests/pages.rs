@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-use manager::client::{Client, Tls};
+use manager_proto::client::{Client, Tls};
 use serde_json::{Value, json};
 
 /// Entries of a page that the client asks for.

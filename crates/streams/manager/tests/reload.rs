@@ -10,8 +10,8 @@ use clap::Parser;
 use draw::terminal::Style;
 use linux_io::signals::Signals;
 use manager::access::sha256;
-use manager::client::{Client, ClientError, Tls};
 use manager::commands;
+use manager_proto::client::{Client, ClientError, Tls};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

@@ -3,7 +3,7 @@
 
 use crate::any_request;
 
-use manager::{api, message, record};
+use manager_proto::{api, message, record};
 use proptest::prelude::*;
 
 fn corpus() -> Vec<Vec<u8>> {

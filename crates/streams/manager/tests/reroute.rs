@@ -8,9 +8,9 @@ use admission::{
     Interval, Listener, Medium, NodeSpec, Refusal, Requirements, SegmentSpec, StreamRequest,
     Talker, Topology, TrafficSpecification,
 };
-use manager::answer::{Answer, Caller, Command, Failure, View};
-use manager::machine::{Limits, Manager, Start};
-use manager::message::{Envelope, Reply};
+use manager_proto::answer::{Answer, Caller, Command, Failure, View};
+use manager_proto::machine::{Limits, Manager, Start};
+use manager_proto::message::{Envelope, Reply};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;

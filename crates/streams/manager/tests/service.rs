@@ -13,18 +13,18 @@ use admission::{
     Talker, Topology, TrafficSpecification,
 };
 use manager::access::{self, Access, sha256};
-use manager::api::{MOST_BODY_BYTES, ReserveBody};
-use manager::client::{Client, ClientError, Reserved, Tls};
 use manager::current::Current;
 use manager::engine::{self, Engine};
-use manager::machine::{Limits, Manager, Start};
-use manager::message::{Envelope, Message};
-use manager::overview::Overview;
-use manager::poll::{Poll, ask};
-use manager::record::{Attempt, Measured};
 use manager::server::{ServerTls, serve_here};
 use manager::service::{App, router};
 use manager::store::MemoryStore;
+use manager_proto::api::{MOST_BODY_BYTES, ReserveBody};
+use manager_proto::client::{Client, ClientError, Reserved, Tls};
+use manager_proto::machine::{Limits, Manager, Start};
+use manager_proto::message::{Envelope, Message};
+use manager_proto::overview::Overview;
+use manager_proto::poll::{Poll, ask};
+use manager_proto::record::{Attempt, Measured};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
 use serde_json::Value;
 use tokio::sync::oneshot;

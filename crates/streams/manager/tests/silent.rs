@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use linux_io::descriptors::raise_limit;
 use manager::access::{Access, sha256};
-use manager::api::ReserveBody;
-use manager::client::{Client, Reserved, Tls};
 use manager::server::ServerTls;
+use manager_proto::api::ReserveBody;
+use manager_proto::client::{Client, Reserved, Tls};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 

@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use manager::record::Change;
 use manager::store::{MemoryStore, SqliteStore, Store};
+use manager_proto::record::Change;
 use proptest::prelude::*;
 
 /// Variable by which this program is told to be the one that is killed.

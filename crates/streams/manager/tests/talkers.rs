@@ -4,8 +4,8 @@
 
 use admission::FrameSpecification;
 use manager::access;
-use manager::api::ReserveBody;
-use manager::client::{Client, ClientError, Reserved};
+use manager_proto::api::ReserveBody;
+use manager_proto::client::{Client, ClientError, Reserved};
 
 use crate::service::{Running, body, client, hex, start};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reservations for programs in C: `include/psp_reserve.h` describes every function. Rust programs
-//! use `manager::client`.
+//! use `manager_proto::client`.
 //!
 //! # Safety
 //! As the header says: strings end with a 0, `to` has `to_count` of them, `error` has room for
@@ -18,9 +18,9 @@ use admission::{
     FrameSpecification, Interval, Listener, NAME, Requirements, StreamRequest, Talker,
     TrafficSpecification, is_name,
 };
-use manager::answer::View;
-use manager::api::ReserveBody;
-use manager::client::{Client, ClientError, Reserved, Tls};
+use manager_proto::answer::View;
+use manager_proto::api::ReserveBody;
+use manager_proto::client::{Client, ClientError, Reserved, Tls};
 
 /// Longest id, with the final 0.
 pub const ID_BYTES: usize = 65;

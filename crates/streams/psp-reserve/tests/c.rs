@@ -15,10 +15,10 @@ use linux_io::clock::boottime_ns;
 use manager::access::Access;
 use manager::current::Current;
 use manager::engine;
-use manager::machine::{Limits, Manager, Start};
 use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::MemoryStore;
+use manager_proto::machine::{Limits, Manager, Start};
 use tokio::sync::oneshot;
 
 /// What the static library needs of the system.

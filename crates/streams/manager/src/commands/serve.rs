@@ -22,18 +22,18 @@ use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::budgets::{budgets, read_topology};
 use super::outcome::{CONNECTION, OUTPUT, Outcome, RUN, random, some_time};
-use crate::client::{Client, Tls};
 use crate::engine::{self, Engine, EngineError, Job};
 use crate::etcd::gateway::{EtcdError, Gateway};
 use crate::etcd::seat::{Elected, Seat, holder};
 use crate::etcd::store::EtcdStore;
-use crate::machine::{Limits, Manager, Start};
 use crate::peers::{Fixed, Peers, WITHIN, Way};
-use crate::record::Update;
 use crate::reload::{Files, Reload, read};
 use crate::server::serve_here;
 use crate::service::{App, router};
 use crate::store::{MemoryStore, SqliteStore, Store, StoreError};
+use manager_proto::client::{Client, Tls};
+use manager_proto::machine::{Limits, Manager, Start};
+use manager_proto::record::Update;
 
 /// Where a manager listens unless it is told otherwise: this host alone.
 const LISTEN: &str = "127.0.0.1:8646";

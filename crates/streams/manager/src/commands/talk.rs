@@ -20,11 +20,11 @@ use super::outcome::{
     CONNECTION, OUTPUT, Outcome, REFUSED, RUN, STREAM, Usage, random, some_time, time,
 };
 use super::serve::read_word;
-use crate::answer::View;
-use crate::api::{LinkView, PartView, RefusedView, ReserveBody};
-use crate::client::{Client, ClientError, Reserved, Tls};
-use crate::quota;
 use crate::reload::read;
+use manager_proto::answer::View;
+use manager_proto::api::{LinkView, PartView, RefusedView, ReserveBody};
+use manager_proto::client::{Client, ClientError, Reserved, Tls};
+use manager_proto::quota;
 
 /// Variable with the token, which no list of processes shows.
 const TOKEN: &str = "PSPACER_TOKEN";

@@ -9,7 +9,7 @@ use clap::Args;
 use super::budgets::{budgets, read_topology};
 use super::outcome::{CONNECTION, OUTPUT, Outcome, REFUSED, RUN};
 use super::talk::{Credentials, failed, json};
-use crate::answer::Misfit;
+use manager_proto::answer::Misfit;
 
 /// Arguments of `pspacer topology`.
 #[derive(Debug, Args)]

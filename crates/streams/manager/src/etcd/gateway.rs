@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::client::{ClientError, Tls, http_agent};
+use manager_proto::client::{ClientError, Tls, http_agent};
 
 /// Longest time for one request to the only member.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -11,8 +11,8 @@ use linux_io::clock::boottime_ns;
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::gateway::{Condition, EtcdError, Gateway, Write};
-use crate::client::{Client, ClientError, Tls};
 use crate::peers::{WITHIN, Way};
+use manager_proto::client::{Client, ClientError, Tls};
 
 /// Length of the lease, s: longer than an etcd with its default election timeout needs for another leader.
 const LEASE_S: u64 = 5;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::gateway::{Condition, EtcdError, Gateway, Write};
 use super::seat::{Seat, room_key};
-use crate::record::Change;
 use crate::store::{Store, StoreError};
+use manager_proto::record::Change;
 
 /// Most changes of a transaction: etcd takes 128 by default.
 const MOST_WRITES: usize = 120;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use linux_io::clock::boottime_ns;
-use manager::answer::{Answer, Caller, Command};
 use manager::engine::{self, EngineError, Job};
 use manager::etcd::gateway::{Condition, Gateway, Write};
 use manager::etcd::seat::Seat;
 use manager::etcd::store::EtcdStore;
-use manager::machine::{Limits, Manager, Start};
-use manager::record::{Change, Update};
 use manager::store::{MemoryStore, Store, StoreError};
+use manager_proto::answer::{Answer, Caller, Command};
+use manager_proto::machine::{Limits, Manager, Start};
+use manager_proto::record::{Change, Update};
 use tokio::sync::oneshot;
 
 use super::processes::{Etcd, NET};

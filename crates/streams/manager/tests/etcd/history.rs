@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use admission::{LinkBytes, Refusal};
 use linux_io::clock::boottime_ns;
-use manager::answer::View;
-use manager::client::{Client, ClientError, Reserved};
 use manager::etcd::gateway::Gateway;
 use manager::etcd::seat::holder;
+use manager_proto::answer::View;
+use manager_proto::client::{Client, ClientError, Reserved};
 
 use super::network::{Host, Network};
 use super::processes::{Etcd, ManagerProcess, NET, until};

@@ -17,8 +17,8 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use admission::Refusal;
-use manager::client::{Client, ClientError, Reserved};
 use manager::etcd::seat::holder;
+use manager_proto::client::{Client, ClientError, Reserved};
 use network::Host;
 pub use processes::NET;
 use processes::{Etcd, ManagerProcess, command, until};

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use draw::terminal::Style;
-use manager::client::{Client, Tls};
 use manager::commands;
 use manager::etcd::gateway::Gateway;
+use manager_proto::client::{Client, Tls};
 use vmlab::{Cache, Quiet};
 
 use super::network::{Host, signal};

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use manager::etcd::gateway::{EtcdError, Gateway};
-use manager::record::{Clock, Meta, Part, PartState, Record, Reservation, ReservationState};
+use manager_proto::record::{Clock, Meta, Part, PartState, Record, Reservation, ReservationState};
 
 use super::requests::{S, body};
 
@@ -198,7 +198,7 @@ pub fn check_end(all: &BTreeMap<String, Records>) -> Result<(), String> {
 mod mutants {
     //! Damaged records: each is found.
     use admission::{Grant, LinkBytes};
-    use manager::record::Attempt;
+    use manager_proto::record::Attempt;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //! Requests of talkers.
 
 use admission::{Interval, Listener, Requirements, StreamRequest, Talker, TrafficSpecification};
-use manager::api::ReserveBody;
+use manager_proto::api::ReserveBody;
 
 const MS: u64 = 1_000_000;
 pub const S: u64 = 1000 * MS;

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use admission::FrameSpecification;
-use manager::api::ReserveBody;
-use manager::client::{Client, ClientError, Reserved};
+use manager_proto::api::ReserveBody;
+use manager_proto::client::{Client, ClientError, Reserved};
 
 use super::network::Host;
 use super::processes::{Etcd, ManagerProcess, until};

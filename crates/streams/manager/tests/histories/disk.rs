@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use manager::record::{Change, Part, Record, Reservation, Update};
+use manager_proto::record::{Change, Part, Record, Reservation, Update};
 
 /// The store of a host.
 #[derive(Clone, Default)]

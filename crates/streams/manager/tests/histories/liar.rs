@@ -3,9 +3,9 @@
 //! crosses it, it may refuse and delay.
 
 use admission::{LinkBytes, Refusal};
-use manager::answer::{Caller, Command};
-use manager::message::{Claim, Claimed, Envelope, Message, Reply};
-use manager::record::{Attempt, ReservationState};
+use manager_proto::answer::{Caller, Command};
+use manager_proto::message::{Claim, Claimed, Envelope, Message, Reply};
+use manager_proto::record::{Attempt, ReservationState};
 
 use super::model::{Event, Fault, LIMITS, MANAGERS, MS, Mail, NOBODY};
 use super::world::World;

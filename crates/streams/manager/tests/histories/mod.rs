@@ -26,8 +26,8 @@ mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use manager::machine::Manager;
-use manager::record::{PartState, ReservationState, part_name};
+use manager_proto::machine::Manager;
+use manager_proto::record::{PartState, ReservationState, part_name};
 use model::{Counts, Fault, Host, MANAGERS, S};
 use world::World;
 

@@ -7,9 +7,9 @@ use admission::{
     Interval, Listener, Medium, NodeSpec, Requirements, SegmentSpec, StreamRequest, Talker,
     Topology, TrafficSpecification,
 };
-use manager::machine::{Effects, Limits, Manager};
-use manager::message::{Envelope, Message, Reply};
-use manager::record::Change;
+use manager_proto::machine::{Effects, Limits, Manager};
+use manager_proto::message::{Envelope, Message, Reply};
+use manager_proto::record::Change;
 
 use super::disk::Disk;
 

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use admission::Topology;
-use manager::answer::{Answer, Caller, Command, Failure};
-use manager::machine::{Effects, Manager, Start};
-use manager::message::{Envelope, Message};
+use manager_proto::answer::{Answer, Caller, Command, Failure};
+use manager_proto::machine::{Effects, Manager, Start};
+use manager_proto::message::{Envelope, Message};
 
 use super::disk::Disk;
 use super::model::{

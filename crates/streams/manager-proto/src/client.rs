@@ -137,7 +137,7 @@ fn pem_certificates(pem: &[u8], what: &str) -> Result<Vec<Certificate<'static>>,
 ///
 /// # Errors
 /// If a certificate or key cannot be used.
-pub(crate) fn http_agent(tls: &Tls, timeout: Duration) -> Result<ureq::Agent, ClientError> {
+pub fn http_agent(tls: &Tls, timeout: Duration) -> Result<ureq::Agent, ClientError> {
     let identity = tls.identity.as_ref();
     let identity = identity.map(|(certificate, key)| (certificate.as_slice(), key.as_slice()));
     certificates::check(tls.ca.as_deref(), identity).map_err(ClientError::Certificate)?;

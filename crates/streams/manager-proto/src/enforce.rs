@@ -56,7 +56,7 @@ pub struct StreamDuty {
 }
 
 /// Returns whether a node sends a stream into a segment: the names follow each other on a route.
-pub(crate) fn sends(grant: &Grant, node: &str, segment: &str) -> bool {
+pub fn sends(grant: &Grant, node: &str, segment: &str) -> bool {
     let routes = grant.listeners.iter().map(|listener| &listener.route);
     let mut pairs = routes.flat_map(|route| route.chunks_exact(2));
     pairs.any(|pair| pair == [node, segment])

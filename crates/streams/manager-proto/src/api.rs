@@ -243,6 +243,6 @@ pub fn render(id: &str, answer: Answer) -> (u16, serde_json::Value) {
 }
 
 /// Returns a value as JSON: all of ours have a form.
-pub(crate) fn json<T: Serialize>(value: &T) -> serde_json::Value {
+pub fn json<T: Serialize>(value: &T) -> serde_json::Value {
     serde_json::to_value(value).unwrap_or_default()
 }

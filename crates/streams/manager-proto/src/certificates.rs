@@ -15,7 +15,7 @@ use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
 ///
 /// # Errors
 /// Which part is wrong, and why.
-pub(crate) fn check(ca: Option<&[u8]>, identity: Option<(&[u8], &[u8])>) -> Result<(), String> {
+pub fn check(ca: Option<&[u8]>, identity: Option<(&[u8], &[u8])>) -> Result<(), String> {
     let mut roots = RootCertStore::empty();
     if let Some(ca) = ca {
         const CA: &str = "the authority's certificate";
@@ -43,7 +43,7 @@ pub(crate) fn check(ca: Option<&[u8]>, identity: Option<(&[u8], &[u8])>) -> Resu
 }
 
 /// Reads the certificates of a PEM, one at least.
-pub(crate) fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+pub fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.map_err(|error| error.to_string())?;
     if found.is_empty() {

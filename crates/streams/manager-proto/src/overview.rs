@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reservations beside the margins of their links and what was measured of them: what `pspacer top`
-//! and the exporter show. All of it is pure; [`crate::poll`] asks the managers.
+//! and the exporter show. All of it is pure; `poll` asks the managers.
 
 use std::collections::BTreeMap;
 
