@@ -133,6 +133,7 @@ pub(super) fn stream(
         timestamps,
         ..ReceiverConfig::default()
     };
+    sender.is_paced = context.queue_paces || pacing_bps.is_some();
     let modern = sender.variant.recovery == Recovery::RackPrr;
     let (seed, stream) = context.chance;
     let later = Rng::new(seed, stream).within(START_SPREAD);

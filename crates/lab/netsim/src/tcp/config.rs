@@ -45,6 +45,8 @@ pub struct SenderConfig {
     pub rto_initial: Span,
     /// Round-trip time of the handshake, if it was measured.
     pub handshake_rtt: Option<Span>,
+    /// Whether segments leave at a rate (`sk_pacing_status`), by the stack or the queue.
+    pub is_paced: bool,
 }
 
 impl SenderConfig {
@@ -67,6 +69,7 @@ impl SenderConfig {
             rto_min: Span::from_ns(200_000_000),
             rto_initial: variant.rto_initial,
             handshake_rtt: None,
+            is_paced: false,
         }
     }
 }

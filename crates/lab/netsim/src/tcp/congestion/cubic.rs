@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CUBIC (RFC 9438), in floating point as in its text: equations 1, 2 and 4 and
-//! figure 5's Reno-friendly estimate. HyStart is not modelled.
+//! figure 5's Reno-friendly estimate; with HyStart, as in Linux.
 
-use units::clock::Time;
+use units::clock::{Span, Time};
 
+use super::hystart::{HyStart, RttSample};
 use super::window::{Acked, Window};
 
 /// The constant C, segments per second cubed (RFC 9438, section 5).
 const C: f64 = 0.4;
+/// Round trips so soon after a recovery count for nothing in HyStart.
+const AFTER_RECOVERY: Span = Span::from_ns(1_000_000_000);
 /// Part of the window that is left after a loss (section 4.6).
 const BETA: f64 = 0.7;
 
@@ -21,6 +24,7 @@ pub(crate) struct Cubic {
     epoch: Option<Epoch>,
     /// Growth not yet applied to the window, because it is not a whole segment.
     growth: f64,
+    hystart: HyStart,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +37,13 @@ struct Epoch {
 }
 
 impl Cubic {
+    pub fn on_rtt(&mut self, window: &mut Window, sample: &RttSample) {
+        let start = self.epoch.map(|epoch| epoch.start);
+        if start.is_none_or(|start| sample.now.since(start) >= AFTER_RECOVERY) {
+            self.hystart.on_rtt(window, sample);
+        }
+    }
+
     pub fn avoid(&mut self, window: &mut Window, acked: &Acked, segments: u32) {
         let cwnd = f64::from(window.cwnd);
         let w_max = self.w_max;
@@ -90,6 +101,7 @@ impl Cubic {
     pub fn on_timeout(&mut self) {
         self.epoch = None;
         self.growth = 0.0;
+        self.hystart = HyStart::default();
     }
 }
 

@@ -6,17 +6,18 @@ mod bic;
 mod cubic;
 mod delay;
 mod growth;
+mod hystart;
 mod reno;
 mod vegas;
 mod window;
 
 pub(crate) use delay::DelaySample;
+pub(crate) use hystart::RttSample;
 pub(crate) use window::{Acked, Counting, Window};
 
 use bic::Bic;
 use cubic::Cubic;
 use growth::{grow_as_reno, slow_start_first};
-use units::clock::Span;
 use vegas::Vegas;
 use window::CWND_MAX;
 
@@ -59,9 +60,11 @@ impl Control {
     }
 
     /// Adds a measured round trip.
-    pub fn on_rtt(&mut self, rtt: Span) {
-        if let Control::Vegas(vegas) = self {
-            vegas.on_rtt(rtt);
+    pub fn on_rtt(&mut self, window: &mut Window, sample: &RttSample) {
+        match self {
+            Control::Vegas(vegas) => vegas.on_rtt(sample.rtt),
+            Control::Cubic(cubic) => cubic.on_rtt(window, sample),
+            Control::Reno | Control::Bic(_) => {}
         }
     }
 

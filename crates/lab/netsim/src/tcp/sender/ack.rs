@@ -3,10 +3,11 @@
 
 use sender_log::variables::{Moment, Observer};
 use units::clock::{Span, Time};
+use units::time::PS_PER_S;
 
 use super::queue::tag;
 use super::{Sender, State};
-use crate::tcp::congestion::{Acked, Counting, DelaySample};
+use crate::tcp::congestion::{Acked, Control, Counting, DelaySample, RttSample};
 use crate::tcp::segment::Segment;
 use crate::tcp::variant::Recovery;
 
@@ -249,7 +250,18 @@ impl Sender {
         };
         let by_timestamp = self.timestamp_rtt(now, segment);
         if let Some(rtt) = exact.or(by_timestamp) {
-            self.control.on_rtt(rtt);
+            let sample = RttSample {
+                now,
+                rtt,
+                una: self.una,
+                nxt: self.nxt,
+                is_paced: self.config.is_paced,
+                rate_bps: self.rate_bps(),
+            };
+            // The older kernels do not have HyStart.
+            if self.is_rack() || !matches!(self.control, Control::Cubic(_)) {
+                self.control.on_rtt(&mut self.window, &sample);
+            }
         }
         let rtt = if self.reduces_in_proportion() {
             exact.or(by_timestamp)
@@ -259,6 +271,13 @@ impl Sender {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt, self.una, self.nxt);
         }
+    }
+
+    /// Returns twice the window in a smoothed round trip, bit/s; 0 before there is one.
+    fn rate_bps(&self) -> u64 {
+        let bits = u128::from(self.window.cwnd) * u128::from(self.mss()) * 16;
+        let per_s = (bits * u128::from(PS_PER_S)).checked_div(self.rtt.srtt().as_ps().into());
+        per_s.map_or(0, |bps| u64::try_from(bps).unwrap_or(u64::MAX))
     }
 
     fn timestamp_rtt(&self, now: Time, segment: &Segment) -> Option<Span> {
