@@ -78,7 +78,7 @@ fn empty_run(scenario: &str) -> RunResult {
 /// Reads a value as [`human`] writes it.
 fn number(text: &str) -> Option<f64> {
     let (value, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let value: f64 = value.parse().ok()?;
+    let value: f64 = value.replace('−', "-").replace(',', "").parse().ok()?;
     Some(match unit {
         "Mbit/s" => value * 1e6,
         "kbit/s" => value * 1e3,
