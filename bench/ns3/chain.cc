@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 // ns-3's side of the comparison: N connections from tx over r1 and r2 to rx, the queue at r1.
 // usage: chain FLOWS reno|cubic fifo|tbf|fqcodel SECONDS
 // Prints one JSON object: goodput and losses of the whole run, and frames that left a device.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: MIT OR Apache-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 """Runs chain.cc and chain.toml.in side by side and writes a page of what came of it."""
 
 import argparse

@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPDX-License-Identifier: MIT OR Apache-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Runs the same connections in ns-3, in the simulator and in the laboratory, and writes goodput,
 # losses, speed and memory of each to docs/understand/simulator-benchmark.md. pip fetches ns-3, in
 # this version, into the cache, and nothing is installed. Figures count only from an idle machine.
