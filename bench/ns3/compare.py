@@ -20,7 +20,7 @@ QUEUES = {
 FLOWS = [1, 10, 100]
 # More connections take the laboratory many minutes.
 LABORATORY_FLOWS = 10
-SECONDS = 10
+SECONDS = 5
 NS3, SIMULATOR, LABORATORY = "ns-3", "simulator", "laboratory"
 
 
