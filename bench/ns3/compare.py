@@ -121,7 +121,9 @@ def main():
         else:
             cells.append("–")
         lines.append("| " + " | ".join(cells) + " |")
-    head = (HERE / "page.md.in").read_text()
+    # Pages have another licence than what makes this one.
+    licence = "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->"
+    head = "\n".join([licence, *(HERE / "page.md.in").read_text().splitlines()[1:]]) + "\n"
     for key, value in {
         "@VERSION@": args.version,
         "@SECONDS@": args.seconds,
