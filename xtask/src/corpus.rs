@@ -41,12 +41,8 @@ pub fn main(args: &Corpus) -> Result<()> {
         let shown = path.display();
         let text = fs::read_to_string(&path).with_context(|| format!("{shown}"))?;
         let case = Case::parse(&text).map_err(|fault| anyhow!("{shown}: {fault}"))?;
-        let pcap = case
-            .capture
-            .pcap()
-            .map_err(|fault| anyhow!("{shown}: {fault}"))?;
         let out = args.folder.join(format!("{name}.pcap"));
-        fs::write(&out, pcap).with_context(|| format!("{}", out.display()))?;
+        fs::write(&out, case.capture.pcap()).with_context(|| format!("{}", out.display()))?;
         count += 1;
     }
     println!("{count} captures in {}", args.folder.display());

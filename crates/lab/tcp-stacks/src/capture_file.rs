@@ -43,12 +43,10 @@ impl Point {
     pub const ALL: [Point; 3] = [Point::Client, Point::Middle, Point::Server];
 }
 
-/// Wall clock of the simulation's start, in seconds since 1970.
-const EPOCH_S: u64 = 1_700_000_000;
+/// Wall clock of the simulation's start, in nanoseconds since 1970.
+const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
 /// Bytes that [`Cut::Snap64`] keeps of each frame.
 pub const SNAP_BYTES: usize = 64;
-/// Bytes of an Ethernet header.
-const ETHERNET_BYTES: usize = 14;
 
 impl Run {
     /// Returns the end that sends more data.
@@ -113,17 +111,28 @@ pub fn header(snap_bytes: usize) -> [u8; 24] {
 
 /// Appends the record of a packet that was seen at `time_ns` on a connection of these names.
 pub fn push_record(file: &mut Vec<u8>, seen: &Seen, ids: &Ids, time_ns: u64, snap_bytes: usize) {
-    let own = seen.packet.from.index() as u8;
-    let ipv4 = seen.packet.ipv4(ids, seen.hop_limit);
-    let length = ETHERNET_BYTES + ipv4.len();
-    let kept = length.min(snap_bytes);
-    let seconds = EPOCH_S + time_ns / 1_000_000_000;
-    file.extend((seconds as u32).to_le_bytes());
-    file.extend(((time_ns % 1_000_000_000) as u32).to_le_bytes());
-    file.extend((kept as u32).to_le_bytes());
-    file.extend((length as u32).to_le_bytes());
-    file.extend([2, 0, 0, 0, 0, 2 - own]);
-    file.extend([2, 0, 0, 0, 0, 1 + own]);
-    file.extend([8, 0]);
-    file.extend(&ipv4[..kept.saturating_sub(ETHERNET_BYTES)]);
+    let mut frame = ethernet(seen.packet.from).to_vec();
+    frame.extend([8, 0]);
+    frame.extend(seen.packet.ipv4(ids, seen.hop_limit));
+    push_frame(file, EPOCH_NS + time_ns, &frame, snap_bytes);
+}
+
+/// Returns the addresses of a frame that an end sent: destination, source.
+pub(crate) fn ethernet(from: End) -> [u8; 12] {
+    let own = from.index() as u8;
+    [2, 0, 0, 0, 0, 2 - own, 2, 0, 0, 0, 0, 1 + own]
+}
+
+/// Appends the record of a frame that was captured at `wall_ns` since 1970.
+pub(crate) fn push_frame(file: &mut Vec<u8>, wall_ns: u64, frame: &[u8], snap_bytes: usize) {
+    let kept = &frame[..frame.len().min(snap_bytes)];
+    for number in [
+        wall_ns / 1_000_000_000,
+        wall_ns % 1_000_000_000,
+        kept.len() as u64,
+        frame.len() as u64,
+    ] {
+        file.extend((number as u32).to_le_bytes());
+    }
+    file.extend(kept);
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
+use crate::capture_file::{ethernet, header, push_frame};
 use crate::ground_truth::{End, Why};
 use crate::packet::{Ids, Packet, checksum};
 
@@ -63,6 +64,9 @@ pub struct Capture {
     pub connections: Vec<Connection>,
     /// One in each line.
     packets: String,
+    /// What they are as frames, with their times.
+    #[serde(skip)]
+    frames: Vec<(u64, Vec<u8>)>,
 }
 
 /// What names a connection.
@@ -99,8 +103,8 @@ impl Case {
     /// # Errors
     /// A text that says what was expected, and in which line of the packets.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let case: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        case.capture.frames()?;
+        let mut case: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        case.capture.frames = case.capture.read()?;
         Ok(case)
     }
 
@@ -135,30 +139,17 @@ impl Case {
 
 impl Capture {
     /// Returns the capture as a pcap file with timestamps in nanoseconds: Ethernet frames.
-    ///
-    /// # Errors
-    /// As [`Case::parse`].
-    pub fn pcap(&self) -> Result<Vec<u8>, String> {
+    pub fn pcap(&self) -> Vec<u8> {
         let snap = self.snap_bytes.unwrap_or(SNAP_BYTES);
-        let mut file = crate::capture_file::header(snap).to_vec();
-        for (time_ns, frame) in self.frames()? {
-            let wall_ns = EPOCH_NS + time_ns;
-            let kept = &frame[..frame.len().min(snap)];
-            for number in [
-                wall_ns / 1_000_000_000,
-                wall_ns % 1_000_000_000,
-                kept.len() as u64,
-                frame.len() as u64,
-            ] {
-                file.extend((number as u32).to_le_bytes());
-            }
-            file.extend(kept);
+        let mut file = header(snap).to_vec();
+        for (time_ns, frame) in &self.frames {
+            push_frame(&mut file, EPOCH_NS + time_ns, frame, snap);
         }
-        Ok(file)
+        file
     }
 
-    /// Returns the frames with their times.
-    fn frames(&self) -> Result<Vec<(u64, Vec<u8>)>, String> {
+    /// Reads the packets.
+    fn read(&self) -> Result<Vec<(u64, Vec<u8>)>, String> {
         let lines = self.packets.lines().enumerate();
         let lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
         lines
@@ -276,8 +267,7 @@ impl Line {
 
     /// Returns the Ethernet frame.
     fn frame(&self, connection: &Connection) -> Vec<u8> {
-        let own = self.packet.from.index() as u8;
-        let mut frame = vec![2, 0, 0, 0, 0, 2 - own, 2, 0, 0, 0, 0, 1 + own];
+        let mut frame = ethernet(self.packet.from).to_vec();
         if let Some(vlan) = self.vlan {
             frame.extend([0x81, 0]);
             frame.extend(vlan.to_be_bytes());

@@ -180,7 +180,7 @@ impl Judged {
     fn case(&mut self, case: &str, truth: &Case) {
         let (truths, complete) = (&truth.stall, truth.complete);
         let reports = reports(
-            &truth.capture.pcap().unwrap(),
+            &truth.capture.pcap(),
             &truth.capture.connections[0].client.to_string(),
         );
         let theme = truth.theme.clone();
@@ -284,7 +284,7 @@ fn cases_keep_the_rules_and_can_be_read() {
     for (name, (case, bytes)) in &cases {
         assert!(case.faults().is_empty(), "{name}: {:?}", case.faults());
         assert!(*bytes < CASE_BYTES_MAX, "{name}: {bytes} bytes");
-        let pcap = case.capture.pcap().unwrap();
+        let pcap = case.capture.pcap();
         let open = || Ok(Box::new(Cursor::new(pcap.as_slice())) as Box<dyn Read>);
         let mut segments = Segments::open(vec![Source::new("case", open)]).unwrap();
         let count = std::iter::from_fn(|| segments.next()).count();
@@ -323,7 +323,7 @@ fn a_line_that_cannot_be_read_is_named() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_results() {
-    let pcap = |(case, _): &(Case, usize)| case.capture.pcap().unwrap();
+    let pcap = |(case, _): &(Case, usize)| case.capture.pcap();
     let mut captures: Vec<Vec<u8>> = cases().values().map(pcap).collect();
     assert!(captures.len() > 200);
     let results = |captures: &[Vec<u8>], threads| {
