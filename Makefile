@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus qlog-stacks mutate fuzz experiments experiments-quick bench bench-stalls bench-ns3 bench-watch bench-verify deb rpm image test-packages licences findings install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus qlog-stacks mutate fuzz experiments experiments-quick bench bench-stalls bench-ns3 bench-watch bench-verify deb rpm image test-packages release licences findings install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -41,6 +41,7 @@ help:
 	@echo "make rpm                builds the RPM packages, into build/rpm"
 	@echo "make image              builds an OCI image out of the Debian packages, into build/image"
 	@echo "make test-packages      builds all packages, installs and uses them in roots of their own (root)"
+	@echo "make release            collects what a release publishes, with its sums, into build/release: RELEASING.md"
 	@echo "make licences           checks the crates' licences and advisories with cargo-deny"
 	@echo "make findings           asks others' software whether it still does what surprised us (root)"
 	@echo "make install            installs module (DKMS), tc plugin, command, unit and man pages (root)"
@@ -179,6 +180,12 @@ test-packages: deb rpm image
 	@tests/packages/debian.sh
 	@tests/packages/rpm.sh
 	@tests/packages/image.sh
+
+# Leaves what a release publishes in build/release. Refuses first what would be none.
+release:
+	@packaging/release.sh --check
+	@$(MAKE) --no-print-directory deb rpm image
+	@packaging/release.sh
 
 findings:
 	findings/all.sh $(NAMES)

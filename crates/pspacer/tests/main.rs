@@ -30,6 +30,7 @@ mod outputs;
 mod periods_lab;
 mod ping;
 mod predict;
+mod release;
 mod reservation_changes;
 mod reservations;
 mod reservations_lab;
