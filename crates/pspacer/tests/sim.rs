@@ -173,7 +173,7 @@ fn the_laboratory_refuses_a_qdisc_that_no_kernel_has() {
         .unwrap();
     let out = Folder::new("no-kernel").at("o");
     let said = refused(&["lab", "run", &file.display().to_string(), "--out", &out]);
-    let place = format!("cqf.toml:{line}: tc: cqf is a qdisc of the simulator's own");
+    let place = format!("cqf.toml:{line}: tc: cqf is the simulator's own");
     assert!(said.contains(&place), "{said}");
     assert!(!root().join(&out).exists());
 }

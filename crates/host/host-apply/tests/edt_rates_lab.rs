@@ -58,9 +58,10 @@ fn check(kernel: Kernel) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
     let list = folder.path().join("list");
-    let lines = CHANGES
-        .iter()
-        .map(|change| format!("{} {} {}\n", change.0, change.2, change.4));
+    let lines = CHANGES.iter().map(|(from, _, to, _, kind, old_ns)| {
+        let after_ns = old_ns + LATE_NS + 4 * WINDOW_NS + LATER_NS;
+        format!("{from} {to} {kind} {}\n", after_ns.div_ceil(MS) + 500)
+    });
     fs::write(&list, lines.collect::<String>()).unwrap();
     files.push((list, "/edt/changes".to_owned()));
     for (from, to) in [

@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use crate::remarks::say_unmeasured;
 use crate::results_dir::{ResultsDir, Writer};
 use crate::runs;
-use crate::sim::support::{is_needed, own_qdisc};
+use crate::sim::support::{is_needed, own_tc};
 use crate::stored::{Id, Stored};
 
 /// Runs after which a guest whose cells agree in all of them is not repeated.
@@ -35,10 +35,9 @@ struct Booted {
 
 /// Refuses a scenario that no kernel runs.
 fn check_kernels(scenario: &Scenario) -> Result<()> {
-    if let Some(line) = own_qdisc(scenario) {
+    if let Some((line, word)) = own_tc(scenario) {
         bail!(
-            "{}: tc: cqf is a qdisc of the simulator's own, which no kernel has: pspacer sim run \
-             runs it",
+            "{}: tc: {word} is the simulator's own, which no kernel has: pspacer sim run runs it",
             line.place
         );
     }

@@ -101,6 +101,11 @@ impl Bucket {
         self.tokens -= units(bytes);
     }
 
+    /// Removes the tokens that come in a time; the bucket goes into debt if it holds fewer.
+    pub fn take_span(&mut self, span: Span) {
+        self.tokens -= i128::from(span.as_ps()) * i128::from(self.rate_bps);
+    }
+
     /// Returns when the bucket will hold `bytes` if nothing is taken meanwhile; the
     /// end of time if it never holds as many.
     pub fn when(&self, bytes: u32) -> Time {

@@ -6,7 +6,7 @@ use netsim::filter::Filter;
 use netsim::network::NetworkConfig;
 use netsim::qdisc::{
     Fq, FqConfig, Htb, HtbClass, HtbConfig, Limit, Netem, NetemConfig, Psp, PspClass, PspConfig,
-    PspType, Qdisc, Tbf, TbfConfig,
+    PspType, Qdisc, RateTable, Tbf, TbfConfig,
 };
 use netsim::rng::{Chance, Rng};
 use netsim::source::SourceConfig;
@@ -212,6 +212,36 @@ fn htb_class(minor: u32, parent: Option<u32>, rate_bps: u64, ceil_bps: u64) -> H
         overhead_bytes: 0,
         mpu_bytes: 0,
         limit: Limit::Packets(1000),
+        table: None,
+    }
+}
+
+/// A class of 100 Mbit/s has frames of 1,514 bytes every 121.12 us. By a table of whole microseconds and
+/// ticks of 1,024 ns the time of 1,520 bytes, 121.6 us, is 118 ticks, 120.832 us; by today's rule it is exact.
+#[test]
+fn a_rate_table_lets_htb_exceed_its_rate() {
+    let with = |table| HtbClass {
+        table,
+        ..htb_class(1, None, GBIT / 10, GBIT / 10)
+    };
+    let table = RateTable {
+        mtu_bytes: 1600,
+        tick: Span::from_ns(1024),
+    };
+    for (table, gap_ns) in [(None, 121_120), (Some(table), 120_832)] {
+        let config = HtbConfig {
+            major: 1,
+            default: 1,
+            classes: vec![with(table)],
+            filters: vec![],
+            direct_packets: 1000,
+        };
+        let log = through(Qdisc::Htb(Box::new(Htb::new(config))), 1, ms(40));
+        let data = starts(&log, 0);
+        assert!(data.len() > 300, "{}", data.len());
+        // The burst is over.
+        let mut later = data[20..].windows(2);
+        assert!(later.all(|w| w[1] - w[0] == gap_ns * 1000), "{table:?}");
     }
 }
 

@@ -8,6 +8,9 @@
 
 . "$(dirname "$0")/lib.sh"
 
+# Until TCP has found the first rate, and a slow class has a queue.
+BEFORE_MS=1500
+
 # edt WORDS...: runs the crate's own test program as a command: apply FILE, show, remove.
 edt() {
 	EDT="$*" $EDT_PROGRAM >/tmp/edt.out 2>&1 || { cat /tmp/edt.out; return 1; }
@@ -32,7 +35,8 @@ EOF
 	edt apply /tmp/file
 }
 
-# change FROM TO KIND: prints FROM, TO, and when the change began and ended.
+# change FROM TO KIND MS: sends for so long after the change; prints FROM, TO, and when the change began and
+# ended.
 change() {
 	echo "change of $3 from $1 to $2"
 	check "$1" file "$1"
@@ -43,10 +47,10 @@ change() {
 	else
 		flow="to=10.0.0.2:5001,payload=1458,rate=60000000"
 	fi
-	psp-send --stop-ns $((now + 6000000000)) --sndbuf 4000000 --flow "$flow" \
+	psp-send --stop-ns $((now + (BEFORE_MS + $4) * 1000000)) --sndbuf 4000000 --flow "$flow" \
 		--flow to=10.0.0.2:5002,payload=1458 >/dev/null &
 	sender=$!
-	nap 3000
+	nap $BEFORE_MS
 	from=$(sed -n 's/^now_ns //p' $WIRE/idle)
 	check "$2" file "$2"
 	to=$(sed -n 's/^now_ns //p' $WIRE/idle)
@@ -65,7 +69,7 @@ ip link set c1b netns two
 "$IP" -n two link set c1b up
 "$IP" netns exec two psp-recv --port 5001 --tcp >/dev/null &
 "$IP" netns exec two psp-recv --port 5002 >/dev/null &
-while read -r from to kind; do
-	change "$from" "$to" "$kind"
+while read -r from to kind ms; do
+	change "$from" "$to" "$kind" "$ms"
 done </edt/changes
 finish

@@ -6,6 +6,9 @@ use scenario::{Cell, Flow, FlowKind, Scenario, TcLine};
 
 use crate::sim::transfers;
 
+/// Words of tc lines that the simulator alone has: the qdisc cqf, and the clocks of old kernels.
+const OWN_WORDS: [&str; 2] = ["cqf", "tick"];
+
 /// Returns whether the scenario has hosts on segments; either all of its cells do, or none.
 pub fn has_segments(scenario: &Scenario) -> bool {
     scenario.cells.iter().any(|cell| cell.isochronous.is_some())
@@ -22,7 +25,7 @@ pub fn is_needed(scenario: &Scenario) -> bool {
         FlowKind::Udp { on_off, .. } => on_off.is_some(),
         _ => false,
     });
-    is_modelled || own_qdisc(scenario).is_some()
+    is_modelled || own_tc(scenario).is_some()
 }
 
 /// Returns whether the seed decides anything in a cell: when a connection begins, what netem does,
@@ -35,10 +38,16 @@ pub fn follows_seed(cell: &Cell) -> bool {
         || !cell.flows.iter().all(is_datagrams)
 }
 
-/// Returns the first line of tc whose qdisc exists in no kernel.
-pub fn own_qdisc(scenario: &Scenario) -> Option<&TcLine> {
+/// Returns the first line of tc that no kernel takes, and the word of it that is the simulator's own.
+pub fn own_tc(scenario: &Scenario) -> Option<(&TcLine, &str)> {
     let mut lines = scenario.cells.iter().flat_map(|cell| &cell.tc);
-    lines.find(|line| line.args.iter().any(|word| word == "cqf"))
+    lines.find_map(|line| {
+        let own = line
+            .args
+            .iter()
+            .find(|word| OWN_WORDS.contains(&&***word))?;
+        Some((line, &**own))
+    })
 }
 
 /// Returns whether the simulator models everything in a cell.

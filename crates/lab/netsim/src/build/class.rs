@@ -2,13 +2,14 @@
 //! Reads `tc class`: the options of psp's and htb's classes.
 
 use pace::ClassConfig;
+use units::clock::Span;
 
 use super::refusal::Refusal;
 use super::tc_tokens::TcTokens;
-use crate::qdisc::{HtbClass, Limit, PspClass, PspType};
+use crate::qdisc::{HtbClass, Limit, PspClass, PspType, RateTable};
 
 const PSP: &str = "rate, ceil, floor, mode, quantum, reserve, deadline and flows";
-const HTB: &str = "rate, ceil, burst, cburst, quantum, prio, overhead and mpu";
+const HTB: &str = "rate, ceil, burst, cburst, quantum, prio, overhead, mpu, mtu and (its own) tick";
 
 /// The last of htb's priorities (TC_HTB_NUMPRIO): a higher number is this one.
 const LAST_PRIO: u32 = 7;
@@ -109,6 +110,8 @@ pub(super) fn htb(
 ) -> Result<HtbClass, Refusal> {
     let (mut rate, mut ceil, mut burst, mut cburst) = (None, None, None, None);
     let (mut quantum, mut prio, mut overhead, mut mpu) = (None, 0, 0, 0);
+    // The default of tc.
+    let (mut mtu_bytes, mut tick) = (1600, None);
     while let Some(word) = tokens.next() {
         match word {
             "rate" => rate = Some(tokens.rate("rate")?),
@@ -119,6 +122,8 @@ pub(super) fn htb(
             "prio" => prio = tokens.number("prio")?.min(LAST_PRIO),
             "overhead" => overhead = tokens.size_u32("overhead")?,
             "mpu" => mpu = tokens.size_u32("mpu")?,
+            "mtu" => mtu_bytes = tokens.size_u32("mtu")?,
+            "tick" => tick = Some(tokens.time("tick")?),
             other => return Err(tokens.unknown("an htb class", other, HTB)),
         }
     }
@@ -142,6 +147,9 @@ pub(super) fn htb(
         overhead_bytes: overhead,
         mpu_bytes: mpu,
         limit: Limit::Packets(port.packets),
+        table: tick
+            .filter(|tick| *tick > Span::ZERO)
+            .map(|tick| RateTable { mtu_bytes, tick }),
     })
 }
 

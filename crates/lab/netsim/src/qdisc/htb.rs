@@ -7,12 +7,14 @@
 //! the class nor any between them is above its ceil. Lower levels are served first,
 //! then smaller prio; classes of equal rank are served in deficit round robin.
 //! Unlike in Linux, tokens are exact rather than in whole nanoseconds, and each
-//! decision examines every leaf.
+//! decision examines every leaf. With a rate table a frame costs what it did in
+//! kernels before 3.8.
 
 use units::clock::Time;
 
 use super::answer::{Next, Verdict, classify};
 use super::fifo::{Fifo, Limit};
+use super::rate_table::RateTable;
 use crate::filter::Filter;
 use crate::packet::{Header, Packet};
 use crate::rate_arithmetic::Bucket;
@@ -46,6 +48,19 @@ pub struct HtbClass {
     pub mpu_bytes: u32,
     /// Limit of a leaf's queue.
     pub limit: Limit,
+    /// Frames cost what a table says; without one, what they take.
+    pub table: Option<RateTable>,
+}
+
+impl HtbClass {
+    /// Takes from a bucket of this rate what a packet costs.
+    fn charge(&self, bucket: &mut Bucket, rate_bps: u64, packet: &Packet) {
+        let counted = (packet.frame_bytes + self.overhead_bytes).max(self.mpu_bytes);
+        match self.table {
+            Some(table) => bucket.take_span(table.span(counted, rate_bps)),
+            None => bucket.take(counted),
+        }
+    }
 }
 
 /// Options of the qdisc.
@@ -234,12 +249,13 @@ impl Htb {
         let mut level = 0;
         while let Some(index) = at {
             let class = &mut self.classes[index];
-            let counted =
-                (packet.frame_bytes + class.config.overhead_bytes).max(class.config.mpu_bytes);
+            let HtbClass {
+                rate_bps, ceil_bps, ..
+            } = class.config;
             if level >= offer.level {
-                class.rate.take(counted);
+                class.config.charge(&mut class.rate, rate_bps, &packet);
             }
-            class.ceil.take(counted);
+            class.config.charge(&mut class.ceil, ceil_bps, &packet);
             at = class.parent;
             level += 1;
         }

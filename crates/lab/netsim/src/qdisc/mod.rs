@@ -12,6 +12,7 @@ mod netem;
 mod psp;
 mod psp_core;
 mod psp_flows;
+mod rate_table;
 mod tbf;
 
 pub use answer::{Next, Verdict};
@@ -22,6 +23,7 @@ pub use htb::{Htb, HtbClass, HtbConfig};
 pub use netem::{Netem, NetemConfig};
 pub use psp::{Psp, PspConfig};
 pub use psp_core::{PspClass, PspType};
+pub use rate_table::RateTable;
 pub use tbf::{Tbf, TbfConfig};
 
 use capture::record::Kind;
