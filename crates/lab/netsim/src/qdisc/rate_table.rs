@@ -20,7 +20,7 @@ pub struct RateTable {
 }
 
 impl RateTable {
-    /// Returns how long a frame takes at a rate above 0. O(1).
+    /// Returns how long a frame takes at a rate; 0 counts as 1 bit/s. O(1).
     pub(super) fn span(&self, bytes: u32, rate_bps: u64) -> Span {
         let mut log = 0;
         while self.mtu_bytes >> log >= SIZES {
@@ -28,7 +28,7 @@ impl RateTable {
         }
         let entry = |place: u32| {
             let bits = ((u64::from(place) + 1) << log) * 8;
-            let units = u128::from(bits) * 1_000_000_000_000 / u128::from(rate_bps);
+            let units = u128::from(bits) * 1_000_000_000_000 / u128::from(rate_bps.max(1));
             let units = units / u128::from(UNIT.as_ps());
             units * u128::from(UNIT.as_ps()) / u128::from(self.tick.as_ps().max(1))
         };
