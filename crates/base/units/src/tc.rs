@@ -39,6 +39,16 @@ pub fn time_ns(word: &str) -> Option<u64> {
     bare.or_else(|| parse::time_ns(word))
 }
 
+/// Parses `MAJOR:` or `MAJOR:MINOR`, both hexadecimal.
+pub fn class_id(word: &str) -> Option<(u32, u32)> {
+    let (major, minor) = word.split_once(':')?;
+    let part = |text: &str| match text {
+        "" => Some(0),
+        text => u16::from_str_radix(text, 16).ok().map(u32::from),
+    };
+    Some((part(major)?, part(minor)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,5 +73,9 @@ mod tests {
         assert_eq!(size_bytes("1mbit"), None);
         assert_eq!(time_ns("3"), Some(3_000));
         assert_eq!(time_ns("3ms"), Some(3_000_000));
+        assert_eq!(class_id("1:"), Some((1, 0)));
+        assert_eq!(class_id("a:fffe"), Some((10, 65_534)));
+        assert_eq!(class_id("1"), None);
+        assert_eq!(class_id("1:10000"), None);
     }
 }

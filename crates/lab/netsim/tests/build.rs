@@ -181,7 +181,7 @@ fn an_unmodelled_option_is_rejected_with_its_line() {
         (
             &["qdisc del dev eth0 root"],
             0,
-            "`qdisc del` of tc is not modelled",
+            "`qdisc del`, expected qdisc, class or filter",
         ),
         (
             &["qdisc add dev eth0 root pfifo limit many"],

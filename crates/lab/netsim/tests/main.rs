@@ -23,3 +23,4 @@ mod tcp_pipe_conserves;
 mod tcp_script;
 mod tcp_scripts;
 mod tcp_steady;
+mod wrong_kernel;

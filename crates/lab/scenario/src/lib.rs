@@ -21,6 +21,7 @@ mod reader;
 pub mod result;
 mod sweep;
 mod tables;
+mod tc_head;
 pub mod topology;
 mod transfers;
 
@@ -32,4 +33,5 @@ pub use model::{
     Scenario, StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
 };
 pub use parse::{Options, parse};
+pub use tc_head::TcHead;
 pub use toml_reader::{Error, Place, Problem};

@@ -166,7 +166,7 @@ mod tests {
                 "name = \"t\"\ntitle = \"t\"\nduration = \"10ms\"\n[[host]]\nname = \"tx\"\n\
                  [[host]]\nname = \"rx\"\n[[cable]]\nname = \"wire\"\nrate = \"1gbit\"\n\
                  ends = [\"tx:eth0\", \"rx:eth0\"]\n[[tc]]\nhost = \"tx\"\n\
-                 lines = [\"rate 1mbit prio {number}\"]\n"
+                 lines = [\"class add dev eth0 htb rate 1mbit prio {number}\"]\n"
             );
             let scenario = parse("t.toml", &text, &Options::default()).unwrap();
             let port = Port {
@@ -174,7 +174,7 @@ mod tests {
                 frame_bytes: 1514,
                 packets: 1000,
             };
-            let mut tokens = TcTokens::new(&scenario.cells[0].tc[0]);
+            let (_, mut tokens) = TcTokens::of(&scenario.cells[0].tc[0]).unwrap();
             htb(&mut tokens, (1, None), 10, port).unwrap().prio
         };
         assert_eq!(["0", "7", "8", "4000000000"].map(prio), [0, 7, 7, 7]);

@@ -7,7 +7,6 @@ mod class;
 mod cqf;
 mod device_number;
 mod filters;
-mod head;
 pub mod isochronous;
 mod period;
 mod queues;

@@ -4,7 +4,7 @@
 use capture::record::Kind;
 use pace::ClassConfig;
 use scenario::topology::leaving;
-use scenario::{Cell, Direction, Place, TcLine};
+use scenario::{Cell, Direction, Place, TcHead, TcLine};
 use units::clock::{Span, Time};
 use units::ethernet::HEADER_BYTES;
 
@@ -12,7 +12,6 @@ use super::class::{self, Port};
 use super::cqf::CqfQueue;
 use super::device_number::device;
 use super::filters::{self, without_preference};
-use super::head::Head;
 use super::period::Periods;
 use super::refusal::Refusal;
 use super::tc_tokens::TcTokens;
@@ -81,8 +80,7 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
     let mut queues: Vec<Queue> = (0..2 * cell.cables.len()).map(|_| usual()).collect();
     let mut changes = Vec::new();
     for line in &cell.tc {
-        let mut tokens = TcTokens::new(line);
-        let head = Head::read(&mut tokens)?;
+        let (head, mut tokens) = TcTokens::of(line)?;
         let direction = of_device(cell, line, &head, &tokens)?;
         let mut reader = Reader {
             cell,
@@ -119,7 +117,7 @@ pub(super) fn read(cell: &Cell) -> Result<(Vec<Queue>, Vec<Change>), Refusal> {
 fn of_device(
     cell: &Cell,
     line: &TcLine,
-    head: &Head<'_>,
+    head: &TcHead<'_>,
     tokens: &TcTokens<'_>,
 ) -> Result<Direction, Refusal> {
     let name = |hop: &Direction| &cell.cables[hop.cable].ends[hop.end.index()].name;
@@ -159,7 +157,7 @@ impl Reader<'_> {
         }
     }
 
-    fn qdisc(&mut self, head: &Head<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
+    fn qdisc(&mut self, head: &TcHead<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
         let queue = self.kind(head.kind, head.handle.unwrap_or(NO_HANDLE), tokens)?;
         match head.parent {
             None => {
@@ -289,7 +287,7 @@ impl Reader<'_> {
         })))
     }
 
-    fn class(&mut self, head: &Head<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
+    fn class(&mut self, head: &TcHead<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
         let port = self.class_port();
         let (major, minor) = classid(head, tokens)?;
         let kind = head.kind;
@@ -329,7 +327,7 @@ impl Reader<'_> {
     /// A class of psp, later.
     fn change(
         &mut self,
-        head: &Head<'_>,
+        head: &TcHead<'_>,
         tokens: &mut TcTokens<'_>,
     ) -> Result<(u32, ClassConfig), Refusal> {
         let (_, minor) = classid(head, tokens)?;
@@ -343,7 +341,7 @@ impl Reader<'_> {
         }
     }
 
-    fn filter(&mut self, head: &Head<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
+    fn filter(&mut self, head: &TcHead<'_>, tokens: &mut TcTokens<'_>) -> Result<(), Refusal> {
         let named = head.parent.map(|(major, _)| major);
         let (major, filters) = match self.queue {
             Queue::Htb {
@@ -365,7 +363,7 @@ impl Reader<'_> {
     }
 }
 
-fn classid(head: &Head<'_>, tokens: &TcTokens<'_>) -> Result<(u32, u32), Refusal> {
+fn classid(head: &TcHead<'_>, tokens: &TcTokens<'_>) -> Result<(u32, u32), Refusal> {
     head.classid
         .ok_or_else(|| tokens.refuse("tc: a class needs a classid"))
 }

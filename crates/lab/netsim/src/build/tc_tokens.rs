@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the words of one line of tc(8), one after the other.
+//! Reads the words of one line of tc(8) after its kind, one after the other.
 
-use scenario::{Place, TcLine};
+use scenario::{Place, TcHead, TcLine};
 use units::clock::Span;
 use units::{parse, tc};
 
@@ -10,24 +10,31 @@ use super::refusal::Refusal;
 /// A reader of a line's words.
 pub(super) struct TcTokens<'a> {
     line: &'a TcLine,
-    at: usize,
+    /// What is not read yet.
+    words: &'a [String],
 }
 
 impl<'a> TcTokens<'a> {
-    pub fn new(line: &'a TcLine) -> Self {
-        Self { line, at: 0 }
+    /// Reads the head of a line, and returns a reader of what follows its kind.
+    pub fn of(line: &'a TcLine) -> Result<(TcHead<'a>, Self), Refusal> {
+        let head = line.head().map_err(|reason| Refusal {
+            place: line.place.clone(),
+            reason,
+        })?;
+        let words = head.options;
+        Ok((head, Self { line, words }))
     }
 
     /// Returns the next word, if there is one, and advances.
     pub fn next(&mut self) -> Option<&'a str> {
-        let word = self.line.args.get(self.at)?;
-        self.at += 1;
+        let (word, rest) = self.words.split_first()?;
+        self.words = rest;
         Some(word)
     }
 
     /// Returns the next word without advancing.
     pub fn peek(&self) -> Option<&'a str> {
-        self.line.args.get(self.at).map(String::as_str)
+        self.words.first().map(String::as_str)
     }
 
     /// Returns the line's place in the file.
@@ -111,15 +118,7 @@ impl<'a> TcTokens<'a> {
 
     /// Reads `MAJOR:` or `MAJOR:MINOR`, both hexadecimal.
     pub fn handle(&mut self, key: &str) -> Result<(u32, u32), Refusal> {
-        let read = |word: &str| {
-            let (major, minor) = word.split_once(':')?;
-            let part = |text: &str| match text {
-                "" => Some(0),
-                text => u16::from_str_radix(text, 16).ok().map(u32::from),
-            };
-            Some((part(major)?, part(minor)?))
-        };
-        self.value(key, "a class id such as 1:1", read)
+        self.value(key, "a class id such as 1:1", tc::class_id)
     }
 
     /// Reads a minor number: hexadecimal, with or without a leading 0x.

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use scenario::TcLine;
+use scenario::{TcHead, TcLine};
+use units::tc::class_id;
 
 use crate::error::Error;
 
-/// What begins the id of a class and of the qdisc: the major number that `pspacer apply` gives.
-const MAJOR: &str = "7073:";
+/// The major number that `pspacer apply` gives, which begins the id of a class and of the qdisc.
+const MAJOR: u32 = 0x7073;
 /// Words of psp and of its classes whose values a file says in the same words.
 const OF_QDISC: &[&str] = &["line", "mode", "layer", "order", "period", "budget"];
 const OF_CLASS: &[&str] = &["rate", "ceil", "deadline", "quantum", "reserve"];
@@ -42,12 +43,12 @@ struct Class {
 pub(super) fn of_lines(lines: &[&TcLine]) -> Result<Vec<String>, Error> {
     let mut devices: BTreeMap<&str, Device> = BTreeMap::new();
     for line in lines {
-        let words: Vec<&str> = line.args.iter().map(String::as_str).collect();
-        add(&mut devices, &words).ok_or_else(|| Error::HostFile {
+        let added = line.head().ok().and_then(|head| add(&mut devices, &head));
+        added.ok_or_else(|| Error::HostFile {
             place: line.place.clone(),
             detail: format!(
-                "`{}`: expected with `backend = \"bpf\"` a root psp {MAJOR}, its classes {MAJOR}8000 to \
-                 {MAJOR}fffe or filters of flower with a pref",
+                "`{}`: expected with `backend = \"bpf\"` a root psp {MAJOR:x}:, its classes {MAJOR:x}:8000 to \
+                 {MAJOR:x}:fffe or filters of flower with a pref",
                 line.args.join(" ")
             ),
         })?;
@@ -59,16 +60,12 @@ pub(super) fn of_lines(lines: &[&TcLine]) -> Result<Vec<String>, Error> {
 }
 
 /// Adds a line. `None`: it is none of those that are known.
-fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, words: &[&'l str]) -> Option<()> {
-    let [object, "add", rest @ ..] = words else {
-        return None;
-    };
-    let (mut head, kind, options) = split(rest)?;
-    let device = devices.entry(head.remove("dev")?).or_default();
-    let head: Vec<_> = head.into_iter().collect();
-    match (*object, kind, &head[..]) {
-        ("qdisc", "psp", [("handle", MAJOR), ("root", _)]) => {
-            for (key, value) in pairs(options)? {
+fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, head: &TcHead<'l>) -> Option<()> {
+    let device = devices.entry(head.device).or_default();
+    let is_in_psp = head.parent == Some((MAJOR, 0)) && !head.is_root;
+    match (head.verb, head.object, head.kind) {
+        ("add", "qdisc", "psp") if head.is_root && head.handle == Some(MAJOR) => {
+            for (key, value) in pairs(head.options)? {
                 device.keys.push(match key {
                     "default" => format!("default = \"c{value}\""),
                     key if OF_QDISC.contains(&key) => format!("{key} = \"{value}\""),
@@ -76,9 +73,9 @@ fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, words: &[&'l str]) -> Option
                 });
             }
         }
-        ("class", "psp", [("classid", id), ("parent", MAJOR)]) => {
-            let class = device.classes.entry(minor(id)?).or_default();
-            for (key, value) in pairs(options)? {
+        ("add", "class", "psp") if is_in_psp => {
+            let class = device.classes.entry(minor(head.classid)?).or_default();
+            for (key, value) in pairs(head.options)? {
                 class.keys.push(match key {
                     "mode" => format!("type = \"{value}\""),
                     "rate" | "ceil" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -89,11 +86,12 @@ fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, words: &[&'l str]) -> Option
                 });
             }
         }
-        ("filter", "flower", [("parent", MAJOR), ("pref", _), ("protocol", "ip")]) => {
+        ("add", "filter", "flower") if is_in_psp => {
+            (head.protocol == Some("ip") && head.pref.is_some()).then_some(())?;
             let (mut keys, mut class) = (Vec::new(), None);
-            for (key, value) in pairs(options)? {
+            for (key, value) in pairs(head.options)? {
                 if matches!(key, "classid" | "flowid") {
-                    class = Some(minor(value)?);
+                    class = Some(minor(class_id(value))?);
                     continue;
                 }
                 let (_, key) = OF_MATCH.iter().find(|(word, _)| *word == key)?;
@@ -107,46 +105,17 @@ fn add<'l>(devices: &mut BTreeMap<&'l str, Device>, words: &[&'l str]) -> Option
     Some(())
 }
 
-/// What stands before the kind of a line by its key, the kind, and its options.
-type Split<'l, 'w> = (BTreeMap<&'l str, &'l str>, &'l str, &'w [&'l str]);
-
-/// Splits a line at its kind; what stands before it has any order, as tc takes it.
-fn split<'l, 'w>(mut words: &'w [&'l str]) -> Option<Split<'l, 'w>> {
-    let mut head = BTreeMap::new();
-    loop {
-        words = match words {
-            ["root", rest @ ..] => {
-                head.insert("root", "");
-                rest
-            }
-            [
-                key @ ("dev" | "parent" | "handle" | "classid" | "protocol" | "pref"),
-                value,
-                rest @ ..,
-            ] => {
-                head.insert(key, value);
-                rest
-            }
-            ["prio", value, rest @ ..] => {
-                head.insert("pref", value);
-                rest
-            }
-            [kind, options @ ..] => return Some((head, kind, options)),
-            [] => return None,
-        };
-    }
-}
-
-fn pairs<'w>(words: &[&'w str]) -> Option<Vec<(&'w str, &'w str)>> {
+fn pairs(words: &[String]) -> Option<Vec<(&str, &str)>> {
     let pairs = words.chunks(2).map(|pair| match pair {
-        [key, value] => Some((*key, *value)),
+        [key, value] => Some((key.as_str(), value.as_str())),
         _ => None,
     });
     pairs.collect()
 }
 
-fn minor(id: &str) -> Option<String> {
-    id.strip_prefix(MAJOR).map(str::to_owned)
+fn minor(id: Option<(u32, u32)>) -> Option<String> {
+    let (major, minor) = id?;
+    (major == MAJOR).then(|| format!("{minor:x}"))
 }
 
 impl Device {

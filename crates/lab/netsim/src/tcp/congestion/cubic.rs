@@ -24,7 +24,7 @@ pub(crate) struct Cubic {
     epoch: Option<Epoch>,
     /// Growth not yet applied to the window, because it is not a whole segment.
     growth: f64,
-    hystart: HyStart,
+    hystart: Option<HyStart>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +37,18 @@ struct Epoch {
 }
 
 impl Cubic {
+    pub fn new(has_hystart: bool) -> Cubic {
+        Cubic {
+            hystart: has_hystart.then(HyStart::default),
+            ..Cubic::default()
+        }
+    }
+
     pub fn on_rtt(&mut self, window: &mut Window, sample: &RttSample) {
         let start = self.epoch.map(|epoch| epoch.start);
-        if start.is_none_or(|start| sample.now.since(start) >= AFTER_RECOVERY) {
-            self.hystart.on_rtt(window, sample);
+        let counts = start.is_none_or(|start| sample.now.since(start) >= AFTER_RECOVERY);
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| counts) {
+            hystart.on_rtt(window, sample);
         }
     }
 
@@ -101,7 +109,7 @@ impl Cubic {
     pub fn on_timeout(&mut self) {
         self.epoch = None;
         self.growth = 0.0;
-        self.hystart = HyStart::default();
+        self.hystart = self.hystart.take().map(|_| HyStart::default());
     }
 }
 

@@ -22,7 +22,7 @@ use vegas::Vegas;
 use window::CWND_MAX;
 
 use crate::tcp::algorithm::Congestion;
-use crate::tcp::variant::BicParameters;
+use crate::tcp::variant::{Recovery, Variant};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
@@ -33,11 +33,12 @@ pub(crate) enum Control {
 }
 
 impl Control {
-    pub fn new(congestion: Congestion, parameters: BicParameters) -> Control {
+    /// Makes the congestion control as the kernel has it: only today's CUBIC has HyStart.
+    pub fn new(congestion: Congestion, variant: &Variant) -> Control {
         match congestion {
             Congestion::Reno => Control::Reno,
-            Congestion::Bic => Control::Bic(Bic::new(parameters)),
-            Congestion::Cubic => Control::Cubic(Cubic::default()),
+            Congestion::Bic => Control::Bic(Bic::new(variant.bic)),
+            Congestion::Cubic => Control::Cubic(Cubic::new(variant.recovery == Recovery::RackPrr)),
             Congestion::Vegas => Control::Vegas(Vegas::default()),
         }
     }

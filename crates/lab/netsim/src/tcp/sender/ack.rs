@@ -7,7 +7,7 @@ use units::time::PS_PER_S;
 
 use super::queue::tag;
 use super::{Sender, State};
-use crate::tcp::congestion::{Acked, Control, Counting, DelaySample, RttSample};
+use crate::tcp::congestion::{Acked, Counting, DelaySample, RttSample};
 use crate::tcp::segment::Segment;
 use crate::tcp::variant::Recovery;
 
@@ -258,10 +258,7 @@ impl Sender {
                 is_paced: self.config.is_paced,
                 rate_bps: self.rate_bps(),
             };
-            // The older kernels do not have HyStart.
-            if self.is_rack() || !matches!(self.control, Control::Cubic(_)) {
-                self.control.on_rtt(&mut self.window, &sample);
-            }
+            self.control.on_rtt(&mut self.window, &sample);
         }
         let rtt = if self.reduces_in_proportion() {
             exact.or(by_timestamp)

@@ -160,7 +160,7 @@ impl Sender {
                 count: 0,
                 abc_bytes: 0,
             },
-            control: Control::new(config.congestion, config.variant.bic),
+            control: Control::new(config.congestion, &config.variant),
             state: State::Open,
             high_seq: 0,
             fackets: 0,
