@@ -37,9 +37,6 @@ pub enum Bench {
 }
 
 /// Runs one part of `make bench`.
-///
-/// # Errors
-/// If a file cannot be read or written, or a program under test fails.
 pub fn main(command: &Bench) -> Result<()> {
     match command {
         Bench::Dpdk => {

@@ -49,9 +49,6 @@ pub struct Calibrate {
 type Missed = BTreeMap<String, (u64, u64)>;
 
 /// Runs the command.
-///
-/// # Errors
-/// If an argument is wrong or a file cannot be written.
 pub fn main(args: &Calibrate) -> Result<()> {
     if args.table {
         print!("{}", rows());

@@ -22,9 +22,6 @@ pub struct Corpus {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// If a case cannot be read, or a capture not be written.
 pub fn main(args: &Corpus) -> Result<()> {
     fs::create_dir_all(&args.folder)?;
     let mut count = 0;

@@ -101,9 +101,6 @@ pub fn tdc(args: &Tdc) -> Result<TdcOutput> {
 }
 
 /// Runs the qdisc's own tests on other machines, and prints what they say.
-///
-/// # Errors
-/// When a guest or a test fails.
 pub fn machines(args: &Machines) -> Result<()> {
     let lab = vmlab::Lab::find()?;
     let one = args.machine.as_ref().map(std::slice::from_ref);
@@ -124,9 +121,6 @@ pub fn machines(args: &Machines) -> Result<()> {
 }
 
 /// Runs random operations.
-///
-/// # Errors
-/// When the guest fails.
 pub fn fuzz(args: &Fuzz) -> Result<ScriptOutput> {
     let (lab, kernel) = lab(&args.guest)?;
     let spec = FuzzSpec {
@@ -140,9 +134,6 @@ pub fn fuzz(args: &Fuzz) -> Result<ScriptOutput> {
 }
 
 /// Runs checkpatch and sparse, and prints what they complain of.
-///
-/// # Errors
-/// When a tool is missing, or one of them complains.
 pub fn lint() -> Result<()> {
     let complaints = vmlab::Lab::find()?.lint(Kernel::V6_1, &Notes::default())?;
     print!("{complaints}");

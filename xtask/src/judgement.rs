@@ -16,7 +16,6 @@ pub struct Judgement {
     pub behaviour: String,
     /// Stack of the end whose data stalled, and of the other end.
     pub stacks: [&'static str; 2],
-    /// Capture point.
     pub point: String,
     /// Whether the capture point is the data's sender, its receiver or the middle.
     pub place: &'static str,
@@ -92,7 +91,6 @@ pub const ASKED: [(Confidence, u64); 3] = [
     (Confidence::Low, 60),
 ];
 
-/// Counts judgements by a key.
 pub fn by<K: Ord>(all: &[Judgement], key: impl Fn(&Judgement) -> K) -> BTreeMap<K, Counts> {
     let mut counts: BTreeMap<K, Counts> = BTreeMap::new();
     for judgement in all {

@@ -8,9 +8,6 @@ use clap_mangen::Man;
 use pspacer::{GROUPS, STATUSES};
 
 /// Writes the page.
-///
-/// # Errors
-/// The errors of `out`.
 pub fn write<W: Write>(mut out: W, mut command: Command) -> io::Result<()> {
     writeln!(out, ".\\\" SPDX-License-Identifier: MIT OR Apache-2.0")?;
     writeln!(

@@ -100,7 +100,6 @@ fn constants(numbers: &BTreeMap<String, u64>) -> Result<String> {
     Ok(text)
 }
 
-/// A member of a struct.
 struct Member {
     name: String,
     offset: usize,

@@ -28,7 +28,6 @@ pub fn print(text: &str) -> Result<()> {
     Ok(out().write_all(text.as_bytes())?)
 }
 
-/// Flushes standard output.
 pub fn flush() -> Result<()> {
     Ok(out().flush()?)
 }

@@ -78,7 +78,6 @@ pub fn manager(folder: &Path, more: &[&str]) -> Manager {
     manager_at(folder, "127.0.0.1:0", more)
 }
 
-/// Starts a manager.
 pub fn manager_at(folder: &Path, listen: &str, more: &[&str]) -> Manager {
     let address: PathBuf = folder.join("address");
     let _ = fs::remove_file(&address);

@@ -120,9 +120,6 @@ impl<'a> Connection<'a> {
 }
 
 /// Writes the capture, a pcap file with nanoseconds.
-///
-/// # Errors
-/// The errors of `out`.
 pub fn write(out: &mut impl Write, traffic: Traffic) -> io::Result<()> {
     out.write_all(&header(traffic.snap_bytes))?;
     let transfers = (0..TRANSFERS).map(|number| transfer(number, traffic.packets_each));

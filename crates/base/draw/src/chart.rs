@@ -15,7 +15,6 @@ const ROOM_AFTER: f64 = 1.6;
 /// One of a [`Chart`]'s curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartCurve {
-    /// The curve's name.
     pub label: String,
     /// Points `x, [low, middle, high]`, in order of x; all values are above 0. A shade goes from
     /// low to high where they differ.
@@ -36,7 +35,6 @@ pub struct Chart {
     pub curves: Vec<ChartCurve>,
 }
 
-/// Draws the chart.
 pub fn chart(chart: &Chart) -> Figure {
     let points = || chart.curves.iter().flat_map(|c| &c.points);
     let range = |values: &mut dyn Iterator<Item = f64>| {

@@ -78,7 +78,6 @@ const FREE: f64 = 0.08;
 /// Factor by which the y axis goes beyond the values.
 const ROOM: f64 = 1.08;
 
-/// Draws the histogram.
 pub fn histogram(histogram: &Histogram) -> Figure {
     Figure::new(histogram.slug, histogram.title.clone(), "", |width| {
         draw(histogram, width)

@@ -28,7 +28,6 @@ pub struct Level {
     pub marks: Vec<(f64, String)>,
 }
 
-/// Draws the level.
 pub fn level(of: &Level) -> Figure {
     let ends = || of.points.iter().flat_map(|(_, values)| *values);
     let least_mark = of.marks.iter().map(|mark| mark.0).reduce(f64::min);

@@ -56,7 +56,6 @@ pub fn document(title: &str, source: &str, facts: &[(&str, String)], body: &Mark
     page.into_string()
 }
 
-/// Returns a paragraph of text.
 pub fn paragraph(text: &str) -> Markup {
     html! { p { (Text(text)) } "\n" }
 }

@@ -103,7 +103,6 @@ impl Canvas {
         }
     }
 
-    /// Draws a dot.
     pub fn dot(&mut self, (x, y): (f64, f64), radius: f64, class: &str) {
         let [x, y, radius] = [x, y, radius].map(place);
         self.element(format_args!(
@@ -194,11 +193,8 @@ pub fn text_width(text: &str) -> f64 {
 pub struct Frame {
     /// Left end of the plot area.
     pub left: f64,
-    /// Right end.
     pub right: f64,
-    /// Upper end.
     pub top: f64,
-    /// Lower end.
     pub bottom: f64,
 }
 

@@ -112,7 +112,6 @@ pub enum Missed {
 pub struct LaunchReport {
     /// What became of the datagram.
     pub missed: Missed,
-    /// Its launch time.
     pub launch_ns: u64,
 }
 
@@ -125,9 +124,6 @@ pub struct LaunchSocket {
 impl LaunchSocket {
     /// Makes a socket that sends to `to`, and asks for a send buffer of `buffer_bytes`; the host may
     /// allow less.
-    ///
-    /// # Errors
-    /// If the socket cannot be made or connected.
     pub fn connect(to: SocketAddr, buffer_bytes: usize) -> io::Result<Self> {
         let any: SocketAddr = match to {
             SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
@@ -185,9 +181,6 @@ impl LaunchSocket {
     }
 
     /// Returns the next report of a datagram that missed its launch time; `None` if there is none.
-    ///
-    /// # Errors
-    /// If the socket's error queue cannot be read.
     pub fn report(&self) -> io::Result<Option<LaunchReport>> {
         let mut control = [0; CONTROL_BYTES];
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;

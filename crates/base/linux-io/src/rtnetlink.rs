@@ -29,7 +29,6 @@ const READINGS: u32 = 16;
 /// An error, with what the kernel says about it.
 #[derive(Debug)]
 pub struct Error {
-    /// The system's error.
     pub cause: io::Error,
     /// The kernel's text, if it gave one (extack).
     pub reason: Option<String>,

@@ -167,9 +167,6 @@ impl TimestampedSocket {
     }
 
     /// Returns the next timestamp of a sent datagram; `None` if there is none.
-    ///
-    /// # Errors
-    /// If the socket's error queue cannot be read.
     pub fn left_at(&self) -> io::Result<Option<LeftAt>> {
         let mut control = [0; CONTROL_BYTES];
         let parts = &mut [];

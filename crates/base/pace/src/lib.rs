@@ -73,7 +73,6 @@ pub struct Burst {
     /// Total length on the wire, with padding and overhead of every frame; at most
     /// [`BURST_WIRE_MAX_BYTES`].
     pub wire_bytes: u32,
-    /// Number of frames.
     pub frames: u32,
 }
 
@@ -101,7 +100,6 @@ pub struct Stats {
     pub sent_frames: u64,
     /// Wire bytes of those frames.
     pub sent_wire_bytes: u64,
-    /// Gap frames sent.
     pub gap_frames: u64,
     /// Wire bytes of the gap frames.
     pub gap_wire_bytes: u64,
@@ -594,7 +592,6 @@ impl Scheduler {
         }
     }
 
-    /// Returns the slot of an active class.
     fn active_slot(&self, class: ClassId) -> Result<u32, Error> {
         let slot = self.slot(class)?;
         match self.port.is_active(slot) {

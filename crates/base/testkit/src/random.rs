@@ -11,7 +11,6 @@ impl Random {
         Self(seed)
     }
 
-    /// Returns the next number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

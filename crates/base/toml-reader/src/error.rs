@@ -11,7 +11,6 @@ use crate::problem::Problem;
 pub struct Error {
     /// Place of the error.
     pub place: Place,
-    /// What is wrong.
     pub problem: Box<Problem>,
 }
 

@@ -3,7 +3,6 @@
 
 use units::nearest::hint;
 
-/// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The text is not TOML.
@@ -53,7 +52,6 @@ pub enum Problem {
     #[error("`{key}` is \"{value}\", expected {what}{}", hint(.value, .known))]
     Name {
         key: String,
-        /// The unknown word.
         value: String,
         /// Description of a valid word.
         what: String,
@@ -64,11 +62,9 @@ pub enum Problem {
     #[error("`{key}` names \"{value}\", expected a {what}{}", hint(.value, .known))]
     Reference {
         key: String,
-        /// The unknown name.
         value: String,
         /// What kind of thing the name should refer to.
         what: String,
-        /// Names that exist.
         known: Vec<String>,
     },
     /// Tables that exclude each other.

@@ -42,7 +42,6 @@ const NO_LENGTH: i64 = -1;
 /// Offset of the section's length in its header block.
 const SECTION_LENGTH_AT: u64 = 16;
 
-/// What was copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     /// Packets, of all kinds.
@@ -94,7 +93,6 @@ impl<W: Write> Output<W> {
         }
     }
 
-    /// Appends an option.
     fn option(&self, to: &mut Vec<u8>, code: u16, value: &[u8]) {
         to.extend(self.half(code));
         to.extend(self.half(u16::try_from(value.len()).unwrap_or(u16::MAX)));

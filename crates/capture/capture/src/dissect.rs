@@ -112,7 +112,6 @@ fn transport(tcp: &[u8], tcp_bytes: u32, segment: &mut Segment) -> Result<(), Ot
 /// Length of a TCP header that has timestamps and no other option.
 const ALIGNED_BYTES: usize = TCP_BYTES + 12;
 
-/// Reads the options of the TCP header.
 #[inline]
 fn options(tcp: &[u8], header_bytes: usize, segment: &mut Segment) {
     if header_bytes == TCP_BYTES {

@@ -12,7 +12,6 @@ pub enum ReadError {
     Io {
         /// Bytes read before the failure.
         offset: u64,
-        /// The reader's error.
         source: std::io::Error,
     },
     /// The file is not of this format.

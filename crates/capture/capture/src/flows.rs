@@ -23,13 +23,9 @@ pub enum FlowKey {
     /// One direction of a TCP connection or UDP flow.
     Ports {
         proto: Proto,
-        /// Sender's address.
         src: IpAddr,
-        /// Sender's port.
         sport: u16,
-        /// Receiver's address.
         dst: IpAddr,
-        /// Receiver's port.
         dport: u16,
     },
     /// All other frames, by EtherType.

@@ -21,13 +21,11 @@ pub struct Process {
     pub command: String,
     /// Its arguments, in one line.
     pub arguments: String,
-    /// Number of its container.
     pub container_id: String,
     /// Name of its container.
     pub container: String,
     /// Name of its pod.
     pub pod: String,
-    /// The pod's namespace.
     pub pod_namespace: String,
 }
 

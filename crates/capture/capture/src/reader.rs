@@ -22,7 +22,6 @@ pub struct Capture {
     pub records: Vec<Record>,
     /// The flows that [`Record::flow`] is an index into.
     pub flows: FlowTable,
-    /// Interfaces by number.
     pub interfaces: Vec<Interface>,
     /// Time of the first packet since 1970, ps: records count from it.
     pub origin_ps: i128,

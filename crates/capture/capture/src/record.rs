@@ -39,7 +39,6 @@ pub enum Fate {
     Delivered = 0,
     /// The bottleneck's FIFO dropped it.
     DroppedFifo = 1,
-    /// The policer dropped it.
     DroppedPolicer = 2,
     /// It ended at the port, as MAC control frames do.
     Ended = 3,

@@ -136,7 +136,6 @@ pub enum HostDirection {
 /// different encapsulations are different connections.
 pub type EncapsulationId = u32;
 
-/// A TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Number of the packet, from 1: every packet of a capture counts, in the order of

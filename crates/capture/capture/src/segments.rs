@@ -69,7 +69,6 @@ const LINKS_MOST: usize = 8;
 pub struct Counts {
     /// Packets of all kinds.
     pub packets: u64,
-    /// TCP segments.
     pub segments: u64,
     /// Packets of other protocols.
     pub not_tcp: u64,

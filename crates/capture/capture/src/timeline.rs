@@ -121,9 +121,6 @@ impl<R: Read> Iterator for TimelineReader<R> {
 }
 
 /// Writes records, in order of departure.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write_timeline<'a, W: Write>(
     mut out: W,
     records: impl IntoIterator<Item = &'a Record>,

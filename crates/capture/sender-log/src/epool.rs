@@ -29,7 +29,6 @@ pub struct Reading {
     pub omitted: u64,
     /// Whether it is a timeout, a local drop or a change of state, which are kept longest.
     pub notable: bool,
-    /// The variables read.
     pub vars: Vars,
 }
 
@@ -112,9 +111,6 @@ impl Epool {
     /// Writes a table with the column names in the first line and one line for each record.
     /// Times are in nanoseconds, sequence numbers and the peer's window in bytes, the other
     /// columns in segments.
-    ///
-    /// # Errors
-    /// Those of `to`.
     pub fn write_csv<W: io::Write>(&self, to: W) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(to);
         table.write_record(COLUMNS)?;

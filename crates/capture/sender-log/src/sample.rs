@@ -34,7 +34,6 @@ pub enum TcpError {
         /// From 1.
         line: usize,
         column: &'static str,
-        /// What stands there.
         found: String,
     },
     /// Time or a counter runs backwards.

@@ -23,7 +23,6 @@ pub struct AncillaryResult {
     pub scan: Scan,
     /// Packets of the usual picture.
     pub picture_packets: u32,
-    /// RTP packets.
     pub packets: u64,
     /// Those without data, which keep the stream alive.
     pub empty_packets: u64,

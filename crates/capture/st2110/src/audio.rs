@@ -89,7 +89,6 @@ pub struct AudioResult {
 pub struct Window {
     /// Begin, since the first packet.
     pub at_s: f64,
-    /// TS-DF.
     pub tsdf_ns: f64,
 }
 

@@ -40,7 +40,6 @@ pub enum Quantity {
     RtpStepTicks,
     /// Packet of audio after its timestamp, ns.
     DelayNs,
-    /// The mean of that, ns.
     MeanDelayNs,
 }
 

@@ -13,13 +13,11 @@ use crate::stream::{Numbered, Stream};
 const AUDIO_HZ: [u32; 3] = [48_000, 96_000, 44_100];
 /// Most samples of a packet, 100 ms at 96 kHz.
 const MOST_SAMPLES: i64 = 9600;
-/// Numbers of channels that are usual.
 const USUAL_CHANNELS: [u32; 8] = [1, 2, 4, 6, 8, 16, 32, 64];
 /// How far a clock may be off, as a part of the time, and the variation of the delay that short captures are spared.
 const MOST_DRIFT: f64 = 0.02;
 const SPARED_S: f64 = 0.01;
 
-/// An audio stream.
 #[derive(Clone, Debug)]
 pub struct Audio {
     /// Samples a second of each channel: ticks of the timestamps.

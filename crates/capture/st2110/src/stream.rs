@@ -50,7 +50,6 @@ pub struct Packet {
     /// Lower 16 bits of its number.
     pub sequence: u16,
     pub timestamp: u32,
-    /// Its marker bit.
     pub marker: bool,
     /// Length of its RTP payload.
     pub payload_bytes: u32,
@@ -72,7 +71,6 @@ pub struct Stream {
     pub key: Key,
     /// Its packets, in order of time.
     pub packets: Vec<Packet>,
-    /// Largest IP packet.
     pub largest_ip_bytes: u32,
 }
 

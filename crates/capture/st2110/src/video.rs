@@ -32,7 +32,6 @@ pub enum Datum {
     Fit,
 }
 
-/// How to measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// TR_OFFSET; `None`: the default of the format.
@@ -53,7 +52,6 @@ pub struct Buffer {
     pub offset_ns: f64,
     /// Least VRX after an arrival.
     pub vrx_min: i64,
-    /// Largest VRX.
     pub vrx_max: i64,
     /// Mean of VRX over arrivals.
     pub vrx_mean: f64,
@@ -78,9 +76,7 @@ pub struct TypeVerdict {
     /// What the type may reach.
     #[serde(flatten)]
     pub limits: Limits,
-    /// Largest Cinst.
     pub cinst_max: u64,
-    /// Largest VRX.
     pub vrx_max: i64,
     /// Packets that came after their read time.
     pub late: u64,
@@ -94,7 +90,6 @@ pub struct TypeVerdict {
 pub struct PictureResult {
     /// Time of its first captured packet, since the first of the stream.
     pub at_s: f64,
-    /// Packets that it has.
     pub packets: u32,
     /// Those that did not arrive.
     pub lost: u32,
@@ -142,9 +137,7 @@ pub struct VideoResult {
     pub datum: Datum,
     /// First packet time: from N T to the first packet of a picture.
     pub fpt_ns: Option<Range<f64>>,
-    /// Largest Cinst.
     pub cinst_max: u64,
-    /// Packets by Cinst.
     pub cinst_histogram: BTreeMap<u64, u64>,
     /// The receiver buffer by each schedule that was measured; the verdict's first.
     pub buffers: Vec<Buffer>,

@@ -159,7 +159,6 @@ fn prefix_words(prefix: &Prefix) -> (u32, [u32; 4], [u32; 4]) {
     (family, address_words(&bytes), address_words(&mask))
 }
 
-/// The bytes of a mask of so many bits.
 fn mask_of(bits: u8, bytes: usize) -> Vec<u8> {
     let mask = (0..bytes).map(|at| {
         let here = usize::from(bits).saturating_sub(8 * at).min(8);
@@ -238,7 +237,6 @@ impl MatchTables {
         all
     }
 
-    /// Returns the words of the tables.
     pub fn tables_words(&self) -> TablesWords {
         let mut words = [0; 1 + TABLES_MAX * 7];
         words[0] = u32::try_from(self.tables.len()).unwrap_or(0);

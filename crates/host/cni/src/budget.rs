@@ -231,9 +231,6 @@ pub fn check(run: &Path, asked: &Asked<'_>, budget: Budget) -> Result<(), Error>
 }
 
 /// Returns all that is granted, as far as it can be told: records that cannot be read are left out.
-///
-/// # Errors
-/// A folder or a claim that cannot be read.
 pub fn granted(run: &Path) -> Result<Rates> {
     let holders = holders(run, |_, _| true).map_err(|error| anyhow::Error::msg(error.msg))?;
     let mut all = Rates::default();
@@ -254,7 +251,6 @@ pub struct Sum {
 pub struct Left {
     /// How much it is.
     pub budget_bps: u64,
-    /// What is left of it.
     pub left_bps: u64,
 }
 

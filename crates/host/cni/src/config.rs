@@ -47,7 +47,6 @@ const RATE: &str = "bit/s as a whole number, or 0 for no limit";
 pub struct Config {
     /// The version of CNI, one of [`VERSIONS`].
     pub version: &'static str,
-    /// The network's name.
     pub name: String,
     table: Map<String, Value>,
 }
@@ -94,7 +93,6 @@ impl Rates {
         }
     }
 
-    /// Adds others.
     pub fn add(&mut self, other: Self) {
         self.egress_bps = self.egress_bps.saturating_add(other.egress_bps);
         self.ingress_bps = self.ingress_bps.saturating_add(other.ingress_bps);
@@ -409,7 +407,6 @@ impl Config {
     }
 }
 
-/// Reads an object.
 fn object(text: &[u8]) -> Result<Map<String, Value>, Error> {
     match serde_json::from_slice(text) {
         Ok(Value::Object(table)) => Ok(table),

@@ -41,9 +41,6 @@ impl Netns {
     }
 
     /// Works in it, in a thread of its own.
-    ///
-    /// # Errors
-    /// The kernel's, or the work's.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         in_thread(|| {
             setns(&self.file, CloneFlags::CLONE_NEWNET).context(
@@ -55,9 +52,6 @@ impl Netns {
 }
 
 /// Works in a new network namespace, which goes afterwards.
-///
-/// # Errors
-/// The kernel's, or the work's.
 pub fn within_new<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     in_thread(|| {
         unshare(CloneFlags::CLONE_NEWNET)

@@ -28,9 +28,6 @@ pub struct Work<'a> {
 }
 
 /// Returns the table of a device: all that it sends is of one class.
-///
-/// # Errors
-/// What is wrong with it as a file of a host.
 pub fn table(device: &str, class: &Class, backend: Backend) -> Result<Device> {
     // A name is a text of JSON, and such a text is one of TOML.
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();

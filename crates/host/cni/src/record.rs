@@ -35,7 +35,6 @@ pub struct Record {
     pub pod: End,
     /// The end on the host.
     pub host: Option<End>,
-    /// Who paces.
     pub backend: String,
     /// What the pod sends.
     pub egress: Option<Class>,
@@ -77,7 +76,6 @@ impl Record {
         Ok(found.filter(|netns| netns.number == self.netns_number))
     }
 
-    /// Returns who paces.
     pub fn known_backend(&self) -> Result<Backend> {
         Backend::from_word(&self.backend)
             .with_context(|| format!("backend {}: expected one that is known", self.backend))
@@ -178,9 +176,6 @@ impl Records {
 }
 
 /// Returns all of this host that can be read, with the networks that they are of.
-///
-/// # Errors
-/// A folder or a file that cannot be read.
 pub fn of_host(run: &Path) -> Result<Vec<(String, Attachment, Record)>> {
     let mut found = Vec::new();
     for records in Records::all(run)? {

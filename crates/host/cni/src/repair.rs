@@ -27,9 +27,6 @@ pub enum Found {
 
 /// Looks at all attachments of this host. Each is looked at under the lock, which others have
 /// between two.
-///
-/// # Errors
-/// A folder that cannot be read, or the lock.
 pub fn repair(run: &Path, tell: &mut dyn FnMut(Found)) -> Result<()> {
     for records in Records::all(run)? {
         for of in records.attachments()? {

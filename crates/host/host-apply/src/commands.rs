@@ -377,7 +377,6 @@ pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
     make_all(&mut tc, &mut [work], 0, io)
 }
 
-/// Plans a device.
 fn planned(
     tc: &mut Tc,
     device: &str,
@@ -490,7 +489,6 @@ pub fn devices_of(files: &[PathBuf], device: Option<&str>) -> Result<Vec<Device>
 /// A device, with its file and that file's text.
 type OfFile = (PathBuf, Device, Rc<str>);
 
-/// Returns the devices of the files.
 fn devices(chosen: &Chosen) -> Result<Vec<OfFile>> {
     let files = if chosen.files.is_empty() {
         default_files()?
@@ -570,9 +568,6 @@ pub fn differences() -> Result<Differences> {
 }
 
 /// Returns the names that the files of this host give to classes; none where there is no file.
-///
-/// # Errors
-/// A fault in a file, as a sentence.
 pub fn class_names() -> Result<ClassNames, String> {
     names_in(Path::new(FOLDER)).map_err(|error| format!("{error:#}"))
 }

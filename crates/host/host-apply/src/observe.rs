@@ -12,7 +12,6 @@ use tcpsp::{Handle, Tc};
 use units::ethernet;
 use units::nearest::hint;
 
-/// Where devices are.
 const DEVICES: &str = "/sys/class/net";
 const VLAN_TAG_BYTES: u32 = 4;
 

@@ -37,7 +37,6 @@ fn apply_args(files: Vec<PathBuf>, follow: bool) -> ApplyArgs {
     }
 }
 
-/// Applies a file.
 pub fn apply(file: &Path) -> String {
     run(&Command::Apply(apply_args(vec![file.to_owned()], false)))
 }

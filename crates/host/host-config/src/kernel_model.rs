@@ -376,7 +376,6 @@ impl Psp {
         Ok(())
     }
 
-    /// Returns the index of a filter.
     fn index_of(&self, at: &FilterId) -> Result<usize, String> {
         let place = (at.priority, at.handle);
         let index = self

@@ -15,7 +15,6 @@ use tcpsp::{Flower, Match, Prefix};
 /// What all matches of a list have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape<'a> {
-    /// The one match.
     One(&'a Match),
     /// Addresses with so many first bits.
     Table(Table),
@@ -28,7 +27,6 @@ pub struct Table {
     pub is_source: bool,
     /// IPv4, or IPv6.
     pub is_ipv4: bool,
-    /// How many bits count.
     pub bits: u8,
 }
 

@@ -38,7 +38,6 @@ pub struct Plan {
     /// What is known of launch times that classes declare.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub launches: Vec<LaunchReport>,
-    /// Changes of byte queue limits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub byte_queue_limits: Vec<LimitChange>,
 }

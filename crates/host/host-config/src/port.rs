@@ -32,7 +32,6 @@ pub struct Port {
 /// What stands at a device's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// One qdisc.
     One(Slot),
     /// Our mq: what stands at each transmit queue.
     Mq(Vec<Slot>),
@@ -67,10 +66,8 @@ impl Slot {
     }
 }
 
-/// A psp qdisc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Psp {
-    /// What it is made of.
     pub made: Made,
     pub handle: Handle,
     /// Where it stands.
@@ -78,7 +75,6 @@ pub struct Psp {
     pub options: QdiscOptions,
     /// The line rate in force, if the device or an option names one.
     pub line_bps: Option<u64>,
-    /// Largest frame.
     pub max_frame_bytes: u64,
     /// Its classes, by minor number.
     pub classes: BTreeMap<u16, ClassState>,

@@ -116,9 +116,6 @@ impl Saved {
     }
 
     /// Reads the form.
-    ///
-    /// # Errors
-    /// What is wrong, and where.
     pub fn read(text: &str) -> Result<Self, String> {
         let saved: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if saved.format != FORMAT {
@@ -297,9 +294,6 @@ impl Psp {
     }
 
     /// Reads what [`Self::text`] wrote of a psp that stands there now.
-    ///
-    /// # Errors
-    /// What is wrong, and where.
     pub fn of_text(text: &str, made: Made, handle: Handle, parent: Handle) -> Result<Self, String> {
         let kept: Kept = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if kept.format != FORMAT {

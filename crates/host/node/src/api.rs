@@ -55,9 +55,6 @@ impl Api {
     }
 
     /// Makes an object, or puts it in the place of one. Returns it as the server has it.
-    ///
-    /// # Errors
-    /// No answer, or a refusal.
     pub fn send(&self, method: Method, path: &str, object: &Value) -> Result<Value> {
         let answer = self.ask(method, path, Some(object))?;
         answer.with_context(|| format!("{path}: not found"))

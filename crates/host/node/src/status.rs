@@ -17,9 +17,7 @@ use units::display;
 /// What `run` was started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// The driver's name.
     pub driver: String,
-    /// The node's.
     pub node: String,
     pub budget: Budget,
 }

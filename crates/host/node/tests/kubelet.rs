@@ -17,7 +17,6 @@ use tonic_prost::ProstCodec;
 pub const V1: &str = "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin";
 pub const V1BETA1: &str = "/k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin";
 
-/// Calls a method.
 pub fn call<Q, A>(socket: &Path, method: &str, request: Q) -> Result<A, Status>
 where
     Q: Message + Send + Sync + 'static,
@@ -53,7 +52,6 @@ pub fn register(socket: &Path) -> PluginInfo {
     info
 }
 
-/// Prepares one claim.
 pub fn prepare(socket: &Path, version: &str, claim: &Claim) -> Result<Prepared, Status> {
     let claims = vec![claim.clone()];
     let method = format!("{version}/NodePrepareResources");

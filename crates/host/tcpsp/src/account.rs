@@ -14,7 +14,6 @@ pub struct Renewed {
     pub what: Renewable,
     /// Of a cgroup its path.
     pub name: String,
-    /// The number that is in force.
     pub number_in_force: u64,
     /// The number that it has; 0: it is gone.
     pub number: u64,
@@ -80,7 +79,6 @@ pub struct Sent {
 pub struct Account {
     /// What the device sent.
     pub device: Traffic,
-    /// What psp counted.
     pub counted: Traffic,
     /// Of that what no rule claims; `None`: there are no rules.
     pub unmatched: Option<Traffic>,

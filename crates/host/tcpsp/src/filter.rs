@@ -22,7 +22,6 @@ const VLAN: u16 = 0x8100;
 pub struct Prefix {
     /// The address, its other bits 0.
     pub address: IpAddr,
-    /// How many bits.
     pub bits: u8,
 }
 
@@ -150,13 +149,10 @@ impl Serialize for Ports {
     }
 }
 
-/// IPv4 or IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// IPv4.
     Ipv4,
-    /// IPv6.
     Ipv6,
 }
 

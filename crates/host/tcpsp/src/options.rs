@@ -24,7 +24,6 @@ const HORIZON_NS: u64 = 10_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
-    /// So many bytes.
     Bytes(u64),
     /// So much of what the line carries in a period.
     Percent(u32),
@@ -157,7 +156,6 @@ impl QdiscOptions {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClassOptions {
-    /// Type, with what that type has.
     #[serde(flatten)]
     pub by_type: TypeOptions,
     /// Minor of the class of type group that it is below; `None`: it is below the qdisc.

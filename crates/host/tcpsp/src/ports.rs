@@ -25,19 +25,16 @@ pub struct Port {
     pub parent: Handle,
     /// What the kernel counts of any qdisc.
     pub counters: Counters,
-    /// Options and statistics.
     pub psp: PspQdisc,
     /// Its classes, by id.
     pub classes: Vec<PortClass>,
 }
 
-/// A class of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortClass {
     pub id: Handle,
     /// What the kernel counts of any class.
     pub counters: Counters,
-    /// Options and statistics.
     pub psp: PspClass,
 }
 

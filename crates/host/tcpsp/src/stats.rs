@@ -57,7 +57,6 @@ impl Counters {
     }
 }
 
-/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Frames,
@@ -67,9 +66,7 @@ pub enum Unit {
     /// Bits per second.
     Rate,
     Time,
-    /// A [`Mode`].
     Mode,
-    /// A [`Why`].
     Why,
     /// Whether it is known: 0 is assumed.
     Assumed,

@@ -83,7 +83,6 @@ pub fn find(name: &str) -> Result<PathBuf> {
     )
 }
 
-/// Reads one scenario.
 pub fn read(file: &Path, options: &Options) -> Result<Scenario> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;

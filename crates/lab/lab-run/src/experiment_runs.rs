@@ -55,7 +55,6 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Returns all runs.
     pub fn all(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter().chain(self.both.iter().flatten())
     }

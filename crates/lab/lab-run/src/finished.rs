@@ -14,11 +14,9 @@ use crate::results_dir::ResultsDir;
 /// File name of a run's result.
 const RESULT: &str = "result.json";
 
-/// A finished run.
 pub struct Finished {
     /// Folder of the run's files.
     pub out: PathBuf,
-    /// The measured result.
     pub result: RunResult,
     /// Curves for the plots, by cell.
     pub curves: Vec<Curves>,

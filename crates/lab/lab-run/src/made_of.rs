@@ -72,7 +72,6 @@ fn without_places(text: &str) -> String {
 pub struct MadeOf(BTreeMap<String, String>);
 
 impl MadeOf {
-    /// Adds a run with its pieces.
     pub fn add(&mut self, run: String, pieces: &[Id]) {
         let mut key = Key::new();
         for piece in pieces {

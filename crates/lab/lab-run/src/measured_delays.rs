@@ -13,7 +13,6 @@ use serde::Deserialize;
 pub struct Wanted<'a> {
     /// Parameters that the cell must have, `KEY=VALUE`.
     pub cell: &'a [(String, String)],
-    /// The flow's name.
     pub flow: Option<&'a str>,
     /// Whether its round trips are selected.
     pub round_trip: bool,

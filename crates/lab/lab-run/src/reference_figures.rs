@@ -33,7 +33,6 @@ pub struct Paper {
     /// measured, or with what it is.
     #[serde(default)]
     pub numbers: BTreeMap<String, String>,
-    /// The source's figures.
     #[serde(default, rename = "figure")]
     pub figures: Vec<Figure>,
 }

@@ -7,7 +7,6 @@ use vmlab::Event;
 
 use crate::progress::Progress;
 
-/// Says remarks.
 pub fn say(progress: &dyn Progress, remarks: &[String]) {
     for remark in remarks {
         let text = &format!("pspacer: {remark}");

@@ -27,9 +27,7 @@ const NOTE: &str = "# Written by pspacer. Before it writes here again it removes
 pub enum Writer {
     /// A scenario's run, in the laboratory or simulated.
     Run,
-    /// `pspacer measure`.
     Measure,
-    /// `pspacer watch`.
     Watch,
 }
 

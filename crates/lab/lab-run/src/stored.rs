@@ -34,7 +34,6 @@ pub struct Id {
     pub name: String,
     /// The engine that runs it.
     pub engine: Engine,
-    /// Simulated time, s.
     pub simulated_s: f64,
     /// Whether what others found may show that it is not needed: those run first.
     pub is_further: bool,

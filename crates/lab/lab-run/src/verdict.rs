@@ -160,7 +160,6 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds the bounds of a run.
     pub fn add_bounds(&mut self, result: &RunResult) {
         let bounds = || result.cells.iter().flat_map(|cell| &cell.bounds);
         self.bounds += bounds().count();

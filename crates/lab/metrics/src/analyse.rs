@@ -58,12 +58,9 @@ pub enum AnalyseError {
     Duration(u64),
 }
 
-/// Results of [`analyse_cell`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellAnalysis {
-    /// Windows for `result.json`.
     pub windows: Vec<WindowResult>,
-    /// Bounds for `result.json`.
     pub bounds: Vec<BoundResult>,
     /// Curves for the report.
     pub curves: Curves,

@@ -21,7 +21,6 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Adds a value.
     pub fn push(&mut self, value_ps: u64) {
         self.values_ps.push(value_ps);
         self.sorted = false;

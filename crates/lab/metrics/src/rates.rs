@@ -32,7 +32,6 @@ pub struct SpanRate {
 /// Results of [`SpanRate`]. All are `None` if there were not n + 1 packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SpanRates {
-    /// Smallest rate.
     pub min_bps: Option<f64>,
     /// Largest rate. `None` also if n + 1 packets have the same timestamp: then the clock was
     /// too coarse.

@@ -36,7 +36,6 @@ pub struct Part {
     pub interval_ps: Option<u64>,
 }
 
-/// Results of [`survey`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Survey {
     /// Metrics of every flow, by decreasing bytes, and of all data frames together.

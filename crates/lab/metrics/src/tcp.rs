@@ -12,7 +12,6 @@ pub struct TcpMetrics {
     /// Payload acknowledged, divided by the time; between two samples it is interpolated
     /// linearly.
     pub goodput_bps: f64,
-    /// Segments retransmitted.
     pub retransmits: u64,
     /// Largest congestion window of the samples.
     pub cwnd_max_bytes: u64,

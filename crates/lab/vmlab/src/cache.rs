@@ -13,7 +13,6 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{At, Error};
 
-/// The cache folder.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,

@@ -18,7 +18,6 @@ pub enum Error {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
     /// A folder for results contains files.
@@ -29,11 +28,7 @@ pub enum Error {
     Occupied { path: PathBuf },
     /// A program is missing or may not be started.
     #[error("cannot start `{program}`: {source}")]
-    Start {
-        program: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    Start { program: String, source: io::Error },
     /// A program ended with an error.
     #[error("{what} failed: {detail}")]
     Command {
@@ -57,7 +52,6 @@ pub enum Error {
         cache.display()
     )]
     Packages {
-        /// The package set.
         set: &'static str,
         cache: PathBuf,
         /// apt's message.
@@ -65,12 +59,7 @@ pub enum Error {
     },
     /// A package lacks a file that it should contain.
     #[error("{set}: {} is not in the packages", missing.display())]
-    Incomplete {
-        /// The package set.
-        set: &'static str,
-        /// The missing file.
-        missing: PathBuf,
-    },
+    Incomplete { set: &'static str, missing: PathBuf },
     /// A kernel module is missing or damaged.
     #[error("kernel module {name}: {detail}")]
     Module {
@@ -115,12 +104,10 @@ pub enum Error {
     /// The threads that wait for the guests could not be started.
     #[error("cannot start threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
-    /// The guest failed.
     #[error("{failure}; the guest's console is in {}", console.display())]
     Guest {
         /// The kind of failure.
         failure: Failure,
-        /// The console log.
         console: PathBuf,
     },
     /// The results are incomplete or damaged.
@@ -128,7 +115,6 @@ pub enum Error {
     Results {
         /// The fault of the results.
         detail: String,
-        /// The console log.
         console: PathBuf,
     },
 }

@@ -19,7 +19,6 @@ pub struct FuzzSpec<'a> {
     pub kernel: Kernel,
     /// Seed of the operations.
     pub seed: u64,
-    /// Number of operations.
     pub operations: u64,
     /// Limit of the processor time.
     pub timeout: Duration,

@@ -107,9 +107,6 @@ pub struct Store {
 
 impl Store {
     /// Returns the store of a cache.
-    ///
-    /// # Errors
-    /// If its folder cannot be made.
     pub fn of(cache: &Cache) -> Result<Self, Error> {
         Ok(Self {
             folder: cache.folder(FOLDER)?,
@@ -144,9 +141,6 @@ impl Store {
     }
 
     /// Keeps an answer in one piece.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn put(&self, key: &str, bytes: &[u8]) -> Result<(), Error> {
         self.write(&self.whole(key), |file| {
             let mut packed = GzEncoder::new(BufWriter::new(file), Compression::fast());

@@ -73,7 +73,6 @@ pub(crate) struct Cross {
 pub(crate) struct Headers<'a> {
     /// Of a kernel of another machine.
     pub cross: Option<Cross>,
-    /// The kernel's release.
     pub release: &'a str,
     /// Folder of the kernel's package set.
     pub root: &'a Path,

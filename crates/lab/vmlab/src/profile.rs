@@ -31,7 +31,6 @@ pub struct Row {
     pub function: String,
     /// The function whose body that is, if the compiler inlined it into `function`; else the same.
     pub inlined: String,
-    /// Executed instructions.
     pub instructions: u64,
 }
 

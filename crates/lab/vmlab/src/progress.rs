@@ -38,7 +38,6 @@ pub enum Event<'a> {
         boot: usize,
         /// Index of its first cell.
         first_cell: usize,
-        /// Number of its cells.
         cells: usize,
     },
     /// A guest has reached a point of a cell.
@@ -69,7 +68,6 @@ pub enum Event<'a> {
 
 /// Receives events; from several threads at once when guests run side by side.
 pub trait Progress: Sync {
-    /// Receives an event.
     fn event(&self, event: &Event<'_>);
 }
 

@@ -67,7 +67,6 @@ pub(crate) enum Start<'a> {
     Resume(&'a Path),
 }
 
-/// Describes a guest.
 #[derive(Clone)]
 pub(crate) struct Guest<'a> {
     /// Folder of QEMU's package set.
@@ -250,7 +249,6 @@ impl Guest<'_> {
         }
     }
 
-    /// Returns QEMU's options.
     fn options(&self, places: &Places<'_>) -> Vec<OsString> {
         let share = places.qemu.join("usr/share");
         let icount = match self.nics {

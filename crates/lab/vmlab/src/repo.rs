@@ -137,7 +137,6 @@ impl Sources {
 /// What of a source is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Text {
-    /// All of it.
     Whole,
     /// What decides what is compiled: then no number of a line that ends up in the result depends
     /// on comments.

@@ -67,7 +67,6 @@ pub struct RunOutput {
 /// The results of one cell.
 #[derive(Clone, Debug)]
 pub struct CellOutput {
-    /// The cell's index.
     pub index: usize,
     /// Its folder: `timeline.CABLE.END`, `flows.CABLE.END`, `snap.CABLE.END`, `counters.CABLE` and
     /// what the programs printed.
@@ -105,7 +104,6 @@ pub struct RunStats {
 /// Wall-clock figures of one guest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BootStats {
-    /// Number of cells.
     pub cells: usize,
     /// From power on to the first cell.
     pub boot_s: f64,
@@ -172,9 +170,6 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
 /// Returns a key of each guest of `spec`: the digest of all that decides what it measures. Nothing is
 /// booted; modules and programs are compiled if the cache has none. `command` stands for the command
 /// `pspacer`, which makes a psp of BPF: other parts of it decide nothing in a guest.
-///
-/// # Errors
-/// If a guest's parts cannot be fetched or compiled.
 pub fn keys(
     lab: &Lab,
     spec: &RunSpec<'_>,

@@ -79,7 +79,6 @@ pub struct ScriptSpec<'a> {
 /// The output and the exit status of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptOutput {
-    /// Its exit status.
     pub status: i32,
     /// Standard output and standard error.
     pub output: String,

@@ -22,7 +22,6 @@ use crate::repo::Sources;
 pub struct Lab {
     /// Downloads and builds.
     pub cache: Cache,
-    /// The project's sources.
     pub sources: Sources,
     /// Looks for newer packages even if the cache has some.
     pub refresh: bool,

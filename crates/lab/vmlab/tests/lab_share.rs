@@ -44,7 +44,6 @@ const CABLE_PS: u64 = 80_000;
 const PORT_PS: u64 = 160_000;
 const FIFO_BYTES: u64 = 16_384;
 
-/// A recorded frame.
 struct Frame {
     enters_ps: u64,
     bytes: u64,

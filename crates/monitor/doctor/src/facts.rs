@@ -124,7 +124,6 @@ pub struct Device {
     pub account: Option<Account>,
     /// Qdiscs, without those that the kernel made on its own below classes.
     pub qdiscs: Vec<Qdisc>,
-    /// Its psp qdiscs.
     pub psp: Vec<Psp>,
     /// What a second of traffic showed.
     pub trial: Option<Trial>,
@@ -155,7 +154,6 @@ pub struct Qdisc {
     pub horizon_drops: Option<u64>,
 }
 
-/// A psp qdisc.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Psp {
     pub handle: Handle,
@@ -170,7 +168,6 @@ pub struct Psp {
     pub drops: Vec<(&'static str, u64)>,
 }
 
-/// A class of a psp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PspClass {
     pub id: Handle,

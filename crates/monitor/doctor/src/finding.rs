@@ -25,7 +25,6 @@ pub struct Finding {
     pub severity: Severity,
     /// What was found, with its values.
     pub what: String,
-    /// Why it matters.
     pub why: &'static str,
     /// The command that mends it, or shows more where none can.
     pub command: String,

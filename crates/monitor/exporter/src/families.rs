@@ -50,7 +50,6 @@ pub struct Sample {
 /// A value. Whole numbers stay whole: a double would round counters above 2^53.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Number {
-    /// A whole number.
     Whole(u64),
     /// A time, in seconds.
     Seconds(f64),
@@ -120,7 +119,6 @@ fn with_class(labels: &Labels, class: String, of_type: &str) -> Labels {
     labels
 }
 
-/// Returns the group that a class is in.
 fn group_of(class: &PortClass) -> Option<Handle> {
     let group = class.psp.options.group?;
     Some(Handle::new(class.id.major(), group))

@@ -20,7 +20,6 @@ use watch::names::Owner;
 
 use crate::common::{all_types, class, port, rendered};
 
-/// The value of a sample.
 pub fn value<'a>(text: &'a str, sample: &str) -> &'a str {
     let line = text.lines().find(|line| line.starts_with(sample));
     let line = line.unwrap_or_else(|| panic!("no {sample} in\n{text}"));

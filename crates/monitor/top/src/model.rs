@@ -24,7 +24,6 @@ pub struct Sample {
     pub time_ns: u64,
     /// How long reading took.
     pub cost_ns: u64,
-    /// What was read.
     pub ports: Vec<Port>,
 }
 
@@ -39,7 +38,6 @@ pub struct PortRow {
     pub mode: Option<Mode>,
     /// Why gap frames are not sent.
     pub why: Option<Why>,
-    /// Line rate.
     pub line_bps: u64,
     /// What frames take of the line, with everything that they take on the wire; `None` before
     /// the second sample.
@@ -62,7 +60,6 @@ pub struct Row {
     pub class: Handle,
     /// Its name in the host's file, if it has one.
     pub name: Option<String>,
-    /// The group that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Handle>,
     #[serde(rename = "type")]
@@ -77,9 +74,7 @@ pub struct Row {
     /// Its rates, the newest last.
     #[serde(skip)]
     pub history_bps: Vec<u64>,
-    /// Bytes that wait.
     pub backlog_bytes: u32,
-    /// Packets that wait.
     pub backlog_packets: u32,
     /// Frames that were dropped so far, of each cause that there was.
     pub drops: Vec<Drop>,
@@ -96,7 +91,6 @@ pub struct Row {
 pub struct Drop {
     /// The cause, as in `drop_CAUSE` of tc-psp(8).
     pub cause: &'static str,
-    /// Frames so far.
     pub frames: u64,
     /// Frames since the sample before.
     pub new_frames: u64,

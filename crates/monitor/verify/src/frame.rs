@@ -24,7 +24,6 @@ pub struct Frame {
     pub vlans: Vec<u16>,
     /// Whether it is of a session of PPPoE.
     pub is_pppoe: bool,
-    /// Its IP header.
     pub ip: Option<Ip>,
     /// Bytes before its IP header.
     pub link_bytes: usize,
@@ -33,9 +32,7 @@ pub struct Frame {
 /// An IP header, and what is known of what it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
-    /// From this address.
     pub from: IpAddr,
-    /// To this address.
     pub to: IpAddr,
     /// Differentiated services code point.
     pub dscp: u8,

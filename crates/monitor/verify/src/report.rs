@@ -69,7 +69,6 @@ pub struct RuleFault {
     pub rule: String,
     /// Frames that match it.
     pub frames: u64,
-    /// One of them.
     pub example: Example,
 }
 
@@ -82,7 +81,6 @@ pub struct ClassReport {
     pub matched: Sum,
     /// Of that what a rule of the sender's cgroup may have.
     pub not_asked: Sum,
-    /// What it counted.
     pub counted_frames: u64,
     pub counted_bytes: u64,
     /// Frames by which the two may differ.

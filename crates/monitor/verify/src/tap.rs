@@ -27,13 +27,11 @@ pub enum Error {
     #[error("{device}: packet socket: {error}")]
     Socket {
         device: String,
-        /// The system's.
         error: std::io::Error,
     },
     /// The kernel refused the program.
     #[error("{part}: {detail}")]
     Refused {
-        /// Which part.
         part: &'static str,
         /// The kernel's words.
         detail: String,

@@ -206,7 +206,6 @@ impl Retransmissions {
 /// Whole round trips of one direction's data: from its sender to the receiver and back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rtt {
-    /// Number of samples.
     pub samples: u64,
     /// Shortest round trip.
     #[serde(rename = "min_s", serialize_with = "some_seconds")]

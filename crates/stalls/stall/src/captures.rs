@@ -111,7 +111,6 @@ pub fn worst_first(analysis: &Analysis, wanted: &[Selector]) -> Vec<usize> {
 }
 
 impl CaptureResults {
-    /// Returns the wanted connections.
     fn wanted(&self) -> impl Iterator<Item = &Connection> + Clone {
         let connections = &self.analysis.connections;
         self.shown.iter().filter_map(|i| connections.get(*i))

@@ -90,7 +90,6 @@ pub struct ConnectionReport {
     pub because: Because,
     /// Its results, without the stalls, all of which were reported.
     pub connection: analysis::Connection,
-    /// Number of its stalls.
     pub stalls: u64,
     /// Sum of their durations.
     pub time_lost_ns: u64,

@@ -13,7 +13,6 @@ pub enum What {
         /// Byte after the last.
         end: u64,
     },
-    /// Retransmitted data.
     Retransmission {
         /// First byte.
         start: u64,
@@ -71,7 +70,6 @@ pub struct Event {
     pub packet: u64,
     /// Direction of the data that the event is about.
     pub direction: Direction,
-    /// What happened.
     pub what: What,
     /// Bytes thought to be in flight after the event.
     pub flight_bytes: u64,

@@ -16,7 +16,6 @@ use crate::script::{AT_RECEIVER, Base, HANDSHAKE, analyse, segments};
 
 const MS: u64 = 1_000_000;
 
-/// Returns the segments of a capture.
 fn captured(name: &str) -> Vec<Segment> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kinds");
     let path = folder.join(format!("{name}.pcap.gz"));

@@ -14,7 +14,6 @@ const RECENT_MOST: usize = 1024;
 pub(crate) struct Drops {
     recent: VecDeque<Dropped>,
     all: BTreeMap<u32, u64>,
-    /// Names the reasons.
     pub(crate) reasons: Reasons,
 }
 

@@ -44,7 +44,6 @@ pub enum Error {
     Process {
         /// Number of the process.
         pid: u32,
-        /// The kernel's error.
         source: io::Error,
     },
     /// The kernel's clock cannot be read.

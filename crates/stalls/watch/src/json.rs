@@ -26,7 +26,6 @@ struct Summary<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     duration_s: f64,
-    /// Number of records read.
     records: u64,
     /// Records that the ring buffer had no room for, all together and by CPU.
     lost_records: u64,

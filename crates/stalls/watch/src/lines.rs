@@ -71,9 +71,6 @@ impl Lines {
     }
 
     /// Writes stalls as they become known.
-    ///
-    /// # Errors
-    /// Those of `out`.
     pub fn stalls<S: Sink>(
         &self,
         out: &mut impl Write,
@@ -97,9 +94,6 @@ impl Lines {
     }
 
     /// Writes the summary of the whole call; `unrecorded` connections had no room in `--out`.
-    ///
-    /// # Errors
-    /// Those of `out`.
     pub fn summary<S: Sink>(
         &self,
         out: &mut impl Write,

@@ -25,7 +25,6 @@ pub struct Dropped {
     pub cookie: u64,
     /// The kernel's `enum skb_drop_reason`.
     pub reason: u32,
-    /// Number of segments.
     pub segments: u32,
 }
 
@@ -64,7 +63,6 @@ pub struct Ends {
     pub cookie: u64,
     /// The end on this host.
     pub local: SocketAddr,
-    /// The other end.
     pub remote: SocketAddr,
     /// Whose socket it is.
     pub socket: SocketIds,

@@ -54,7 +54,6 @@ pub struct Session<S> {
     pub ended_process: Option<u32>,
     /// When watching began; times are shown relative to it.
     pub start_ns: u64,
-    /// When watching ended.
     pub end_ns: u64,
 }
 

@@ -12,9 +12,7 @@ use crate::frames::Packets;
 use crate::refusal::Refusal;
 use crate::topology::{NAME, is_name};
 
-/// Shortest interval, ns.
 const LEAST_INTERVAL_NS: u64 = 1_000;
-/// Longest interval, ns.
 const MOST_INTERVAL_NS: u64 = 10 * NS_PER_S;
 /// Most listeners of a stream.
 const MOST_LISTENERS: usize = 256;
@@ -47,7 +45,6 @@ pub struct Talker {
     /// a class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_frame_specification: Vec<FrameSpecification>,
-    /// What it sends.
     pub traffic_specification: TrafficSpecification,
     /// What all listeners need.
     #[serde(default)]
@@ -58,9 +55,7 @@ pub struct Talker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameSpecification {
-    /// Packets of IPv4.
     Ipv4Tuple(IpTuple<Ipv4Addr>),
-    /// Packets of IPv6.
     Ipv6Tuple(IpTuple<Ipv6Addr>),
 }
 

@@ -34,7 +34,6 @@ pub enum Event {
     /// A manager does not answer.
     Away {
         manager: String,
-        /// What went wrong.
         problem: String,
         /// Reservations that are kept until their leases end.
         kept: usize,

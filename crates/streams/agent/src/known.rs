@@ -82,7 +82,6 @@ impl ManagerAnswer {
         self.asked_ns.saturating_add(stream.expires_in_ns)
     }
 
-    /// Returns the number of its reservations.
     pub fn reservations(&self) -> usize {
         let streams = self.duty.ports.values().flat_map(|port| &port.streams);
         streams

@@ -136,7 +136,6 @@ pub enum Command {
     Reserve {
         /// Id of the request, and of the reservation.
         id: String,
-        /// Who asks.
         caller: Caller,
         request: StreamRequest,
         /// Length of the lease, ns.
@@ -148,7 +147,6 @@ pub enum Command {
     Refresh {
         /// Id of the reservation.
         id: String,
-        /// Who asks.
         caller: Caller,
         /// Length of the lease from now on, ns; `None`: as before.
         lease_ns: Option<u64>,
@@ -157,14 +155,12 @@ pub enum Command {
     Release {
         /// Id of the reservation.
         id: String,
-        /// Who asks.
         caller: Caller,
     },
     /// Record that a node has put a reservation into force, or no longer has.
     Report {
         /// Id of the reservation.
         id: String,
-        /// Who asks.
         caller: Caller,
         /// Name of the node.
         node: String,
@@ -175,7 +171,6 @@ pub enum Command {
     Reroute {
         /// Id of the reservation.
         id: String,
-        /// Who asks.
         caller: Caller,
         /// Name of the node.
         node: String,
@@ -203,7 +198,6 @@ pub enum Command {
     Measure {
         /// Id of the reservation.
         id: String,
-        /// Who asks.
         caller: Caller,
         /// Name of the listener.
         listener: String,
@@ -218,9 +212,7 @@ pub enum Failure {
     #[error("`lease_ns` is {lease_ns}, expected {least_ns} to {most_ns}")]
     Lease {
         lease_ns: u64,
-        /// Shortest lease.
         least_ns: u64,
-        /// Longest lease.
         most_ns: u64,
     },
     /// The id belongs to another request.
@@ -238,7 +230,6 @@ pub enum Failure {
     /// The caller's role is another.
     #[error("{role} may not do this, expected the role {expected}")]
     Role {
-        /// The caller's role.
         role: &'static str,
         /// The roles that may.
         expected: &'static str,
@@ -294,14 +285,12 @@ pub enum Failure {
     Busy,
 }
 
-/// A manager's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The reservation, new or as it is.
     Granted(Box<View>),
     /// The stream does not fit.
     Refused(Refusal),
-    /// The command failed.
     Failed(Failure),
     /// The reservation of this id is free.
     Released(String),

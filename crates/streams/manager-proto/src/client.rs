@@ -50,18 +50,12 @@ pub enum ClientError {
     Certificate(String),
     /// The manager cannot be reached, or its answer is none of a manager's.
     #[error("{url}: {problem}")]
-    Transport {
-        /// What was asked.
-        url: String,
-        /// What went wrong.
-        problem: String,
-    },
+    Transport { url: String, problem: String },
     /// The manager refuses the request.
     #[error("{message}")]
     Refused {
         /// Status of HTTP.
         status: u16,
-        /// The manager's sentence.
         message: String,
     },
 }
@@ -134,9 +128,6 @@ fn pem_certificates(pem: &[u8], what: &str) -> Result<Vec<Certificate<'static>>,
 }
 
 /// Returns what asks over HTTP and trusts these certificates.
-///
-/// # Errors
-/// If a certificate or key cannot be used.
 pub fn http_agent(tls: &Tls, timeout: Duration) -> Result<ureq::Agent, ClientError> {
     let identity = tls.identity.as_ref();
     let identity = identity.map(|(certificate, key)| (certificate.as_slice(), key.as_slice()));
@@ -164,17 +155,11 @@ pub fn http_agent(tls: &Tls, timeout: Duration) -> Result<ureq::Agent, ClientErr
 
 impl Client {
     /// Returns a client of the manager at a URL. Nothing is sent yet.
-    ///
-    /// # Errors
-    /// If a certificate or key cannot be used.
     pub fn new(url: &str, token: Option<String>, tls: &Tls) -> Result<Self, ClientError> {
         Self::within(url, token, tls, TIMEOUT)
     }
 
     /// Returns a client that waits no longer than this for an answer.
-    ///
-    /// # Errors
-    /// If a certificate or key cannot be used.
     pub fn within(
         url: &str,
         token: Option<String>,
@@ -343,17 +328,11 @@ impl Client {
     }
 
     /// Lists the reservations that this client may see.
-    ///
-    /// # Errors
-    /// If the manager cannot be reached or refuses.
     pub fn reservations(&self) -> Result<Vec<View>, ClientError> {
         self.pages("/v1/reservations", |of: &View| of.id.clone())
     }
 
     /// Lists what coordinators have of the manager's links.
-    ///
-    /// # Errors
-    /// If the manager cannot be reached or refuses.
     pub fn parts(&self) -> Result<Vec<PartView>, ClientError> {
         let key = |of: &PartView| format!("{}/{}", of.coordinator, of.id);
         self.pages("/v1/parts", key)
@@ -405,9 +384,6 @@ impl Client {
     }
 
     /// Lists the manager's links.
-    ///
-    /// # Errors
-    /// If the manager cannot be reached or refuses.
     pub fn links(&self) -> Result<Vec<LinkView>, ClientError> {
         self.json("GET", "/v1/links", None::<&()>)
     }
@@ -472,9 +448,6 @@ impl Client {
     }
 
     /// Hands messages of another manager over; returns the answers.
-    ///
-    /// # Errors
-    /// If the manager cannot be reached or refuses.
     pub fn post(&self, envelope: &Envelope) -> Result<Reply, ClientError> {
         self.json("POST", "/v1/peer", Some(envelope))
     }

@@ -38,7 +38,6 @@ pub struct Claimed {
     pub links: Vec<LinkBytes>,
     /// Length of the lease, ns.
     pub lease_ns: u64,
-    /// What is left of it, ns.
     pub left_ns: u64,
 }
 

@@ -49,7 +49,6 @@ pub struct Wanted<'a> {
     pub stream_id: &'a str,
     /// Which frames are the stream's.
     pub frames: &'a [FrameSpecification],
-    /// The links and their bytes.
     pub links: &'a [LinkBytes],
 }
 

@@ -16,7 +16,6 @@ const MOST_DOUBLINGS: u32 = 4;
 pub struct Hop {
     /// Name of the manager.
     pub manager: String,
-    /// Its links and their bytes.
     pub links: Vec<LinkBytes>,
     /// Digest of their segments.
     pub segments: u64,

@@ -130,7 +130,6 @@ pub enum PartState {
 /// What a manager's own links give to a request of a coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// The coordinator's try.
     pub attempt: Attempt,
     /// What became of it.
     pub state: PartState,
@@ -178,7 +177,6 @@ pub struct Reservation {
     /// Who asked for it.
     pub owner: Name,
     pub request: StreamRequest,
-    /// What was granted.
     pub grant: Grant,
     /// The try that succeeded.
     pub attempt: Attempt,

@@ -27,7 +27,6 @@ pub struct Files {
 pub struct Loaded {
     /// Who may ask for what.
     pub access: Access,
-    /// What TLS needs.
     pub tls: Option<ServerConfig>,
 }
 
@@ -86,7 +85,6 @@ pub struct Reload {
     files: Files,
     /// Who may ask for what.
     pub access: Arc<Current<Access>>,
-    /// What TLS needs.
     pub tls: Option<Arc<Current<ServerConfig>>>,
 }
 

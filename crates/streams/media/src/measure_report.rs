@@ -48,7 +48,6 @@ pub struct Report {
     pub files: Vec<String>,
     /// Packets of all kinds.
     pub packets: u64,
-    /// UDP datagrams.
     pub datagrams: u64,
     /// Datagrams that are no RTP, or too few to tell.
     pub others: u64,

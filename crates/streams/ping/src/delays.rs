@@ -37,11 +37,8 @@ pub struct Summary {
     pub mean_ns: f64,
     /// Median, to three digits, as all percentiles.
     pub p50_ns: u64,
-    /// 90th percentile.
     pub p90_ns: u64,
-    /// 99th percentile.
     pub p99_ns: u64,
-    /// 99.9th percentile.
     pub p999_ns: u64,
     /// Largest delay, exact.
     pub max_ns: u64,

@@ -13,7 +13,6 @@ use crate::packet::{Header, Kind};
 /// Counts of received datagrams, by what the reflector did with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reflected {
-    /// Answered probes.
     pub answered: u64,
     /// Datagrams that are no probes: those of other programs, damaged probes, answers.
     pub invalid: u64,

@@ -63,7 +63,6 @@ pub struct Answer {
 
 /// The results of a run.
 pub struct Done {
-    /// Counts and delays.
     pub results: Results,
     /// Scheduling of the sending thread.
     pub scheduling: Scheduling,

@@ -25,7 +25,6 @@ pub fn head(plan: &Plan) -> String {
     )
 }
 
-/// Returns the line for an answer.
 pub fn line(plan: &Plan, answer: &Answer) -> String {
     let mut line = format!(
         "{} bytes from {}: seq={}",

@@ -42,7 +42,6 @@ pub struct Answer {
     /// Test of whether the model agrees with the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// Guaranteed delay bounds.
     pub bounds: Served,
 }
 

@@ -54,7 +54,6 @@ impl Chain {
         &self.betas
     }
 
-    /// Returns the number of stages.
     pub fn stages(&self) -> usize {
         self.betas.len()
     }

@@ -6,17 +6,10 @@
 pub enum Error {
     /// A probability outside 0 to 1.
     #[error("beta {value}: expected a probability, 0 to 1")]
-    Probability {
-        /// The value given.
-        value: f64,
-    },
+    Probability { value: f64 },
     /// More stages than the limit.
     #[error("{stages} stages: expected at most {most}")]
-    Stages {
-        /// The number given.
-        stages: usize,
-        most: usize,
-    },
+    Stages { stages: usize, most: usize },
     /// A chain whose values do not match its routers.
     #[error(
         "{given} values of beta for {hops} hops{}: expected 1, or {expected}{}",
@@ -36,23 +29,18 @@ pub enum Error {
     /// No packets, or no stages at which one can be late.
     #[error("nothing to estimate beta from: {packets} packets over {stages} stages")]
     Nothing {
-        /// Number of packets.
         packets: u64,
         /// Number of stages that each packet passes.
         stages: usize,
     },
     /// A confidence level outside 0 to 1.
     #[error("level {value}: expected above 0 and below 1")]
-    Level {
-        /// The value given.
-        value: f64,
-    },
+    Level { value: f64 },
     /// A packet longer than the burst.
     #[error(
         "--packet: {bytes} bytes, expected at most what the stream sends at once, {burst_bytes}"
     )]
     Packet {
-        /// The value given.
         bytes: u64,
         /// What the stream sends at once.
         burst_bytes: f64,
@@ -65,9 +53,7 @@ pub enum Error {
     Curve {
         /// Name of the parameter.
         what: &'static str,
-        /// The value given.
         value: f64,
-        /// The valid range.
         expected: &'static str,
     },
     /// A list of values that is not as long as the chain.
@@ -77,7 +63,6 @@ pub enum Error {
         option: &'static str,
         /// Number of values given.
         given: usize,
-        /// Number of stages.
         stages: usize,
     },
     /// A hop slower than the stream: its queue grows without limit.

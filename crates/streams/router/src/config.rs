@@ -123,7 +123,6 @@ pub enum ConfigError {
         reserved_bytes: u64,
         /// Bytes of a full frame, which best effort needs.
         best_effort_bytes: u64,
-        /// The device's budget.
         budget_bytes: u64,
     },
 }

@@ -95,7 +95,6 @@ pub struct DeviceReport {
     pub name: String,
     /// How frames were exchanged with it: AF_XDP or AF_PACKET, and why.
     pub io: String,
-    /// Counts of its best effort.
     #[serde(flatten)]
     pub counts: BestEffortCounts,
 }
@@ -105,7 +104,6 @@ pub struct DeviceReport {
 pub struct Report {
     /// How each thread was scheduled.
     pub threads: Vec<String>,
-    /// Counts of frames.
     #[serde(flatten)]
     pub counts: Counts,
     /// Results of the streams.

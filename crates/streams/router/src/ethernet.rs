@@ -14,9 +14,7 @@ pub(crate) const IPV4: usize = 20;
 /// The fields of a packet that routing needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Source address.
     pub source: Ipv4Addr,
-    /// Destination address.
     pub destination: Ipv4Addr,
     /// Differentiated services code point.
     pub dscp: u8,

@@ -27,7 +27,6 @@ const LONGEST_WIRE_BYTES: u64 = 1546;
 /// Counts of a stream's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamCounts {
-    /// Packets sent.
     pub sent: u64,
     /// Sent packets that exceeded the period's reservation: they were late from an earlier one.
     pub late: u64,
@@ -44,7 +43,6 @@ pub struct StreamCounts {
 /// Counts of the best effort's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BestEffortCounts {
-    /// Packets sent.
     pub sent: u64,
     /// Packets dropped because the queue was full.
     pub dropped: u64,
@@ -231,7 +229,6 @@ impl<F: WireLength> Itm<F> {
         self.streams.iter().map(|q| q.counts)
     }
 
-    /// Returns the counts of the best effort.
     pub fn best_effort_counts(&self) -> BestEffortCounts {
         self.best_effort_counts
     }

@@ -16,7 +16,6 @@ pub use bytes::replay;
 
 pub const WHEEL_NEVER: u32 = u32::MAX;
 
-/// A capacity with a wheel.
 pub const WHEEL_CAPACITY: u32 = 2048;
 
 const ID_BITS: u32 = 20;

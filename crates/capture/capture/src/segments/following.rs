@@ -21,7 +21,6 @@ const HEADER_BYTES: usize = 24;
 /// What a packed file begins with: gzip, zstd.
 const PACKED: [&[u8]; 2] = [&[0x1f, 0x8b], &[0x28, 0xb5, 0x2f, 0xfd]];
 
-/// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // a segment is what nearly always comes
 pub enum Next {

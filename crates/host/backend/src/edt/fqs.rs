@@ -56,7 +56,6 @@ fn options(max_frame_bytes: u32) -> Vec<(&'static str, Attribute)> {
     ]
 }
 
-/// Returns an fq.
 pub(super) fn fq(facts: &Facts, parent: Handle, handle: Handle) -> PlainQdisc {
     let options = options(facts.max_frame_bytes);
     PlainQdisc {

@@ -190,7 +190,6 @@ fn in_force(id: u32) -> Result<(Option<Maps>, Tables), Error> {
     Ok((maps, tables.unwrap_or_default()))
 }
 
-/// Returns the id of a filter's program.
 fn program_id(filter: &Filter) -> Option<u32> {
     let attributes = attribute::read(&filter.options);
     let id = attributes.iter().find(|a| a.kind == BPF_ID)?;

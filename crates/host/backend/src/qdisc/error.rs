@@ -6,7 +6,6 @@ use std::fmt::Display;
 /// What the kernel or the host refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This program was built without clang.
     #[error(
         "this program was built without clang, and so without backend bpf (make build installs it)"
     )]
@@ -25,7 +24,6 @@ pub enum Error {
     #[error("{wanted} {what}, and there is room for {room}")]
     Full {
         what: &'static str,
-        /// How many are wanted.
         wanted: usize,
         /// How many there may be.
         room: u32,
@@ -46,7 +44,6 @@ pub enum Error {
         minor: u16,
         why: String,
     },
-    /// Something was refused.
     #[error("{part}: {detail}")]
     Refused { part: String, detail: String },
 }

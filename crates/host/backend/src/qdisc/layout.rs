@@ -5,7 +5,6 @@ use pace::placed;
 
 /// Where the arena begins, for BPF and for processes. Below 4 GiB a pointer is the same for both.
 pub(crate) const START: u64 = 0x4000_0000;
-/// The layout's version.
 pub(crate) const VERSION: u32 = 6;
 pub(crate) const NO_SLOT: u32 = u32::MAX;
 pub(crate) const NO_PLACE: u32 = u32::MAX;

@@ -113,7 +113,6 @@ impl Qdisc {
         self.ports.layout.room
     }
 
-    /// Returns the number of the port at a place.
     pub fn port_of(&self, place: Place) -> Option<u32> {
         let mut ports = 0..self.ports.layout.ports;
         ports.find(|port| self.ports.place(*port) == Some(place))

@@ -29,7 +29,6 @@ pub struct Place {
     pub parent: u32,
 }
 
-/// A class of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortClass {
     /// Minor number of its id.

@@ -136,7 +136,6 @@ fn tables(of: &Isochronous, ran: &Ran) -> Vec<(String, String)> {
     streams.flat_map(of_stream).flatten().collect()
 }
 
-/// Returns the result of a cell.
 fn result(cell: &Cell, of: &Isochronous, ran: &Ran) -> CellResult {
     let run_s = cell.duration_ns as f64 / 1e9;
     let whole_s = run_s * ran.runs as f64;

@@ -28,9 +28,6 @@ use crate::sim::transfers::{self, Outcome};
 use crate::stored::{Id, Stored};
 
 /// Returns the pieces of a scenario.
-///
-/// # Errors
-/// When it cannot be simulated.
 pub fn pieces(scenario: &Scenario) -> Result<Vec<Id>> {
     if !has_segments(scenario) {
         check(scenario)?;

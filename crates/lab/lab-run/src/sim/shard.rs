@@ -57,7 +57,6 @@ pub struct Sweep {
     pub version: String,
     /// SHA-256 of that command's file.
     pub command_sha256: String,
-    /// The scenario's name.
     pub scenario: String,
     /// SHA-256 of the scenario's file.
     pub file_sha256: String,
@@ -76,7 +75,6 @@ pub struct Sweep {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// The whole sweep.
     pub sweep: Sweep,
     /// The part of it in the folder.
     pub shard: Shard,

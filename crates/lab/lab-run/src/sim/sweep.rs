@@ -23,7 +23,6 @@ use crate::workers::side_by_side;
 pub struct SweepSpec<'a> {
     /// The scenario whose cells are run.
     pub scenario: &'a Scenario,
-    /// The scenario's file.
     pub file: &'a Path,
     /// The seeds, in order.
     pub seeds: Vec<u64>,

@@ -88,7 +88,6 @@ pub fn rows(windows: &[WindowResult], reports: &BTreeMap<String, Value>) -> Vec<
 /// The entries by number, and the file to which more are written.
 pub struct Journal {
     file: File,
-    /// The known entries.
     pub entries: BTreeMap<usize, Entry>,
 }
 

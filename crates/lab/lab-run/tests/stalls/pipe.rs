@@ -338,7 +338,6 @@ pub fn run(setup: &Setup, hook: &mut dyn FnMut(Sight) -> Fate) -> Captures {
     Captures { at }
 }
 
-/// Analyses one capture.
 pub fn analyse(segments: &[Segment]) -> stall::Analysis {
     let mut analyser = stall::Analyser::new(stall::Options::default());
     for segment in segments {

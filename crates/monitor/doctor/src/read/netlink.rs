@@ -51,7 +51,6 @@ impl<const HEAD: usize, const ANSWER: usize> NetlinkDeserializable for Message<H
     }
 }
 
-/// Returns the value of an attribute.
 pub fn value(attributes: &[Attribute], kind: u16) -> Option<&[u8]> {
     let found = attributes.iter().find(|attribute| attribute.kind == kind)?;
     Some(&found.value)

@@ -24,7 +24,6 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug)]
 enum Check {
     Host(fn(&Facts) -> Option<Found>),
-    /// Each device.
     Device(fn(&Facts, &Device) -> Option<Found>),
 }
 

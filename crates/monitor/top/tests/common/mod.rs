@@ -44,7 +44,6 @@ pub fn paced(minor: u16, frames: u64) -> PortClass {
     }
 }
 
-/// A best-effort class.
 pub fn best_effort(minor: u16, bytes: u64, drops: u64) -> PortClass {
     PortClass {
         id: Handle::new(1, minor),
@@ -117,7 +116,6 @@ pub fn sample(second: u64) -> Sample {
     }
 }
 
-/// A model after so many seconds.
 pub fn after(seconds: u64) -> Model {
     let mut model = Model::default();
     (1..=seconds).for_each(|second| model.take(sample(second)));

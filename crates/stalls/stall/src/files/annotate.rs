@@ -15,9 +15,6 @@ use crate::captures::CaptureResults;
 /// Writes `out`: the capture as pcapng, with a comment on each packet that shows a stall of
 /// `found`, and nothing else changed. A temporary file beside it takes its name when it is
 /// whole, so a process that is killed or a full disk leaves an earlier `out` as it was.
-///
-/// # Errors
-/// If the capture cannot be read, or the copy cannot be written.
 pub fn write(capture: &Path, out: &Path, found: &CaptureResults) -> Result<Copied> {
     let cannot = || format!("cannot write {}", out.display());
     let mut new = NewFile::create(out).with_context(cannot)?;

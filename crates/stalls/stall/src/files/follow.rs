@@ -325,9 +325,6 @@ fn cannot() -> &'static str {
 
 /// Follows the input until it is over, or `is_over` says so, which is asked at least some
 /// times a second. Returns the number of stalls.
-///
-/// # Errors
-/// If the files' folder cannot be read, or `out` cannot be written.
 pub fn follow(
     mut input: Input,
     plan: Plan,

@@ -66,9 +66,6 @@ impl<'a> From<&'a Process> for OfProcess<'a> {
 }
 
 /// Writes the object, with the connections in the order of their first packets.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(out: &mut impl Write, found: &CaptureResults) -> Result<()> {
     let mut shown = found.listed().to_vec();
     shown.sort_unstable();

@@ -231,7 +231,6 @@ impl Known {
 pub(crate) enum Closed {
     /// New data was sent.
     NewData,
-    /// Something was delivered.
     Delivery,
     /// The connection was reset.
     Reset,

@@ -220,7 +220,6 @@ impl<T: Numbers + Span + Copy> Kept<T> {
         taken
     }
 
-    /// Returns the first.
     pub(crate) fn first(&self) -> Option<T> {
         self.each().next()
     }

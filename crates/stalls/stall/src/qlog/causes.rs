@@ -74,7 +74,6 @@ pub(super) enum End {
         /// How long the receiver says that it held the acknowledgement.
         held_ns: Option<u64>,
     },
-    /// Data was received.
     Received {
         /// On a stream that had carried data.
         goes_on: bool,

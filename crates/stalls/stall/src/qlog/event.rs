@@ -12,16 +12,13 @@ pub struct Event {
     pub time_ns: u64,
     /// The connection that it names: a trace may have several.
     pub group: Option<String>,
-    /// What happened.
     pub what: What,
 }
 
 /// What an event tells.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// A packet was sent.
     Sent(Packet),
-    /// A packet was received.
     Received(Packet),
     /// A sent packet was taken for lost.
     Lost(Packet),
@@ -37,16 +34,13 @@ pub enum What {
     },
     /// Whether the sender is limited by its application.
     ApplicationLimited(bool),
-    /// Anything else.
     Other,
 }
 
 /// Variables of recovery; those that did not change are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
-    /// Smoothed round trip.
     pub smoothed_rtt_ns: Option<u64>,
-    /// Least round trip.
     pub min_rtt_ns: Option<u64>,
     /// Congestion window.
     pub cwnd_bytes: Option<u64>,
@@ -66,7 +60,6 @@ pub struct Packet {
     pub space: u8,
     /// Path whose number it is (multipath QUIC), else 0.
     pub path: u64,
-    /// Packet number.
     pub number: Option<u64>,
     pub bytes: Option<u64>,
     /// Its frames; `None` if they were not logged.
@@ -101,7 +94,6 @@ pub enum Frame {
     Silent,
     /// The connection is closed.
     Close,
-    /// Any other frame.
     Other,
 }
 

@@ -27,9 +27,6 @@ struct Numbered<'a> {
 }
 
 /// Writes the object.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(out: &mut impl Write, found: &QlogResults) -> Result<()> {
     let numbered = (1..).zip(&found.connections);
     let stalls = Stalls {

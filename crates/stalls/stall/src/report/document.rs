@@ -35,14 +35,12 @@ pub struct StallConnection {
 pub struct StallRow {
     /// Begin, seconds after the capture's first segment.
     pub start_s: f64,
-    /// Length, seconds.
     pub duration_s: f64,
     /// What the stall cost, for example `1.2 MB`; empty if that is not known.
     pub cost: String,
     pub cause: String,
     /// Whose side caused it, and how certain that is.
     pub side: String,
-    /// What happened.
     pub explanation: String,
     /// What to do about it.
     pub advice: String,

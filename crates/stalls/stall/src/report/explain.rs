@@ -69,9 +69,6 @@ fn because(row: &Row, state: State, answers: Answers) -> String {
 }
 
 /// Writes both tables of a stall.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(out: &mut impl Write, stall: &Stall, style: Style) -> io::Result<()> {
     let (cause, confidence) = (cause(stall), words(&stall.confidence));
     writeln!(

@@ -15,9 +15,6 @@ const MOST_CONNECTIONS: usize = 10;
 
 /// Writes the verdict and the stalls of each connection, the worst first, then the totals by
 /// cause. `most` is how many connections are listed.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(
     out: &mut impl Write,
     found: &QlogResults,

@@ -21,9 +21,7 @@ pub type Sample = (f64, f64);
 pub struct Stream {
     /// Data not seen before.
     pub new: Vec<Stroke>,
-    /// Retransmitted data.
     pub retransmitted: Vec<Stroke>,
-    /// SACK blocks.
     pub sacked: Vec<Stroke>,
     /// SACK blocks that report data that arrived twice (DSACK).
     pub duplicates: Vec<Stroke>,
@@ -31,7 +29,6 @@ pub struct Stream {
     pub acked: Vec<Sample>,
     /// The window's right edge: the first byte for which the receiver has no room.
     pub edge: Vec<Sample>,
-    /// Bytes in flight.
     pub flight: Vec<Sample>,
     /// The receiver's window, bytes.
     pub window: Vec<Sample>,
@@ -43,11 +40,8 @@ pub struct Stream {
 /// A stall, as it is shaded.
 #[derive(Clone, Debug, Default)]
 pub struct Shade {
-    /// Begin, seconds.
     pub begin_s: f64,
-    /// End, seconds.
     pub end_s: f64,
-    /// A short name.
     pub name: String,
     /// Whether data moved, slowly. Its shade is paler and lies below the others, which it may
     /// contain.

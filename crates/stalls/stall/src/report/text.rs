@@ -26,9 +26,6 @@ const WIDEST: usize = 100;
 
 /// Writes the verdict and the stalls of each connection, the worst first, then the totals of all
 /// connections by cause.
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(
     out: &mut impl Write,
     found: &CaptureResults,

@@ -7,7 +7,6 @@ use draw::scale::{Kind, Scale};
 use draw::svg::{Anchor, Canvas, Frame, text_width};
 use units::display::short;
 
-/// Number of sides.
 pub const SIDES: usize = 4;
 
 /// One row: its name, and the time lost on each side, s.

@@ -24,13 +24,10 @@ pub struct Delays {
 pub struct Interval {
     /// When it begins, since the near capture's first common packet.
     pub start_s: f64,
-    /// Number of packets.
     pub packets: u64,
-    /// The least delay.
     pub min_s: f64,
     /// Half of the packets took at most so long.
     pub median_s: f64,
-    /// The largest delay.
     pub max_s: f64,
 }
 

@@ -63,7 +63,6 @@ pub struct TwoEnds {
     pub clocks: Clocks,
     /// Each direction of each connection that is in both captures.
     pub paths: Vec<Path>,
-    /// What was proved.
     pub proofs: Vec<Proof>,
     /// Time of the near capture's first segment, ns since its epoch.
     #[serde(rename = "near_start_unix_s", serialize_with = "seconds")]

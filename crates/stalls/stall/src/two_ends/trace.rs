@@ -82,7 +82,6 @@ impl Trace {
     /// Most packets of a trace: some 600 MB.
     pub const MOST: usize = 10_000_000;
 
-    /// Adds a segment.
     pub fn push(&mut self, segment: &Segment) -> Result<(), TooMany> {
         if self.count == Self::MOST {
             return Err(TooMany);

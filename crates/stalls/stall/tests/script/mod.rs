@@ -128,7 +128,6 @@ fn segment(line: &str, number: u64, base: Base, acked: &mut [u32; 2]) -> Segment
     out
 }
 
-/// The segments of a script.
 pub fn segments(script: &str, base: Base) -> Vec<Segment> {
     let lines = script
         .lines()

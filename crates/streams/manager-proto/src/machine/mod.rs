@@ -51,9 +51,7 @@ pub struct Limits {
     /// Longest time without a note of the clock in the store, ns. After a boot, leases end late by
     /// no more than this and the time that the manager was away.
     pub heartbeat_ns: u64,
-    /// Shortest lease, ns.
     pub least_lease_ns: u64,
-    /// Longest lease, ns.
     pub most_lease_ns: u64,
     /// Time in which the senders of a stream have to put it into force before it is granted, ns;
     /// `None`: it is granted without them.

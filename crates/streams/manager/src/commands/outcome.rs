@@ -24,7 +24,6 @@ pub const OUTPUT: &str = "Output";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub text: String,
-    /// The exit status.
     pub status: u8,
 }
 

@@ -375,9 +375,6 @@ fn column(title: &str, unit: &str) -> Column {
 }
 
 /// Lists reservations, links or parts.
-///
-/// # Errors
-/// When the manager cannot be reached or refuses.
 pub fn reservations(args: &ReservationsArgs, style: Style) -> Result<Outcome> {
     let client = args.connection.client()?;
     let shown = if args.links {

@@ -20,7 +20,6 @@ const PATIENCE: Duration = Duration::from_millis(400);
 const LAST: Duration = Duration::from_secs(1);
 /// Longest time until a member has made room.
 const ROOM: Duration = Duration::from_secs(10);
-/// Longest answer, bytes.
 const MOST_ANSWER_BYTES: u64 = 64 << 20;
 /// gRPC's numbers of errors.
 const DEADLINE_EXCEEDED: i64 = 4;
@@ -66,7 +65,6 @@ pub enum Write {
     Put {
         key: String,
         value: Vec<u8>,
-        /// Number of the lease.
         lease: i64,
     },
     /// No value.
@@ -278,9 +276,6 @@ impl Gateway {
 
     /// Reads keys that begin with a prefix, from the one behind `after` on, as a majority of the
     /// members knows them; at a revision, if it is not 0.
-    ///
-    /// # Errors
-    /// If etcd does not answer, or refuses.
     pub fn read(
         &self,
         prefix: &str,
@@ -316,9 +311,6 @@ impl Gateway {
     }
 
     /// Begins a lease; returns its number, and its length in seconds, which may be longer.
-    ///
-    /// # Errors
-    /// If etcd does not answer, or refuses.
     pub fn grant(&self, length_s: u64) -> Result<(i64, u64), EtcdError> {
         let body = json!({"TTL": length_s.to_string()});
         let answer: LeaseAnswer = self.ask("lease/grant", &body)?;
@@ -353,18 +345,12 @@ impl Gateway {
     }
 
     /// Lets etcd forget what was before a revision. Without that its database grows with each change.
-    ///
-    /// # Errors
-    /// If etcd does not answer, or refuses.
     pub fn compact(&self, revision: i64) -> Result<(), EtcdError> {
         let body = json!({"revision": revision.to_string()});
         self.ask::<Value>("kv/compaction", &body).map(|_| ())
     }
 
     /// Removes a key: etcd does that even if its database is full.
-    ///
-    /// # Errors
-    /// If etcd does not answer, or refuses.
     pub fn delete(&self, key: &str) -> Result<(), EtcdError> {
         let body = json!({"key": encoded(key)});
         self.ask::<Value>("kv/deleterange", &body).map(|_| ())

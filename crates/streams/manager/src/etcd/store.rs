@@ -34,7 +34,6 @@ pub struct EtcdStore {
     etcd: Arc<Gateway>,
     seat: Seat,
     prefix: String,
-    /// Transactions so far.
     transactions: u64,
     /// The key that each transaction writes, and its last value; `None`: nobody knows. What a backup
     /// brings back has another one.

@@ -245,7 +245,6 @@ impl Etcd {
         signal(running.as_ref().unwrap().0.id(), name);
     }
 
-    /// Kills all members.
     pub fn kill_all(&self) {
         (0..self.len()).for_each(|n| self.kill_member(n));
     }

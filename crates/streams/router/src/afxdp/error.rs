@@ -17,7 +17,6 @@ pub enum Error {
     Refused {
         /// The step that was refused.
         step: &'static str,
-        /// The system's error.
         detail: String,
     },
 }

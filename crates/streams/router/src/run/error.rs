@@ -8,21 +8,13 @@ use std::io;
 pub enum RunError {
     /// A device cannot be used.
     #[error("device {name}: {error}")]
-    Device {
-        name: String,
-        /// The system's error.
-        error: io::Error,
-    },
+    Device { name: String, error: io::Error },
     /// AF_PACKET lacks a permission.
     #[error(
         "device {name}: {error}: AF_PACKET needs CAP_NET_RAW (of the network namespace's \
          owner); run it as root, or: setcap cap_net_raw,cap_sys_nice+ep on pspacer"
     )]
-    Rights {
-        name: String,
-        /// The system's error.
-        error: io::Error,
-    },
+    Rights { name: String, error: io::Error },
     /// The kernel forwards the device's packets too: each packet would be sent twice.
     #[error(
         "device {name}: the kernel forwards its IPv4 packets too, and by AF_PACKET both would \

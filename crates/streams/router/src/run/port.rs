@@ -21,7 +21,6 @@ const BATCH: usize = 64;
 
 /// A device, and the queue of frames that leave through it.
 pub(super) struct Port {
-    /// Its MAC address.
     pub mac: Mac,
     /// Frames from the IP and the RT-IP thread.
     pub routed: EventBox<Frame>,

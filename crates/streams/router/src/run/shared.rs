@@ -31,7 +31,6 @@ pub(super) struct Ends {
     pub receiving: AtomicBool,
     /// No more packets are routed.
     pub routing: AtomicBool,
-    /// A thread failed.
     pub failed: AtomicBool,
 }
 

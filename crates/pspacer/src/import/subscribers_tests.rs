@@ -6,8 +6,10 @@ use std::fmt::Write;
 use std::time::Instant;
 
 use host_config::{Backend, Facts, Host, Plan, Port, Target, check_backend, plan, text};
-use host_import::{Choice, Direction, Input, libreqos};
 use tcpsp::Change;
+
+use super::libreqos::{Choice, Input, libreqos};
+use super::rate::Direction;
 
 /// Files of LibreQoS with so many circuits and nodes.
 fn files(circuits: u32, nodes: u32) -> (String, String) {
@@ -34,18 +36,18 @@ fn files(circuits: u32, nodes: u32) -> (String, String) {
 
 fn imported(circuits: u32, nodes: u32) -> String {
     let (devices, network) = files(circuits, nodes);
-    let input = |name, text: &'_ str| Input {
-        name,
-        bytes: Box::leak(text.to_owned().into_boxed_str()).as_bytes(),
+    let input = |name: &str, text: String| Input {
+        name: name.to_owned(),
+        bytes: text.into_bytes(),
     };
     let choice = Choice {
         device: "eth0".to_owned(),
         direction: Direction::Download,
         line_bps: Some(100_000_000_000),
     };
-    libreqos(input("d", &devices), Some(input("n", &network)), &choice)
-        .unwrap()
-        .text
+    let network = input("n", network);
+    let imported = libreqos(&input("d", devices), Some(&network), &choice);
+    imported.unwrap().text
 }
 
 fn empty() -> Port {

@@ -4,11 +4,11 @@
 use host_config::limits::{LINE_BPS_MAX, RATE_BPS_MIN};
 
 /// What the device sends: it has classes for one of both directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub enum Direction {
-    /// To subscribers.
+    /// To circuits
     Download,
-    /// From subscribers.
+    /// From circuits
     Upload,
 }
 
@@ -22,7 +22,7 @@ impl Direction {
 }
 
 /// Returns a rate that can be paced in bit/s, to the next whole number.
-pub(crate) fn bps(mbps: f64) -> Option<u64> {
+pub fn bps(mbps: f64) -> Option<u64> {
     let bps = (mbps * 1e6).round();
     // Within the range a cast to a whole number is exact.
     let range = RATE_BPS_MIN as f64..=LINE_BPS_MAX as f64;
@@ -30,7 +30,7 @@ pub(crate) fn bps(mbps: f64) -> Option<u64> {
 }
 
 /// Returns a rate as the host's file has it.
-pub(crate) fn text(bps: u64) -> String {
+pub fn text(bps: u64) -> String {
     let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
     let unit = units.iter().find(|(unit, _)| bps % unit == 0);
     unit.map_or_else(

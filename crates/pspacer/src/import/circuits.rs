@@ -4,20 +4,19 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
+use anyhow::Result;
 use tcpsp::Prefix;
 
-use crate::error::Error;
-use crate::shaped_devices::{Row, Table};
+use super::shaped_devices::{Row, Table};
 
-pub(crate) struct Circuit {
-    /// Its first row.
+pub struct Circuit {
     pub row: Row,
     /// Addresses, each with its line.
     pub prefixes: Vec<(Prefix, u64)>,
 }
 
 /// The circuits, in the order in which the host's file has them, and notes about them.
-pub(crate) struct Circuits {
+pub struct Circuits {
     pub all: Vec<Circuit>,
     pub notes: Vec<String>,
 }
@@ -27,7 +26,7 @@ impl Circuits {
     ///
     /// # Errors
     /// An address that another circuit has, or rows of a circuit that contradict each other.
-    pub fn new(table: &Table<'_>, rows: Vec<Row>) -> Result<Self, Error> {
+    pub fn new(table: &Table<'_>, rows: Vec<Row>) -> Result<Self> {
         let mut notes = Vec::new();
         let hosts: Vec<_> = rows.iter().flat_map(|row| &row.hosts).collect();
         if let Some((said, network, line)) = hosts.first() {
@@ -109,7 +108,7 @@ fn key(prefix: Prefix) -> (bool, u128, u8) {
 
 /// Puts circuits whose networks contain addresses of others behind these: of overlapping networks
 /// the host's file takes the first.
-fn narrow_first(table: &Table<'_>, all: &mut Vec<Circuit>) -> Result<(), Error> {
+fn narrow_first(table: &Table<'_>, all: &mut Vec<Circuit>) -> Result<()> {
     // In this order a network comes right before all that is within it.
     let sorted = |all: &[Circuit]| {
         let mut sorted: BTreeMap<(bool, u128, u8), (Prefix, usize, u64)> = BTreeMap::new();

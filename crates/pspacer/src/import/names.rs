@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 
 const BYTES_MAX: usize = 32;
 
-/// Names in use.
 #[derive(Default)]
-pub(crate) struct Names(BTreeSet<String>);
+pub struct Names(BTreeSet<String>);
 
 /// Returns 32 bits of a text: FNV-1a.
 fn hash(text: &str) -> u32 {
@@ -43,7 +42,7 @@ impl Names {
 }
 
 /// Returns a text as part of a comment's line.
-pub(crate) fn comment(text: &str) -> String {
+pub fn comment(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(plain).collect()
 }

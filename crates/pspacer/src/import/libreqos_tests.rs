@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files of LibreQoS as files of a host.
 
-use host_config::{Host, Rule};
-use host_import::{Choice, Direction, Error, Imported, Input, libreqos};
+use host_config::Rule;
 use proptest::prelude::*;
 use tcpsp::TypeOptions;
+
+use super::*;
 
 /// What LibreQoS writes and people do: comments, quoted cells, rates with a point, several
 /// addresses in a cell, rows of one circuit, a column more, and a comment with a comma.
@@ -31,21 +32,21 @@ const NETWORK: &str = r#"{
  }
 }"#;
 
-fn import(devices: &[u8], network: Option<&[u8]>, direction: Direction) -> Result<Imported, Error> {
+fn import(devices: &[u8], network: Option<&[u8]>, direction: Direction) -> Result<Imported> {
     let devices = Input {
-        name: "ShapedDevices.csv",
-        bytes: devices,
+        name: "ShapedDevices.csv".to_owned(),
+        bytes: devices.to_vec(),
     };
     let network = network.map(|bytes| Input {
-        name: "network.json",
-        bytes,
+        name: "network.json".to_owned(),
+        bytes: bytes.to_vec(),
     });
     let choice = Choice {
         device: "eth0".to_owned(),
         direction,
         line_bps: Some(1_000_000_000),
     };
-    libreqos(devices, network, &choice)
+    libreqos(&devices, network.as_ref(), &choice)
 }
 
 fn good(direction: Direction) -> Imported {

@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use anyhow::{Error, Result, anyhow};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-use crate::error::Error;
-use crate::rate::{Direction, bps};
+use super::rate::{Direction, bps};
 
 /// What a circuit calls the node above it by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub enum By {
     Id,
     Name,
 }
 
-pub(crate) struct Node {
+pub struct Node {
     pub name: String,
     /// Index of the node above.
     pub above: Option<usize>,
@@ -26,7 +26,7 @@ pub(crate) struct Node {
 }
 
 /// The nodes, each after the one above it.
-pub(crate) struct Network {
+pub struct Network {
     file: String,
     pub nodes: Vec<Node>,
     by_name: BTreeMap<String, usize>,
@@ -117,7 +117,7 @@ impl Network {
     ///
     /// # Errors
     /// What is wrong, and in which line and column or at which node.
-    pub fn read(file: &str, bytes: &[u8], direction: Direction) -> Result<Self, Error> {
+    pub fn read(file: &str, bytes: &[u8], direction: Direction) -> Result<Self> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let read: Result<Children, _> = serde_json::from_slice(bytes);
         let top = read.map_err(|error| {
@@ -125,11 +125,7 @@ impl Network {
             let place = format!(" at line {line} column {column}");
             let said = error.to_string();
             let said = said.strip_suffix(&place).unwrap_or(&said);
-            Error::Syntax {
-                file: file.to_owned(),
-                line: line as u64,
-                what: format!("column {column}: {said}"),
-            }
+            anyhow!("{file}:{line}: column {column}: {said}")
         })?;
         let mut network = Self::none(file);
         let mut next: Vec<_> = top.0.into_iter().rev().map(|node| (None, node)).collect();
@@ -164,11 +160,7 @@ impl Network {
     }
 
     fn fault(&self, node: &str, what: &str) -> Error {
-        Error::Node {
-            file: self.file.clone(),
-            node: node.to_owned(),
-            what: what.to_owned(),
-        }
+        anyhow!("{}: node {node}: {what}", self.file)
     }
 
     /// Returns the node of this name, or of this id, that shapes: itself, or the next one above it
@@ -185,7 +177,7 @@ impl Network {
     }
 
     /// Returns the rate of a node.
-    pub fn bps(&self, at: usize, direction: Direction) -> Result<u64, Error> {
+    pub fn bps(&self, at: usize, direction: Direction) -> Result<u64> {
         let node = &self.nodes[at];
         node.bps.ok_or_else(|| {
             let key = direction.word();

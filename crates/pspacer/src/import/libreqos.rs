@@ -4,37 +4,41 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use anyhow::{Result, anyhow};
+use clap::Args;
 use host_config::Host;
 use units::display;
 use units::nearest::hint;
 
-use crate::circuits::{Circuit, Circuits};
-use crate::error::Error;
-use crate::names::{Names, comment};
-use crate::network::{By, Network};
-use crate::rate::{Direction, text as rate_text};
-use crate::shaped_devices::{self, Table};
+use super::circuits::{Circuit, Circuits};
+use super::names::{Names, comment};
+use super::network::{By, Network};
+use super::rate::{Direction, text as rate_text};
+use super::shaped_devices::{self, Table};
+use crate::values::rate;
 
 /// A file: its name in messages, and what is in it.
-#[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
-    pub name: &'a str,
-    /// What is in it.
-    pub bytes: &'a [u8],
+pub struct Input {
+    pub name: String,
+    pub bytes: Vec<u8>,
 }
 
 /// What the host's file shall be of.
-#[derive(Clone, Debug)]
+#[derive(Debug, Args)]
 pub struct Choice {
+    /// The device that the host's file is about
+    #[arg(long, value_name = "DEV", default_value = "eth0")]
     pub device: String,
-    /// What it sends.
+    /// What the device sends: download to circuits, or upload from them
+    #[arg(long, value_enum, default_value_t = Direction::Download)]
     pub direction: Direction,
-    /// Its line, in bit/s; `None`: what the device reports.
+    /// Line of the device [default: what it reports]
+    #[arg(long = "line", value_name = "RATE", value_parser = rate)]
     pub line_bps: Option<u64>,
 }
 
 /// A host's file, and what a person should know about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Imported {
     pub text: String,
     /// Notes, which the file has, too.
@@ -62,17 +66,13 @@ fn shown(bps: u64) -> String {
 ///
 /// # Errors
 /// The first fault: the file, its line, column and value, and what was expected.
-pub fn libreqos(
-    devices: Input<'_>,
-    network: Option<Input<'_>>,
-    choice: &Choice,
-) -> Result<Imported, Error> {
+pub fn libreqos(devices: &Input, network: Option<&Input>, choice: &Choice) -> Result<Imported> {
     let direction = choice.direction;
     let network = match network {
-        Some(network) => Network::read(network.name, network.bytes, direction)?,
+        Some(network) => Network::read(&network.name, &network.bytes, direction)?,
         None => Network::none("network.json"),
     };
-    let (table, rows) = shaped_devices::read(devices.name, devices.bytes, direction)?;
+    let (table, rows) = shaped_devices::read(&devices.name, &devices.bytes, direction)?;
     let Circuits { all, mut notes } = Circuits::new(&table, rows)?;
     let mut names = Names::default();
     let (nodes, groups) = groups(&network, &table, &all, direction, &mut names)?;
@@ -110,11 +110,10 @@ pub fn libreqos(
         ));
     }
     let text = head(choice, &notes) + &text;
-    let whole = |what: String| Error::Whole {
-        file: devices.name.to_owned(),
-        what,
-    };
-    let host = Host::read("", &text).map_err(|error| whole(error.to_string()))?;
+    let host = Host::read("", &text).map_err(|error| {
+        let file = &devices.name;
+        anyhow!("{file}: the host's file would be refused: {error}")
+    })?;
     let classes = host.devices.iter().map(|device| device.classes.len());
     Ok(Imported {
         classes: classes.sum(),
@@ -125,11 +124,7 @@ pub fn libreqos(
 }
 
 /// Returns the node that shapes a circuit beside itself.
-fn node_of(
-    network: &Network,
-    table: &Table<'_>,
-    circuit: &Circuit,
-) -> Result<Option<usize>, Error> {
+fn node_of(network: &Network, table: &Table<'_>, circuit: &Circuit) -> Result<Option<usize>> {
     let (parent, by) = (&circuit.row.parent.value, circuit.row.parent.by());
     match network.find(parent, by) {
         Some(node) => Ok(node),
@@ -155,7 +150,7 @@ fn groups(
     circuits: &[Circuit],
     direction: Direction,
     names: &mut Names,
-) -> Result<(Vec<Option<usize>>, Groups), Error> {
+) -> Result<(Vec<Option<usize>>, Groups)> {
     let mut nodes = Vec::with_capacity(circuits.len());
     let mut groups = Groups::new();
     for circuit in circuits {
@@ -272,3 +267,7 @@ fn put_class(
     let matches = prefixes.map(|(prefix, _)| format!("{{ {side} = \"{prefix}\" }}"));
     let _ = writeln!(to, "match = [{}]", matches.collect::<Vec<_>>().join(", "));
 }
+
+#[cfg(test)]
+#[path = "libreqos_tests.rs"]
+mod tests;

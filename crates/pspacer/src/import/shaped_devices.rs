@@ -3,12 +3,12 @@
 
 use std::net::IpAddr;
 
+use anyhow::{Error, Result, anyhow, bail};
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
 use tcpsp::Prefix;
 
-use crate::error::Error;
-use crate::network::By;
-use crate::rate::{Direction, bps};
+use super::network::By;
+use super::rate::{Direction, bps};
 
 const CIRCUIT_ID: &str = "Circuit ID";
 const CIRCUIT_NAME: &str = "Circuit Name";
@@ -21,7 +21,7 @@ const RATE: &str = "a rate from 0.0025 to 1000000 in Mbit/s such as 25 or 2.5";
 
 /// What a row says of the node above its circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parent {
+pub struct Parent {
     /// The column that says it.
     pub column: &'static str,
     pub value: String,
@@ -37,7 +37,7 @@ impl Parent {
     }
 }
 
-pub(crate) struct Row {
+pub struct Row {
     pub line: u64,
     pub circuit: String,
     pub circuit_name: String,
@@ -50,7 +50,7 @@ pub(crate) struct Row {
 }
 
 /// The table, and the places of its columns.
-pub(crate) struct Table<'a> {
+pub struct Table<'a> {
     file: &'a str,
     columns: Vec<(&'static str, usize)>,
     min: &'static str,
@@ -60,17 +60,10 @@ pub(crate) struct Table<'a> {
 impl Table<'_> {
     /// Returns the error of a cell.
     pub fn fault(&self, line: u64, column: &'static str, value: &str, expected: &str) -> Error {
-        Error::Cell {
-            file: self.file.to_owned(),
-            line,
-            number: 1 + self.place(column).unwrap_or(0),
-            column,
-            value: value.to_owned(),
-            expected: expected.to_owned(),
-        }
+        let (file, number) = (self.file, 1 + self.place(column).unwrap_or(0));
+        anyhow!("{file}:{line}: column {number}, `{column}`, is \"{value}\", expected {expected}")
     }
 
-    /// Returns the error of a row's parent.
     pub fn parent_fault(&self, row: &Row, expected: &str) -> Error {
         self.fault(row.line, row.parent.column, &row.parent.value, expected)
     }
@@ -91,20 +84,17 @@ impl Table<'_> {
         cell.unwrap_or_default().trim()
     }
 
-    fn row(&self, row: &StringRecord, line: u64) -> Result<Row, Error> {
+    fn row(&self, row: &StringRecord, line: u64) -> Result<Row> {
         let needed = self.columns.iter();
         let needed = needed.filter(|(name, _)| !is_optional(name));
         let last = needed.max_by_key(|(_, place)| *place);
         if let Some((column, place)) = last.filter(|(_, place)| row.len() <= *place) {
-            let cells = row.len();
-            return Err(Error::Syntax {
-                file: self.file.to_owned(),
-                line,
-                what: format!(
-                    "the row has {cells} cells, expected at least {}, up to `{column}`",
-                    1 + place
-                ),
-            });
+            bail!(
+                "{}:{line}: the row has {} cells, expected at least {}, up to `{column}`",
+                self.file,
+                row.len(),
+                1 + place
+            );
         }
         let text = |column| self.cell(row, column).to_owned();
         let rate = |column: &'static str| {
@@ -155,7 +145,7 @@ impl Table<'_> {
         row: &'r StringRecord,
         line: u64,
         column: &'static str,
-    ) -> Result<Vec<(&'r str, IpAddr, Prefix)>, Error> {
+    ) -> Result<Vec<(&'r str, IpAddr, Prefix)>> {
         let is_ipv4 = column == IPV4;
         let parts = self.cell(row, column).split(',').map(str::trim);
         let parts = parts.filter(|part| !part.is_empty());
@@ -223,17 +213,13 @@ fn line_of(position: Option<&Position>, bytes: &[u8]) -> u64 {
 ///
 /// # Errors
 /// The first fault, with its line and column.
-pub(crate) fn read<'a>(
+pub fn read<'a>(
     file: &'a str,
     bytes: &[u8],
     direction: Direction,
-) -> Result<(Table<'a>, Vec<Row>), Error> {
+) -> Result<(Table<'a>, Vec<Row>)> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let syntax = |line, what| Error::Syntax {
-        file: file.to_owned(),
-        line,
-        what,
-    };
+    let syntax = |line: u64, what: String| anyhow!("{file}:{line}: {what}");
     // A comment with an unquoted comma makes a row longer.
     let mut reader = ReaderBuilder::new()
         .comment(Some(b'#'))
@@ -293,6 +279,6 @@ pub(crate) fn read<'a>(
         let record = record?;
         table.row(&record, line_of(record.position(), bytes))
     });
-    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let rows = rows.collect::<Result<Vec<_>>>()?;
     Ok((table, rows))
 }
