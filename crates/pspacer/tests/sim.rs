@@ -3,11 +3,11 @@
 //! sweeps that are divided and interrupted.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use scenario::result::{Engine, RunResult};
 
-use crate::common::{pspacer, root};
+use crate::common::{Folder, pspacer, root};
 
 /// Runs the command, which must succeed. Returns its output.
 fn fine(args: &[&str]) -> String {
@@ -24,27 +24,8 @@ fn refused(args: &[&str]) -> String {
     String::from_utf8(out.stderr).unwrap()
 }
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-{name}"));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.0.join(name)).unwrap()
-    }
-}
-
 fn simulate(name: &str, more: &[&str]) -> RunResult {
-    let folder = Folder::new(&format!("run-{name}"));
+    let folder = Folder::new(&format!("sim-run-{name}"));
     let out = folder.at("out");
     let args = [&["sim", "run", name, "--out", &out], more].concat();
     fine(&args);
@@ -106,7 +87,7 @@ fn gaps_of_five_classes_are_the_laboratorys() {
 
 #[test]
 fn the_same_seed_gives_the_same_files() {
-    let folder = Folder::new("twice");
+    let folder = Folder::new("sim-twice");
     let run = |name: &str, seed: &str| {
         let out = folder.at(name);
         let args = ["sim", "run", "pspacer-fifo-sizes", "--set", "shaper=none"];
@@ -138,13 +119,8 @@ fn the_same_seed_gives_the_same_files() {
 
 #[test]
 fn what_is_not_modelled_is_named_with_its_line() {
-    let said = refused(&[
-        "sim",
-        "run",
-        "busy-host",
-        "--out",
-        &Folder::new("cake").at("o"),
-    ]);
+    let folder = Folder::new("sim-cake");
+    let said = refused(&["sim", "run", "busy-host", "--out", &folder.at("o")]);
     let file = fs::read_to_string(root().join("experiments/busy-host/scenario.toml")).unwrap();
     let line = 1 + file.lines().position(|l| l.contains(" cake ")).unwrap();
     let place = format!("experiments/busy-host/scenario.toml:{line}: tc: `cake`");
@@ -156,7 +132,7 @@ fn what_is_not_modelled_is_named_with_its_line() {
         "{said}"
     );
     // What makes no difference is reported, not rejected.
-    let folder = Folder::new("noise");
+    let folder = Folder::new("sim-noise");
     let said = fine(&["sim", "run", "ways-to-wait", "--out", &folder.at("o")]);
     assert!(said.contains("[noise] is not modelled"), "{said}");
     let stats = String::from_utf8(folder.read("o/run.json")).unwrap();
@@ -171,7 +147,8 @@ fn the_laboratory_refuses_a_qdisc_that_no_kernel_has() {
         .lines()
         .position(|l| l.contains(": cqf cycle 10ms"))
         .unwrap();
-    let out = Folder::new("no-kernel").at("o");
+    let folder = Folder::new("sim-no-kernel");
+    let out = folder.at("o");
     let said = refused(&["lab", "run", &file.display().to_string(), "--out", &out]);
     let place = format!("cqf.toml:{line}: tc: cqf is the simulator's own");
     assert!(said.contains(&place), "{said}");
@@ -219,7 +196,7 @@ fn tables(folder: &Folder, out: &str) -> [Vec<u8>; 2] {
 /// Every column of a sweep's table has a name of its own.
 #[test]
 fn a_parameter_called_like_a_metric_is_refused() {
-    let folder = Folder::new("columns");
+    let folder = Folder::new("sim-columns");
     for (parameter, is_fine) in [
         ("frames", false),
         ("rate_bps", false),
@@ -250,7 +227,7 @@ fn a_parameter_called_like_a_metric_is_refused() {
 
 #[test]
 fn a_sweep_is_the_same_however_it_is_cut() {
-    let folder = Folder::new("sweep");
+    let folder = Folder::new("sim-sweep");
     fs::write(folder.at("lossy.toml"), SWEEP).unwrap();
     sweep(&folder, "one", &["--jobs", "1"]);
     let table = tables(&folder, "one");
@@ -337,7 +314,7 @@ fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
 /// packets, in the window in which they were dropped.
 #[test]
 fn a_flows_dropped_counts_what_its_queue_dropped_for_others() {
-    let folder = Folder::new("head-drop");
+    let folder = Folder::new("sim-head-drop");
     let flow = |name: &str, rate: &str| {
         format!(
             "[[flow]]\nname = \"{name}\"\nfrom = \"tx\"\nto = \"rx\"\ntype = \"udp\"\n\

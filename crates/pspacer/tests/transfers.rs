@@ -3,12 +3,11 @@
 //! is made.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use scenario::result::{RunResult, TransferRow};
 
-use crate::common::pspacer;
+use crate::common::{Folder, pspacer};
 
 /// The experiment's path with a tenth of its bytes.
 const SCENARIO: &str = r#"
@@ -53,21 +52,18 @@ max = 2.5
 when = { variant = "rack" }
 "#;
 
-struct Folder(PathBuf);
+struct Case(Folder);
 
-impl Folder {
+impl Case {
     fn new(name: &str, scenario: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("transfers-{name}"));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("s.toml"), scenario).unwrap();
-        Self(path)
+        let folder = Folder::new(&format!("transfers-{name}"));
+        folder.file("s.toml", scenario.as_bytes());
+        Self(folder)
     }
 
     fn run(&self, out: &str, more: &[&str]) -> Output {
-        let (file, out) = (self.0.join("s.toml"), self.0.join(out));
-        let args = ["sim", "run", file.to_str().unwrap(), "--json", "--out"];
-        pspacer(&[&args[..], &[out.to_str().unwrap()], more].concat())
+        let (file, out) = (self.0.at("s.toml"), self.0.at(out));
+        pspacer(&[&["sim", "run", &file, "--json", "--out", &out], more].concat())
     }
 }
 
@@ -80,8 +76,8 @@ fn row<'a>(result: &'a RunResult, variant: &str) -> &'a TransferRow {
 /// seconds, with any number of threads.
 #[test]
 fn the_table_tells_the_kernels_apart() {
-    let folder = Folder::new("table", SCENARIO);
-    let one = folder.run("one", &["--jobs", "1"]);
+    let case = Case::new("table", SCENARIO);
+    let one = case.run("one", &["--jobs", "1"]);
     assert!(one.status.success(), "{one:?}");
     let result = RunResult::from_json(&String::from_utf8(one.stdout.clone()).unwrap()).unwrap();
     assert_eq!((result.table.len(), result.cells.len()), (4, 4));
@@ -120,7 +116,7 @@ fn the_table_tells_the_kernels_apart() {
         ("all runs", Some(today.time_mean_s))
     );
 
-    let three = folder.run("three", &["--jobs", "3"]);
+    let three = case.run("three", &["--jobs", "3"]);
     assert_eq!(one.stdout, three.stdout);
 }
 
@@ -131,9 +127,9 @@ fn the_metrics_of_each_run_are_kept() {
         .replace("bytes = \"100000000b\"\n", "")
         .replace("duration = \"60s\"", "duration = \"1s\"")
         .replace("time_mean_s", "rate_bps");
-    let folder = Folder::new("runs", &scenario);
-    folder.run("out", &[]);
-    let text = fs::read_to_string(folder.0.join("out/result.json")).unwrap();
+    let case = Case::new("runs", &scenario);
+    case.run("out", &[]);
+    let text = fs::read_to_string(case.0.at("out/result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
     for cell in result["cells"].as_array().unwrap() {
         let flow = &cell["windows"][0]["flows"][0];
@@ -160,11 +156,11 @@ fn what_makes_no_table_is_refused() {
         ),
     ];
     for (number, (scenario, said)) in cases.iter().enumerate() {
-        let folder = Folder::new(&format!("refused-{number}"), scenario);
-        let out = folder.run("out", &[]);
+        let case = Case::new(&format!("refused-{number}"), scenario);
+        let out = case.run("out", &[]);
         assert_eq!(out.status.code(), Some(1));
         let error = String::from_utf8(out.stderr).unwrap();
         assert!(error.contains(said), "{error}");
-        assert!(!folder.0.join("out").exists());
+        assert!(!case.0.0.join("out").exists());
     }
 }

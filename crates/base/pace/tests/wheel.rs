@@ -4,30 +4,12 @@
 
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler, Stats};
 
+use crate::wheel_queue::Random;
+
 const CLASSES: u32 = 100_000;
 const LINE_BPS: u64 = 1_000_000_000_000;
 const FRAMES: u32 = 250_000;
 const HEAP_ONLY: u32 = u32::MAX;
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
-    }
-
-    fn part(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// What classes there are, and what happens to them.
 #[derive(Clone, Copy)]

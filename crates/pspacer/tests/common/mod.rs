@@ -38,11 +38,19 @@ impl Folder {
         Self(path)
     }
 
+    pub fn at(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.0.join(name)).unwrap()
+    }
+
     /// Writes a file in it, and returns the path.
     pub fn file(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.0.join(name);
+        let path = self.at(name);
         fs::write(&path, bytes).unwrap();
-        path.display().to_string()
+        path
     }
 }
 

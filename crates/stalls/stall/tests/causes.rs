@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One script for each cause, as a capture at the sender has it.
 
-use stall::{Cause, Confidence, Connection, Side, Stall};
+use stall::{Cause, Confidence, Side, Stall};
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
-
-fn connection(script: &str) -> Connection {
-    let text = format!("{HANDSHAKE}{TEN}{script}");
-    let mut all = analyse(&segments(&text, Base::default())).connections;
-    assert_eq!(all.len(), 1, "{text}");
-    all.pop().unwrap()
-}
+use crate::script::{Base, HANDSHAKE, TEN, after_ten, analyse, segments};
 
 /// Its longest stop.
 fn stall(script: &str) -> Stall {
-    let connection = connection(script);
+    let connection = after_ten(script);
     let longest = connection
         .stalls
         .iter()
@@ -46,7 +39,7 @@ fn a_long_pause_is_not_lost_among_short_ones() {
         let (from, to) = (14_480 + n * 1448, 14_480 + (n + 1) * 1448);
         text += &format!("{at} S {from}..{to}\n{} R ack {to}\n", at + 20);
     }
-    let stalls = connection(&text).stalls;
+    let stalls = after_ten(&text).stalls;
     let pauses: Vec<_> = stalls.iter().map(|s| (s.count, s.duration_ns)).collect();
     assert_eq!(pauses.len(), 3, "{stalls:#?}");
     assert_eq!(pauses[1], (1, 1_980_000_000));
@@ -229,7 +222,7 @@ fn the_tail_was_lost() {
 
 #[test]
 fn a_probe_repaired_the_tail() {
-    let connection = connection(
+    let connection = after_ten(
         "
         40  S 14480..15928
         40  S 15928..17376
@@ -301,7 +294,7 @@ fn what_was_passed_over_arrived_unaided() {
         let at = 40 + u64::from(n) * 26;
         round(at, 14_480 + n * 4 * 1448, n < 3)
     });
-    let found = connection(&rounds.collect::<String>());
+    let found = after_ten(&rounds.collect::<String>());
     let reordering = found.stalls.iter().find(|s| s.cause == Cause::Reordering);
     assert!(reordering.is_some(), "{found:#?}");
 }
@@ -325,7 +318,7 @@ fn a_retransmission_was_lost() {
         (stall.cause, stall.side),
         (Cause::RtoLostRetransmission, Side::Network)
     );
-    let counts = connection(script).flows[0].retransmissions;
+    let counts = after_ten(script).flows[0].retransmissions;
     assert_eq!(
         (counts.fast, counts.timeout, counts.of_lost_retransmission),
         (1, 1, 1)
@@ -460,7 +453,7 @@ fn nobody_answered() {
 #[test]
 fn a_capture_that_lost_packets_is_believed_less() {
     // 14480..20272 was acknowledged and is not there.
-    let connection = connection(
+    let connection = after_ten(
         "
         60  R ack 20272
         500 S 20272..21720

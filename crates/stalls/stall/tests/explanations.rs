@@ -6,17 +6,11 @@ use std::fmt::Write as _;
 
 use stall::{Cause, Confidence, Connection, Stall};
 
-use crate::script::{Base, analyse, segments};
+use crate::script::{Base, analyse, connection, segments};
 
 /// The handshake of a path of 20 ms, captured at the sender and at the receiver.
 const AT_SENDER: &str = "0 S SYN\n20 R SYN\n20 S ack\n20 S 0..1448\n40 R ack 1448\n";
 const AT_RECEIVER: &str = "0 S SYN\n0 R SYN\n20 S ack\n20 S 0..1448\n20 R ack 1448\n";
-
-fn connection(script: &str) -> Connection {
-    let mut all = analyse(&segments(script, Base::default())).connections;
-    assert_eq!(all.len(), 1, "{script}");
-    all.pop().unwrap()
-}
 
 fn of(found: &Connection, cause: Cause) -> Option<&Stall> {
     found.stalls.iter().find(|stall| stall.cause == cause)

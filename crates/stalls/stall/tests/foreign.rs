@@ -4,15 +4,9 @@
 
 use std::fmt::Write;
 
-use stall::{Cause, Confidence, Connection, Side, Stall};
+use stall::{Cause, Confidence, Side, Stall};
 
-use crate::script::{AT_RECEIVER, Base, HANDSHAKE, TEN, analyse, segments};
-
-fn connection(script: &str) -> Connection {
-    let mut all = analyse(&segments(script, Base::default())).connections;
-    assert_eq!(all.len(), 1, "{script}");
-    all.pop().unwrap()
-}
+use crate::script::{AT_RECEIVER, Base, HANDSHAKE, TEN, analyse, connection, segments};
 
 fn longest(script: &str) -> Stall {
     let found = connection(script);

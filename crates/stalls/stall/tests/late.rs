@@ -5,12 +5,10 @@ use std::fmt::Write as _;
 
 use stall::{Cause, Confidence, Side, Stall};
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
+use crate::script::{Base, HANDSHAKE, TEN, analyse, connection, segments};
 
 fn stalls(script: &str) -> Vec<Stall> {
-    let mut all = analyse(&segments(script, Base::default())).connections;
-    assert_eq!(all.len(), 1, "{script}");
-    all.pop().unwrap().stalls
+    connection(script).stalls
 }
 
 /// Sent at 40 ms are ten segments, and into the silence one more, to probe; then all is

@@ -6,12 +6,10 @@ use std::fmt::Write as _;
 
 use stall::{Cause, Confidence, Side, Stall};
 
-use crate::script::{Base, analyse, segments};
+use crate::script::{Base, analyse, connection, segments};
 
 fn stalls(script: &str) -> Vec<Stall> {
-    let mut all = analyse(&segments(script, Base::default())).connections;
-    assert_eq!(all.len(), 1, "{script}");
-    all.pop().unwrap().stalls
+    connection(script).stalls
 }
 
 /// Messages of 300 bytes over a way of a millisecond, as a capture at the sender has

@@ -4,14 +4,7 @@
 use capture::segment::{Segment, Timestamps};
 use stall::{Analysis, Cause, Confidence, Connection, Side, Stall};
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
-
-fn connection(script: &str) -> Connection {
-    let text = format!("{HANDSHAKE}{TEN}{script}");
-    let mut all = analyse(&segments(&text, Base::default())).connections;
-    assert_eq!(all.len(), 1, "{text}");
-    all.pop().unwrap()
-}
+use crate::script::{Base, HANDSHAKE, TEN, after_ten, analyse, segments};
 
 fn longest(connection: &Connection) -> &Stall {
     let longest = connection.stalls.iter().max_by_key(|s| s.duration_ns);
@@ -38,7 +31,7 @@ fn timestamped(script: &str, echo: impl Fn(u64) -> Option<u32>) -> Analysis {
 /// The end of the stream is not acknowledged: all data was.
 #[test]
 fn an_unanswered_fin_is_no_stall() {
-    let found = connection(
+    let found = after_ten(
         "
         60    S 14480..14480 FIN
         280   S 14480..14480 FIN
@@ -65,7 +58,7 @@ fn a_peer_that_is_gone_is_no_sick_network() {
             9000  S RST
         "
         );
-        let found = connection(&script);
+        let found = after_ten(&script);
         let stall = longest(&found);
         assert_eq!(
             (stall.cause, stall.side),
@@ -80,7 +73,7 @@ fn a_peer_that_is_gone_is_no_sick_network() {
 /// One segment to a host that never says anything again.
 #[test]
 fn one_repeat_to_a_mute_peer_is_no_lost_retransmission() {
-    let found = connection("40 S 14480..14580\n262 S 14480..14580\n710 S 14480..14580");
+    let found = after_ten("40 S 14480..14580\n262 S 14480..14580\n710 S 14480..14580");
     let stall = longest(&found);
     assert_eq!(
         (stall.cause, stall.side),
@@ -114,7 +107,7 @@ fn one_direction_proves_nothing() {
 /// lost. Nothing says that each took twice as long as the one before.
 #[test]
 fn intervals_are_reported_as_they_were() {
-    let found = connection(
+    let found = after_ten(
         "
         40   S 14480..28960
         60   R ack 14480 sack 15928..28960
@@ -150,7 +143,7 @@ fn one_acknowledgement_of_three_segments_is_no_loss_of_others() {
 /// The sender went on 120 ms after the acknowledgement: it had not waited for it.
 #[test]
 fn an_acknowledgement_that_nobody_waited_for_is_not_held_back() {
-    let found = connection(
+    let found = after_ten(
         "
         40  S 14480..15928
         100 R ack 15928
@@ -189,7 +182,7 @@ fn an_echo_of_the_repair_shows_that_it_was_not_lost() {
     assert_eq!(stall.cause, Cause::RtoLostRetransmission, "{stall:#?}");
     assert_eq!(stall.confidence, Confidence::High, "{stall:#?}");
     // Without timestamps nothing tells the two apart.
-    let found = connection(REPAIRED_TWICE);
+    let found = after_ten(REPAIRED_TWICE);
     assert_eq!(longest(&found).confidence, Confidence::Medium);
 }
 
@@ -216,7 +209,7 @@ fn what_was_sent_before_the_acknowledgement_came_did_not_wait_for_it() {
 /// The first of two segments in one copy: SACK had told of the second.
 #[test]
 fn a_tail_is_not_lost_unseen_where_sack_reported_it() {
-    let found = connection(
+    let found = after_ten(
         "
         40  S 14480..15928
         40  S 15928..17376
@@ -256,7 +249,7 @@ fn a_path_that_brings_requests_is_not_silent() {
 /// made it, also where the identification tells nothing.
 #[test]
 fn a_copy_at_once_is_no_retransmission() {
-    let found = connection(
+    let found = after_ten(
         "
         40     S 14480..15928
         40.01  S 14480..15928

@@ -3,13 +3,7 @@
 
 use stall::{Cause, Confidence, Connection, Direction, Side, Stall, StallKind};
 
-use crate::script::{Base, analyse, segments};
-
-fn connection(script: &str) -> Connection {
-    let mut all = analyse(&segments(script, Base::default())).connections;
-    assert_eq!(all.len(), 1, "{script}");
-    all.pop().unwrap()
-}
+use crate::script::connection;
 
 /// What was waited for: whose data, why, how long and how sure it is.
 fn waits(connection: &Connection) -> Vec<(Direction, Cause, u64, Confidence)> {

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Closed and small windows, and senders that probe them in each way in use.
 
-use stall::{Cause, Confidence, Connection, Side};
+use stall::{Cause, Confidence, Side};
 
-use crate::script::{Base, HANDSHAKE, TEN, analyse, segments};
-
-fn connection(script: &str) -> Connection {
-    let text = format!("{HANDSHAKE}{TEN}{script}");
-    let mut all = analyse(&segments(&text, Base::default())).connections;
-    assert_eq!(all.len(), 1, "{text}");
-    all.pop().unwrap()
-}
+use crate::script::{Base, after_ten, analyse, segments};
 
 /// Solaris and BSD probe with the next byte of the stream, again and again.
 #[test]
 fn probes_with_a_byte_are_no_retransmissions() {
-    let connection = connection(
+    let connection = after_ten(
         "
         40   S 14480..15928
         60   R ack 15928 win 0
@@ -56,7 +49,7 @@ fn probes_with_a_byte_are_no_retransmissions() {
 /// A receiver may take the byte of a probe and stay closed.
 #[test]
 fn bytes_of_probes_may_be_taken_one_by_one() {
-    let connection = connection(
+    let connection = after_ten(
         "
         40   S 14480..15928
         60   R ack 15928 win 0
@@ -111,7 +104,7 @@ fn room_is_compared_with_what_there_was_to_send() {
 #[test]
 fn windows_below_a_segment_hold_up_full_segments() {
     for units in [5, 10] {
-        let stalls = connection(&format!(
+        let stalls = after_ten(&format!(
             "
             40   S 14480..15928
             60   R ack 15928 win {units}
@@ -137,7 +130,7 @@ fn windows_below_a_segment_hold_up_full_segments() {
         assert!(stall.explanation.contains(&room), "{stall:#?}");
     }
     // What comes next would have fitted all the time.
-    let stalls = connection(
+    let stalls = after_ten(
         "
         40   S 14480..15928
         60   R ack 15928 win 10
@@ -158,7 +151,7 @@ fn windows_below_a_segment_hold_up_full_segments() {
 /// what most of the time went to.
 #[test]
 fn a_closed_window_is_named_also_where_a_timeout_met_it() {
-    let stalls = connection(
+    let stalls = after_ten(
         "
         40   S 14480..15928
         60   R ack 15928 win 22
@@ -181,7 +174,7 @@ fn a_closed_window_is_named_also_where_a_timeout_met_it() {
 /// A closed window that nobody probes may hold up nobody.
 #[test]
 fn a_window_that_stays_closed_at_the_end_is_not_sure_to_matter() {
-    let stalls = connection(
+    let stalls = after_ten(
         "
         40   S 14480..15928
         60   R ack 15928 win 0

@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::spawn;
 use std::time::{Duration, Instant};
 
-use admission::{Interval, Listener, Requirements, StreamRequest, Talker, TrafficSpecification};
 use agent::ask::{Heard, ask, report};
 use agent::known::Report;
 use linux_io::clock::boottime_ns;
@@ -18,9 +17,8 @@ use manager::access::Access;
 use manager_proto::api::ReserveBody;
 use manager_proto::client::{Client, ClientError, Reserved, Tls};
 
+use crate::requests::{self, S, frames, stream};
 use crate::service::{agents, manager};
-
-const S: u64 = 1_000_000_000;
 
 /// Longest wait for what happens at once.
 const AT_ONCE: Duration = Duration::from_secs(5);
@@ -30,30 +28,7 @@ fn client(url: &str, token: Option<&str>) -> Client {
 }
 
 fn body(id: &str) -> ReserveBody {
-    ReserveBody {
-        id: id.to_owned(),
-        lease_ns: 60 * S,
-        stream: StreamRequest {
-            stream_id: id.to_owned(),
-            talker: Talker {
-                name: "a".to_owned(),
-                data_frame_specification: Vec::new(),
-                traffic_specification: TrafficSpecification {
-                    interval: Interval::from_ns(10_000_000).unwrap(),
-                    max_frames_per_interval: Some(1),
-                    max_frame_size: Some(1000),
-                    bytes_per_interval: None,
-                },
-                user_to_network_requirements: Requirements::default(),
-            },
-            listeners: vec![Listener {
-                name: "b".to_owned(),
-                user_to_network_requirements: Requirements::default(),
-                route: vec![],
-            }],
-        },
-        replace: false,
-    }
+    requests::body(id, 60 * S, stream(id, "a", "b", frames(1)))
 }
 
 /// Asks for the duty of `a` in a thread; returns what it hears, and what takes each answer.

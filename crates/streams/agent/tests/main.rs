@@ -12,6 +12,8 @@ mod ask;
 mod credentials;
 mod dry_run;
 mod faults;
+#[path = "../../manager/tests/requests.rs"]
+mod requests;
 mod routes;
 mod service;
 mod tables;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A manager of one segment for the tests of agents.
+//! A manager of one segment for the tests of agents and of the library for C.
+
+#![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::net::TcpListener;
 use std::sync::Arc;

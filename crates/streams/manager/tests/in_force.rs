@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
-use admission::{
-    FrameSpecification, Interval, IpTuple, Listener, Medium, NodeSpec, Requirements, SegmentSpec,
-    StreamRequest, Talker, Topology, TrafficSpecification,
-};
+use admission::{FrameSpecification, IpTuple, Medium, NodeSpec, SegmentSpec, Topology};
 use manager::board::Board;
 use manager::store::{MemoryStore, Store};
 use manager_proto::answer::{Answer, Caller, Command, Failure};
 use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::record::Update;
+
+use crate::requests::{self, stream};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -83,26 +82,8 @@ impl Net {
     }
 
     fn reserve(&mut self, ticket: u64) -> Vec<(u64, Answer)> {
-        let listener = Listener {
-            name: "b".to_owned(),
-            user_to_network_requirements: Requirements::default(),
-            route: vec![],
-        };
-        let request = StreamRequest {
-            stream_id: "x".to_owned(),
-            talker: Talker {
-                name: "a".to_owned(),
-                data_frame_specification: frames(),
-                traffic_specification: TrafficSpecification {
-                    interval: Interval::from_ns(10 * MS).unwrap(),
-                    max_frames_per_interval: Some(1),
-                    max_frame_size: Some(1000),
-                    bytes_per_interval: None,
-                },
-                user_to_network_requirements: Requirements::default(),
-            },
-            listeners: vec![listener],
-        };
+        let mut request = stream("x", "a", "b", requests::frames(1));
+        request.talker.data_frame_specification = frames();
         let command = Command::Reserve {
             id: "x".to_owned(),
             caller: caller(),

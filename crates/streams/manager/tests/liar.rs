@@ -6,10 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use admission::{
-    Interval, LinkBytes, Listener, Medium, NodeSpec, Refusal, Requirements, SegmentSpec,
-    StreamRequest, Talker, Topology, TrafficSpecification,
-};
+use admission::{LinkBytes, Medium, NodeSpec, Refusal, SegmentSpec, StreamRequest, Topology};
 use clap::Parser;
 use draw::terminal::Style;
 use manager::commands;
@@ -18,6 +15,8 @@ use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::message::{Claim, Claimed, Envelope, Message, Reply};
 use manager_proto::record::{Attempt, ReservationState};
 use serde_json::json;
+
+use crate::requests::{payload, stream};
 
 const S: u64 = 1_000_000_000;
 /// The manager that is lied to, one that says nothing, and the liar.
@@ -195,25 +194,7 @@ fn digest() -> u64 {
 }
 
 fn request(id: &str, to: &str) -> StreamRequest {
-    StreamRequest {
-        stream_id: id.to_owned(),
-        talker: Talker {
-            name: "a".to_owned(),
-            data_frame_specification: Vec::new(),
-            traffic_specification: TrafficSpecification {
-                interval: Interval::from_ns(10_000_000).unwrap(),
-                max_frames_per_interval: None,
-                max_frame_size: None,
-                bytes_per_interval: Some(1000),
-            },
-            user_to_network_requirements: Requirements::default(),
-        },
-        listeners: vec![Listener {
-            name: to.to_owned(),
-            user_to_network_requirements: Requirements::default(),
-            route: vec![],
-        }],
-    }
+    stream(id, "a", to, payload(1000))
 }
 
 /// It says of everything, and of every try that there may have been, that it is lost.

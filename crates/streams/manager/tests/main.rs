@@ -19,6 +19,7 @@ mod managers;
 mod pages;
 mod reload;
 mod request_corpus;
+mod requests;
 mod reroute;
 mod service;
 mod silent;

@@ -11,10 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, scope, sleep, spawn};
 use std::time::{Duration, Instant};
 
-use admission::{
-    Interval, Listener, Medium, NodeSpec, Requirements, SegmentSpec, StreamRequest, Talker,
-    Topology, TrafficSpecification,
-};
+use admission::{Medium, NodeSpec, SegmentSpec, Topology};
 use linux_io::clock::boottime_ns;
 use manager::access::{self, Access};
 use manager::current::Current;
@@ -28,6 +25,7 @@ use manager_proto::client::{Client, ClientError, Reserved, Tls};
 use manager_proto::machine::{Limits, Manager, Start};
 use tokio::sync::oneshot;
 
+use crate::requests::{self, payload, stream};
 use crate::service::hex;
 
 const MS: u64 = 1_000_000;
@@ -56,30 +54,7 @@ fn topology() -> Arc<Topology> {
 }
 
 fn body(id: &str, bytes: u32, lease_ns: u64) -> ReserveBody {
-    ReserveBody {
-        replace: false,
-        id: id.to_owned(),
-        lease_ns,
-        stream: StreamRequest {
-            stream_id: id.to_owned(),
-            talker: Talker {
-                name: "a".to_owned(),
-                data_frame_specification: Vec::new(),
-                traffic_specification: TrafficSpecification {
-                    interval: Interval::from_ns(10 * MS).unwrap(),
-                    max_frames_per_interval: None,
-                    max_frame_size: None,
-                    bytes_per_interval: Some(bytes),
-                },
-                user_to_network_requirements: Requirements::default(),
-            },
-            listeners: vec![Listener {
-                name: "d".to_owned(),
-                user_to_network_requirements: Requirements::default(),
-                route: vec![],
-            }],
-        },
-    }
+    requests::body(id, lease_ns, stream(id, "a", "d", payload(bytes)))
 }
 
 /// What the managers find each other by: the ports may change their managers.

@@ -4,13 +4,12 @@
 
 use std::sync::Arc;
 
-use admission::{
-    Interval, Listener, Medium, NodeSpec, Refusal, Requirements, SegmentSpec, StreamRequest,
-    Talker, Topology, TrafficSpecification,
-};
+use admission::{Medium, NodeSpec, Refusal, SegmentSpec, Topology};
 use manager_proto::answer::{Answer, Caller, Command, Failure, View};
 use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::message::{Envelope, Reply};
+
+use crate::requests::{self, stream};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -144,27 +143,8 @@ impl Net {
     }
 
     fn reserve(&mut self, id: &str, from: &str, to: &str, latency_ns: u32, frames: u16) -> Answer {
-        let request = StreamRequest {
-            stream_id: id.to_owned(),
-            talker: Talker {
-                name: from.to_owned(),
-                data_frame_specification: Vec::new(),
-                traffic_specification: TrafficSpecification {
-                    interval: Interval::from_ns(10 * MS).unwrap(),
-                    max_frames_per_interval: Some(frames),
-                    max_frame_size: Some(1000),
-                    bytes_per_interval: None,
-                },
-                user_to_network_requirements: Requirements {
-                    max_latency: latency_ns.into(),
-                },
-            },
-            listeners: vec![Listener {
-                name: to.to_owned(),
-                user_to_network_requirements: Requirements::default(),
-                route: vec![],
-            }],
-        };
+        let mut request = stream(id, from, to, requests::frames(frames));
+        request.talker.user_to_network_requirements.max_latency = latency_ns.into();
         let command = Command::Reserve {
             id: id.to_owned(),
             caller: caller(),

@@ -8,10 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
-use admission::{
-    Interval, Listener, Medium, NodeSpec, Refusal, Requirements, SegmentSpec, StreamRequest,
-    Talker, Topology, TrafficSpecification,
-};
+use admission::{Medium, NodeSpec, Refusal, SegmentSpec, Topology};
 use manager::access::{self, Access, sha256};
 use manager::current::Current;
 use manager::engine::{self, Engine};
@@ -28,6 +25,8 @@ use manager_proto::record::{Attempt, Measured};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
 use serde_json::Value;
 use tokio::sync::oneshot;
+
+use crate::requests::{self, frames, stream};
 
 const S: u64 = 1_000_000_000;
 
@@ -92,30 +91,7 @@ pub fn start(access: Access, tls: Option<ServerTls>) -> Running {
 }
 
 pub fn body(id: &str) -> ReserveBody {
-    ReserveBody {
-        replace: false,
-        id: id.to_owned(),
-        lease_ns: 60 * S,
-        stream: StreamRequest {
-            stream_id: id.to_owned(),
-            talker: Talker {
-                name: "a".to_owned(),
-                data_frame_specification: Vec::new(),
-                traffic_specification: TrafficSpecification {
-                    interval: Interval::from_ns(10_000_000).unwrap(),
-                    max_frames_per_interval: Some(1),
-                    max_frame_size: Some(1000),
-                    bytes_per_interval: None,
-                },
-                user_to_network_requirements: Requirements::default(),
-            },
-            listeners: vec![Listener {
-                name: "b".to_owned(),
-                user_to_network_requirements: Requirements::default(),
-                route: vec![],
-            }],
-        },
-    }
+    requests::body(id, 60 * S, stream(id, "a", "b", frames(1)))
 }
 
 pub fn hex(hash: [u8; 32]) -> String {

@@ -3,57 +3,17 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail that way")]
 
-use std::net::TcpListener;
+#[path = "../../agent/tests/service.rs"]
+mod service;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::thread::spawn;
 
-use admission::{Medium, NodeSpec, SegmentSpec, Topology};
-use linux_io::clock::boottime_ns;
 use manager::access::Access;
-use manager::current::Current;
-use manager::engine;
-use manager::server::serve_here;
-use manager::service::{App, router};
-use manager::store::MemoryStore;
-use manager_proto::machine::{Limits, Manager, Start};
-use tokio::sync::oneshot;
+use service::manager;
 
 /// What the static library needs of the system.
 const SYSTEM: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lgcc_s", "-lc"];
-
-/// Starts a manager; returns its URL. It ends with the test.
-fn manager() -> String {
-    let node = |name: &str| NodeSpec {
-        name: name.to_owned(),
-        is_router: false,
-    };
-    let segment = SegmentSpec::new("s", Medium::Shared, 100_000_000, &["a", "b"]);
-    let topology = Arc::new(Topology::new(&[node("a"), node("b")], &[segment]).unwrap());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (engine, jobs) = engine::queue();
-    let app = App {
-        engine: engine.clone(),
-        access: Arc::new(Current::new(Access::Open)),
-        peers: Arc::default(),
-    };
-    let start = Start::alone("m", "boot", boottime_ns().unwrap());
-    let mut manager = Manager::restore(&start, topology, Limits::default(), []).unwrap();
-    engine.begin(&manager, Arc::new(AtomicU64::new(u64::MAX)));
-    spawn(move || {
-        let mut store = MemoryStore::default();
-        let jobs = (&engine, &jobs);
-        engine::run(&mut manager, &mut store, jobs, boottime_ns, |_, _| {}).unwrap();
-    });
-    spawn(move || {
-        let (_end, ended) = oneshot::channel();
-        serve_here(listener, None, router(app), ended).unwrap();
-    });
-    url
-}
 
 /// Compiles the program with these words after its source.
 fn compile(program: &Path, words: &[String]) {
@@ -70,7 +30,9 @@ fn compile(program: &Path, words: &[String]) {
 /// Runs the program with a manager; the loader looks for libraries in this folder.
 fn reserves(program: &Path, loaded: &Path) {
     let mut command = Command::new(program);
-    command.arg(manager()).env("LD_LIBRARY_PATH", loaded);
+    command
+        .arg(manager(Access::Open))
+        .env("LD_LIBRARY_PATH", loaded);
     let out = command.output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{}: {said}", program.display());

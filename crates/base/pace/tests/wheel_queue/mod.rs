@@ -73,7 +73,7 @@ fn linked() -> u64 {
 }
 
 /// xorshift64*.
-pub struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
     pub fn new(seed: u64) -> Self {

@@ -18,7 +18,7 @@
 #![allow(dead_code)]
 
 use capture::segment::{Endpoint, Flags, HostDirection, Segment, Timestamps};
-use stall::{Analyser, Analysis, Options};
+use stall::{Analyser, Analysis, Connection, Options};
 
 pub const SCALE: u8 = 7;
 
@@ -151,6 +151,18 @@ pub fn analyse_with(segments: &[Segment], options: Options) -> Analysis {
         analyser.segment(segment);
     }
     analyser.finish()
+}
+
+/// The only connection of a script.
+pub fn connection(script: &str) -> Connection {
+    let mut all = analyse(&segments(script, Base::default())).connections;
+    assert_eq!(all.len(), 1, "{script}");
+    all.pop().unwrap()
+}
+
+/// The connection whose script goes on behind [`HANDSHAKE`] and [`TEN`].
+pub fn after_ten(script: &str) -> Connection {
+    connection(&format!("{HANDSHAKE}{TEN}{script}"))
 }
 
 /// A handshake at the sender's side of a path of 20 ms.

@@ -3,15 +3,13 @@
 
 use std::ops::AddAssign;
 
-use admission::{
-    Interval, Listener, Medium, NodeSpec, Requirements, SegmentSpec, StreamRequest, Talker,
-    Topology, TrafficSpecification,
-};
+use admission::{Medium, NodeSpec, SegmentSpec, StreamRequest, Topology};
 use manager_proto::machine::{Effects, Limits, Manager};
 use manager_proto::message::{Envelope, Message, Reply};
 use manager_proto::record::Change;
 
 use super::disk::Disk;
+use crate::requests::{self, payload};
 
 pub const MS: u64 = 1_000_000;
 pub const S: u64 = 1_000 * MS;
@@ -216,25 +214,8 @@ pub fn topology() -> Topology {
 
 /// A stream from a host to another, of UDP payload in a period.
 pub fn request(stream: u64, (from, to): (u64, u64), bytes: u32) -> StreamRequest {
-    StreamRequest {
-        stream_id: format!("x{stream}"),
-        talker: Talker {
-            name: format!("h{from}"),
-            data_frame_specification: Vec::new(),
-            traffic_specification: TrafficSpecification {
-                interval: Interval::from_ns(10 * MS).unwrap(),
-                max_frames_per_interval: None,
-                max_frame_size: None,
-                bytes_per_interval: Some(bytes),
-            },
-            user_to_network_requirements: Requirements::default(),
-        },
-        listeners: vec![Listener {
-            name: format!("h{to}"),
-            user_to_network_requirements: Requirements::default(),
-            route: vec![],
-        }],
-    }
+    let [id, from, to] = [("x", stream), ("h", from), ("h", to)].map(|(of, n)| format!("{of}{n}"));
+    requests::stream(&id, &from, &to, payload(bytes))
 }
 
 /// What a liar has heard.
