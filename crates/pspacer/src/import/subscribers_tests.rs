@@ -2,6 +2,8 @@
 //! Ten thousand subscribers of two addresses each, in a hundred sites: how long a plan takes, and
 //! what a change of one of them touches.
 
+#![allow(clippy::print_stdout, reason = "tests say what they measured")]
+
 use std::fmt::Write;
 use std::time::Instant;
 

