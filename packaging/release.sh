@@ -67,6 +67,6 @@ cp "$debs"/*_"$version"_*.deb "$rpms"/*-"$version"-*.rpm "$image/pspacer-$versio
 git -C "$top" -c tar.umask=022 archive --format=tar --prefix="pspacer-$version/" HEAD |
 	gzip -n -9 >"$out/pspacer-$version.tar.gz"
 (cd "$top" && packaging/crates.pl sbom) >"$out/pspacer-$version.cdx.json"
-(cd "$out" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum) >"$out/../SHA256SUMS.new"
-mv "$out/../SHA256SUMS.new" "$out/SHA256SUMS"
+sums=$(cd "$out" && LC_ALL=C && export LC_ALL && sha256sum -- *)
+echo "$sums" >"$out/SHA256SUMS"
 echo "$out: $(wc -l <"$out/SHA256SUMS") files, and SHA256SUMS"

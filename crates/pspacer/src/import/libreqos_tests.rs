@@ -49,6 +49,12 @@ fn import(devices: &[u8], network: Option<&[u8]>, direction: Direction) -> Resul
     libreqos(&devices, network.as_ref(), &choice)
 }
 
+/// Imports other devices of the same network.
+fn downloads(devices: &str) -> Result<Imported> {
+    let network = Some(NETWORK.as_bytes());
+    import(devices.as_bytes(), network, Direction::Download)
+}
+
 fn good(direction: Direction) -> Imported {
     import(DEVICES.as_bytes(), Some(NETWORK.as_bytes()), direction).unwrap()
 }
@@ -133,12 +139,7 @@ fn without_a_network_all_are_below_the_device() {
 #[test]
 fn what_is_promised_beyond_a_node_is_noted() {
     let much = DEVICES.replace("fdd7:b724:0:100::/56,1,", "fdd7:b724:0:100::/56,99,");
-    let imported = import(
-        much.as_bytes(),
-        Some(NETWORK.as_bytes()),
-        Direction::Download,
-    )
-    .unwrap();
+    let imported = downloads(&much).unwrap();
     let said = imported.notes.last().unwrap();
     assert!(
         said.starts_with(
@@ -151,21 +152,12 @@ fn what_is_promised_beyond_a_node_is_noted() {
 #[test]
 fn a_network_comes_behind_what_is_within_it() {
     let wide = DEVICES.replace("\"100.64.0.1, 100.64.0.14\"", "100.64.0.0/24");
-    let imported = import(
-        wide.as_bytes(),
-        Some(NETWORK.as_bytes()),
-        Direction::Download,
-    )
-    .unwrap();
+    let imported = downloads(&wide).unwrap();
     let at = |what: &str| imported.text.find(what).unwrap();
     assert!(at("\"100.64.0.0/24\"") > at("\"100.64.0.2\""));
     let both = wide.replace("100.64.0.2,,", "\"100.64.0.2,100.65.0.0/16\",,");
     let both = both.replace("100.64.0.0/24", "\"100.64.0.0/24,100.65.0.1\"");
-    let said = import(
-        both.as_bytes(),
-        Some(NETWORK.as_bytes()),
-        Direction::Download,
-    );
+    let said = downloads(&both);
     let said = said.unwrap_err().to_string();
     assert!(
         said.contains("each circuit has an address within a network of the other"),
@@ -237,11 +229,7 @@ fn what_is_wrong_is_named() {
     ] {
         let devices = DEVICES.replace(from, to);
         assert_ne!(devices, DEVICES, "{from}");
-        let found = import(
-            devices.as_bytes(),
-            Some(NETWORK.as_bytes()),
-            Direction::Download,
-        );
+        let found = downloads(&devices);
         let found = found.unwrap_err().to_string();
         assert!(found.starts_with(said), "{found}\n{said}");
     }

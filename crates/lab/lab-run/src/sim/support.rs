@@ -39,14 +39,12 @@ pub fn follows_seed(cell: &Cell) -> bool {
 }
 
 /// Returns the first line of tc that no kernel takes, and the word of it that is the simulator's own.
-pub fn own_tc(scenario: &Scenario) -> Option<(&TcLine, &str)> {
+pub fn own_tc(scenario: &Scenario) -> Option<(&TcLine, &'static str)> {
     let mut lines = scenario.cells.iter().flat_map(|cell| &cell.tc);
     lines.find_map(|line| {
-        let own = line
-            .args
-            .iter()
-            .find(|word| OWN_WORDS.contains(&&***word))?;
-        Some((line, &**own))
+        let mut own = OWN_WORDS.into_iter();
+        let word = own.find(|own| line.args.iter().any(|word| word == own))?;
+        Some((line, word))
     })
 }
 
