@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a frame costs a class of htb in kernels before 3.8: a time from a table of 256 sizes that tc
 //! computes, in whole ticks of the packet scheduler's clock. Both conversions cut fractions off, so a class
-//! exceeds its rate, the more the faster it is (docs/results/pspacerplus-bandwidth.md).
+//! exceeds its rate, most of all a fast one (docs/results/pspacerplus-bandwidth.md).
 
 use units::clock::Span;
 
