@@ -3,7 +3,7 @@
 //! by ECE (RFC 3168) or, where the handshake agreed on accurate ECN (RFC 9768), by the counter that
 //! AE, CWR and ECE are then.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use capture::segment::Flags;
 
@@ -20,9 +20,8 @@ pub(crate) struct Stamps {
     pub(super) answered_us: Option<NonZeroU32>,
     /// What this side's last segment echoes.
     pub(super) echo: Option<u32>,
-    /// Of the receiver's last segment, and its time; 0: none.
-    pub(super) reply: u32,
-    pub(super) replied_ns: u64,
+    /// Of the receiver's last segment, and its time.
+    pub(super) reply: Option<(u32, NonZeroU64)>,
 }
 
 impl Stamps {
