@@ -423,9 +423,10 @@ ready = "steady"
 host = "rx"
 run = "ip -o link show"
 start = "5ms"
-stop = "15ms"
+stop = "55ms"
 "#;
-    let output = run(&scenario(more), folder.path(), LONG).unwrap();
+    let scenario = scenario_at("100mbit", "60ms", more);
+    let output = run(&scenario, folder.path(), LONG).unwrap();
     let read = |name: &str| fs::read_to_string(output.cells[0].dir.join(name)).unwrap();
     let features = read("program.0.other");
     for off in [
