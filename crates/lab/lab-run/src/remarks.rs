@@ -16,7 +16,11 @@ pub fn say(progress: &dyn Progress, remarks: &[String]) {
 
 /// Says what the measurements of a scenario leave out, whichever engine runs it.
 pub fn say_unmeasured(progress: &dyn Progress, scenario: &Scenario) {
-    let mut remarks: Vec<_> = scenario.cells.iter().flat_map(behind_measured_cable).collect();
+    let mut remarks: Vec<_> = scenario
+        .cells
+        .iter()
+        .flat_map(behind_measured_cable)
+        .collect();
     remarks.sort();
     remarks.dedup();
     say(progress, &remarks);

@@ -98,7 +98,10 @@ fn segments_have_neither_programs_nor_offloads() {
     );
     let program = "[[program]]\nhost = \"a\"\nrun = \"sleep 1\"\n";
     let program = said(&(text.replace("OFFLOADS\n", "") + program));
-    assert!(program.contains("`[[program]]` beside `[[segment]]`"), "{program}");
+    assert!(
+        program.contains("`[[program]]` beside `[[segment]]`"),
+        "{program}"
+    );
 }
 
 const VALID: &str = r#"name = "s"
