@@ -110,7 +110,7 @@ mod tests {
         let program = "[[program]]\nhost = \"tx\"\nrun = \"sleep 1\"\n";
         assert_eq!(
             said("", program).unwrap(),
-            "s.toml:13: [[program]] is not modelled, because a simulated host has no processor: \
+            "s.toml:15: [[program]] is not modelled, because a simulated host has no processor: \
              pspacer lab run has it"
         );
     }
