@@ -11,7 +11,7 @@ export PSP_RUST_SOUGHT := yes
 export PATH := $(shell tools/rust.sh path)$(PATH)
 endif
 
-.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster prove calculus qlog-stacks mutate fuzz experiments experiments-quick bench bench-stalls bench-ns3 bench-watch bench-verify deb rpm image test-packages release licences findings install uninstall clean
+.PHONY: help setup build demo check fresh test test-all test-debug cross cni dra cluster compile-commands prove calculus qlog-stacks mutate fuzz experiments experiments-quick bench bench-stalls bench-ns3 bench-watch bench-verify deb rpm image test-packages release licences findings install uninstall clean
 
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
@@ -21,6 +21,7 @@ help:
 	@echo "make fresh              runs demo and test on an empty Debian: SUITE=bookworm (root)"
 	@echo "make test-debug         tests psp on a kernel with KASAN, lockdep and the like; takes hours"
 	@echo "make cross              tests the core's decisions on arm64, i686 and s390x, under qemu-user"
+	@echo "make compile-commands   lets an editor (clangd) open each file of core/src and kernel alone"
 	@echo "make prove              checks the core's proofs: docs/understand/proofs.md"
 	@echo "make calculus           compares the bounds of predict with another library's"
 	@echo "make qlog-stacks        judges qlogs of real QUIC stacks over a path whose truth is known (root)"
@@ -79,6 +80,11 @@ fresh:
 cross: setup
 	@tools/setup.sh aarch64-linux-gnu-gcc i686-linux-gnu-gcc qemu-aarch64 qemu-i386 qemu-s390x s390x-linux-gnu-gcc
 	@core/tests/run.sh build/cross
+
+# KERNEL_BUILD names the build tree of another kernel than the running one.
+compile-commands:
+	@tools/setup.sh cc clang-19 make
+	@tools/compile-commands.sh
 
 # Fetches CBMC into the cache if it is not installed.
 prove: setup

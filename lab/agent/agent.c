@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,25 +28,7 @@ static int progress = -1;
 static int commands = -1;
 static int64_t zero_ns = -1;
 
-bool because(struct reason *why, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why->text, sizeof(why->text), format, args);
-	va_end(args);
-	return false;
-}
-
-int64_t now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000000LL + time.tv_nsec;
-}
-
-void sleep_until_ns(int64_t ns)
+static void sleep_until_ns(int64_t ns)
 {
 	struct timespec time = { ns / 1000000000, ns % 1000000000 };
 

@@ -11,6 +11,8 @@
 #define AGENT_TEXT_MAX	512	/* length of a failure's reason */
 #define AGENT_NAME_MAX	64	/* length of a started command's name */
 
+/* ---- reason.c ---- */
+
 /* The reason of a failure, as text. */
 struct reason {
 	char text[AGENT_TEXT_MAX];
@@ -20,7 +22,6 @@ __attribute__((format(printf, 2, 3)))
 bool because(struct reason *why, const char *format, ...);	/* returns false */
 
 int64_t now_ns(void);
-void sleep_until_ns(int64_t ns);
 
 /* ---- plan.c ---- */
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The archive of a run's files: what is unpacked, and what damage is refused in which words. */
 #define _GNU_SOURCE
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,21 +8,6 @@
 
 #include "../agent/agent.h"
 #include "check.h"
-
-bool because(struct reason *why, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why->text, sizeof(why->text), format, args);
-	va_end(args);
-	return false;
-}
-
-int64_t now_ns(void)
-{
-	return 0;
-}
 
 static size_t add(unsigned char *to, size_t at, const char *name, unsigned int mode,
 		  const char *data)

@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The plan's parser: what it accepts, what it refuses and in which words. */
-#include <stdarg.h>
 #include <string.h>
 
 #include "../agent/agent.h"
 #include "check.h"
-
-bool because(struct reason *why, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why->text, sizeof(why->text), format, args);
-	va_end(args);
-	return false;
-}
 
 static void refused(const char *text, const char *reason)
 {

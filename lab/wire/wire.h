@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The cable module's structures, and the functions that its files share. */
+/*
+ * The cable module's structures, and the functions that its files share. Calls go down: wire_main.c,
+ * wire_control.c, wire_cable.c, wire_debugfs.c, then what changes a cable (wire_fault.c, wire_impair.c),
+ * then wire_dev.c, wire_tx.c, wire_share.c, and below them what knows no cable.
+ */
 #ifndef WIRE_H
 #define WIRE_H
 
@@ -226,6 +230,12 @@ static inline struct wire_cb *wire_cb(const struct sk_buff *skb)
 	return (struct wire_cb *)skb->cb;
 }
 
+/* ---- wire_signal.c ---- */
+
+void wire_interrupt_init(struct wire_end *end);
+void wire_arm(struct wire_end *end, u64 due_ps);
+void wire_carrier_update(struct wire_cable *cable);
+
 /* ---- wire_tx.c: sending; all but the first two under the sender's lock ---- */
 
 netdev_tx_t wire_xmit(struct sk_buff *skb, struct net_device *dev);
@@ -303,15 +313,10 @@ void wire_impair_free(struct wire_end *end);
 
 /* ---- wire_fault.c ---- */
 
-bool wire_fault_busy(struct wire_end *end);
-bool wire_fault_gap(struct wire_end *end);
 int wire_fault_write(struct wire_cable *cable, char *line);
 void wire_fault_show(struct wire_cable *cable, struct seq_file *seq);
 
 /* ---- wire_dev.c ---- */
-
-void wire_arm(struct wire_end *end, u64 due_ps);
-void wire_carrier_update(struct wire_cable *cable);
 
 struct net_device *wire_dev_create(struct wire_cable *cable, int side);
 void wire_dev_free(struct net_device *dev);
@@ -322,7 +327,6 @@ int wire_cable_create(const struct wire_settings *set);
 int wire_cable_delete(const char *name);
 int wire_cable_share(const char *into, const char *from, int side);
 void wire_cable_delete_all(void);
-void wire_cable_reset(struct wire_cable *cable);
 
 /* ---- wire_parse.c ---- */
 
@@ -350,9 +354,16 @@ void wire_idle_exit(void);
 
 /* ---- wire_debugfs.c ---- */
 
-int wire_debugfs_init(void);
-void wire_debugfs_exit(void);
+extern struct dentry *wire_root;	/* their folder */
+
+ssize_t wire_line_write(const char __user *buf, size_t len,
+			int (*apply)(char *line, void *data), void *data);
 void wire_debugfs_add(struct wire_cable *cable);
 void wire_debugfs_remove(struct wire_cable *cable);
+
+/* ---- wire_control.c ---- */
+
+int wire_control_init(void);
+void wire_control_exit(void);
 
 #endif

@@ -203,29 +203,3 @@ void wire_cable_delete_all(void)
 		cable_remove(cable);
 	mutex_unlock(&cables_mutex);
 }
-
-static void end_reset(struct wire_end *end)
-{
-	struct wire_chunk *timeline, *snap;
-	struct sk_buff *skb;
-
-	wire_catch_up(end);
-	spin_lock_bh(&end->lock);
-	for (skb = end->entering; skb; skb = skb->next)
-		wire_cb(skb)->record = NULL;
-	timeline = wire_log_take(&end->timeline);
-	snap = wire_log_take(&end->snap);
-	memset(end->flows, 0, sizeof(*end->flows));
-	memset(end->counter, 0, sizeof(end->counter));
-	spin_unlock_bh(&end->lock);
-	wire_chunks_free(timeline);
-	wire_chunks_free(snap);
-}
-
-void wire_cable_reset(struct wire_cable *cable)
-{
-	mutex_lock(&cable->read_mutex);
-	end_reset(cable->end[0]);
-	end_reset(cable->end[1]);
-	mutex_unlock(&cable->read_mutex);
-}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The control and export files under /sys/kernel/debug/wire/. */
+/* The files of a cable under /sys/kernel/debug/wire/. */
 #define pr_fmt(fmt) "wire: " fmt
 
 #include <linux/fs.h>
@@ -13,14 +13,14 @@
 
 #define WIRE_LINE_MAX	1024
 
-static struct dentry *root;
+struct dentry *wire_root;
 
 /*
  * Copies one control line from user space and passes it to @apply, which may
  * modify it.
  */
-static ssize_t write_line(const char __user *buf, size_t len,
-			  int (*apply)(char *line, void *data), void *data)
+ssize_t wire_line_write(const char __user *buf, size_t len,
+			int (*apply)(char *line, void *data), void *data)
 {
 	char *line;
 	int err;
@@ -34,119 +34,6 @@ static ssize_t write_line(const char __user *buf, size_t len,
 	kfree(line);
 	return err ? err : len;
 }
-
-/* ---- create, delete, noise ---- */
-
-static int apply_create(char *line, void *data)
-{
-	struct wire_settings s = {
-		.mtu = 1500, .queues = 1, .ring = 256, .coalesce_frames = 16, .coalesce_ns = 20000,
-		.rx_coalesce_ns = 100000, .records_max = 4194304,
-	};
-	struct wire_key keys[] = {
-		{ "name", .text = s.name, .max = sizeof(s.name), .required = true },
-		{ "a", .text = s.ifname[0], .max = IFNAMSIZ, .required = true },
-		{ "b", .text = s.ifname[1], .max = IFNAMSIZ, .required = true },
-		{ "rate_bps", &s.rate_bps, .min = WIRE_RATE_MIN, .max = WIRE_RATE_MAX,
-		  .required = true },
-		{ "delay_ns", &s.delay_ns, .max = 1000000000000ULL },
-		{ "mtu", &s.mtu, .min = 68, .max = 65000 },
-		{ "queues", &s.queues, .min = 1, .max = WIRE_QUEUES_MAX },
-		{ "ring", &s.ring, .min = 1, .max = 65536 },
-		{ "bql_min", &s.bql_min, .max = 1 << 30 },
-		{ "coalesce_frames", &s.coalesce_frames, .min = 1, .max = 65536 },
-		{ "coalesce_ns", &s.coalesce_ns, .max = NSEC_PER_SEC },
-		{ "rx_coalesce_ns", &s.rx_coalesce_ns, .max = NSEC_PER_SEC },
-		{ "sink", &s.sink, .max = 1 },
-		{ "snap", &s.snap, .max = 1024 },
-		{ "records_max", &s.records_max, .max = 1 << 30 },
-	};
-	int err = wire_parse(line, keys, ARRAY_SIZE(keys));
-
-	return err ? err : wire_cable_create(&s);
-}
-
-static int apply_delete(char *line, void *data)
-{
-	char name[WIRE_NAME_LEN];
-	struct wire_key keys[] = {
-		{ "name", .text = name, .max = sizeof(name), .required = true },
-	};
-	int err = wire_parse(line, keys, ARRAY_SIZE(keys));
-
-	return err ? err : wire_cable_delete(name);
-}
-
-static int apply_share(char *line, void *data)
-{
-	char into[WIRE_NAME_LEN], from[WIRE_NAME_LEN], side[2];
-	struct wire_key keys[] = {
-		{ "into", .text = into, .max = sizeof(into), .required = true },
-		{ "from", .text = from, .max = sizeof(from), .required = true },
-		{ "end", .text = side, .max = sizeof(side), .required = true },
-	};
-	int err = wire_parse(line, keys, ARRAY_SIZE(keys));
-
-	if (err)
-		return err;
-	if (*side != 'a' && *side != 'b') {
-		pr_err("end=%s: a or b is expected\n", side);
-		return -EINVAL;
-	}
-	return wire_cable_share(into, from, *side - 'a');
-}
-
-static int apply_noise(char *line, void *data)
-{
-	return wire_noise_write(line);
-}
-
-static ssize_t create_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
-{
-	return write_line(buf, len, apply_create, NULL);
-}
-
-static ssize_t delete_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
-{
-	return write_line(buf, len, apply_delete, NULL);
-}
-
-static ssize_t share_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
-{
-	return write_line(buf, len, apply_share, NULL);
-}
-
-static ssize_t noise_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
-{
-	return write_line(buf, len, apply_noise, NULL);
-}
-
-static int noise_show(struct seq_file *seq, void *unused)
-{
-	return wire_noise_show(seq);
-}
-
-static int noise_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, noise_show, NULL);
-}
-
-static const struct file_operations create_fops = {
-	.owner = THIS_MODULE, .open = simple_open, .write = create_write,
-};
-
-static const struct file_operations delete_fops = {
-	.owner = THIS_MODULE, .open = simple_open, .write = delete_write,
-};
-
-static const struct file_operations share_fops = {
-	.owner = THIS_MODULE, .open = simple_open, .write = share_write,
-};
-
-static const struct file_operations noise_fops = {
-	.owner = THIS_MODULE, .open = noise_open, .read = seq_read, .write = noise_write,
-	.llseek = seq_lseek, .release = single_release,
-};
 
 /* ---- NAME/bottleneck, NAME/fault, NAME/impair, NAME/reset ---- */
 
@@ -212,7 +99,7 @@ static ssize_t bottleneck_write(struct file *file, const char __user *buf, size_
 {
 	struct seq_file *seq = file->private_data;
 
-	return write_line(buf, len, apply_bottleneck, seq->private);
+	return wire_line_write(buf, len, apply_bottleneck, seq->private);
 }
 
 static int bottleneck_show(struct seq_file *seq, void *unused)
@@ -253,7 +140,7 @@ static ssize_t fault_write(struct file *file, const char __user *buf, size_t len
 {
 	struct seq_file *seq = file->private_data;
 
-	return write_line(buf, len, apply_fault, seq->private);
+	return wire_line_write(buf, len, apply_fault, seq->private);
 }
 
 static int fault_show(struct seq_file *seq, void *unused)
@@ -276,7 +163,7 @@ static ssize_t impair_write(struct file *file, const char __user *buf, size_t le
 {
 	struct seq_file *seq = file->private_data;
 
-	return write_line(buf, len, apply_impair, seq->private);
+	return wire_line_write(buf, len, apply_impair, seq->private);
 }
 
 static int impair_show(struct seq_file *seq, void *unused)
@@ -290,9 +177,35 @@ static int impair_open(struct inode *inode, struct file *file)
 	return single_open(file, impair_show, inode->i_private);
 }
 
+static void end_reset(struct wire_end *end)
+{
+	struct wire_chunk *timeline, *snap;
+	struct sk_buff *skb;
+
+	wire_catch_up(end);
+	spin_lock_bh(&end->lock);
+	for (skb = end->entering; skb; skb = skb->next)
+		wire_cb(skb)->record = NULL;
+	timeline = wire_log_take(&end->timeline);
+	snap = wire_log_take(&end->snap);
+	memset(end->flows, 0, sizeof(*end->flows));
+	memset(end->counter, 0, sizeof(end->counter));
+	spin_unlock_bh(&end->lock);
+	wire_chunks_free(timeline);
+	wire_chunks_free(snap);
+}
+
+static void cable_reset(struct wire_cable *cable)
+{
+	mutex_lock(&cable->read_mutex);
+	end_reset(cable->end[0]);
+	end_reset(cable->end[1]);
+	mutex_unlock(&cable->read_mutex);
+}
+
 static ssize_t reset_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
-	wire_cable_reset(file->private_data);
+	cable_reset(file->private_data);
 	return len;
 }
 
@@ -433,7 +346,7 @@ void wire_debugfs_add(struct wire_cable *cable)
 	char name[16];
 	int side;
 
-	cable->dir = debugfs_create_dir(cable->set.name, root);
+	cable->dir = debugfs_create_dir(cable->set.name, wire_root);
 	debugfs_create_file("bottleneck", 0600, cable->dir, cable, &bottleneck_fops);
 	debugfs_create_file("fault", 0600, cable->dir, cable, &fault_fops);
 	debugfs_create_file("impair", 0600, cable->dir, cable, &impair_fops);
@@ -458,27 +371,4 @@ void wire_debugfs_add(struct wire_cable *cable)
 void wire_debugfs_remove(struct wire_cable *cable)
 {
 	debugfs_remove_recursive(cable->dir);
-}
-
-int wire_debugfs_init(void)
-{
-	int err;
-
-	root = debugfs_create_dir("wire", NULL);
-	if (IS_ERR(root))
-		return PTR_ERR(root);
-	debugfs_create_file("create", 0200, root, NULL, &create_fops);
-	debugfs_create_file("delete", 0200, root, NULL, &delete_fops);
-	debugfs_create_file("noise", 0600, root, NULL, &noise_fops);
-	debugfs_create_file("share", 0200, root, NULL, &share_fops);
-	err = wire_idle_init(root);
-	if (err)
-		debugfs_remove_recursive(root);
-	return err;
-}
-
-void wire_debugfs_exit(void)
-{
-	wire_idle_exit();
-	debugfs_remove_recursive(root);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Injects faults and changes of a NIC: a busy driver, a lost link, a new speed,
- * fewer transmit queues.
+ * fewer transmit queues. wire_tx.c obeys them.
  */
 #define pr_fmt(fmt) "wire: " fmt
 
@@ -9,20 +9,6 @@
 #include <linux/seq_file.h>
 
 #include "wire.h"
-
-/*
- * Returns true, on average once in busy_every frames, if the driver is to
- * answer that it is busy. The caller holds the end's lock.
- */
-bool wire_fault_busy(struct wire_end *end)
-{
-	struct wire_fault *fault = &end->fault;
-
-	if (!fault->busy_every || wire_uniform(wire_random(&fault->random), fault->busy_every - 1))
-		return false;
-	end->counter[WIRE_N_BUSY_FAULTS]++;
-	return true;
-}
 
 static void fault_any(struct wire_end *end)
 {
@@ -78,21 +64,6 @@ static void fault_drops(struct wire_cable *cable, u64 drop_control, u64 drop_gap
 		fault_any(end);
 		spin_unlock_bh(&end->lock);
 	}
-}
-
-/*
- * Returns true if the NIC drops this gap frame: evenly, drop_gaps of 100. The
- * caller holds the end's lock.
- */
-bool wire_fault_gap(struct wire_end *end)
-{
-	struct wire_fault *fault = &end->fault;
-
-	fault->drop_gaps_sum += fault->drop_gaps;
-	if (fault->drop_gaps_sum < 100)
-		return false;
-	fault->drop_gaps_sum -= 100;
-	return true;
 }
 
 /* Changes flow control, as ethtool -A does on a NIC that renegotiates. */

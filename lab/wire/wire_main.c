@@ -10,7 +10,7 @@
 static int __init wire_init(void)
 {
 	wire_noise_init();
-	return wire_debugfs_init();
+	return wire_control_init();
 }
 
 /*
@@ -20,7 +20,7 @@ static void __exit wire_exit(void)
 {
 	wire_noise_stop();
 	wire_cable_delete_all();
-	wire_debugfs_exit();
+	wire_control_exit();
 }
 
 module_init(wire_init);

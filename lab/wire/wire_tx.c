@@ -314,6 +314,35 @@ static void wire_give(struct wire_end *end, struct sk_buff *skb, struct wire_fra
 }
 
 /*
+ * Returns true, on average once in busy_every frames, if the driver is to
+ * answer that it is busy. The caller holds the end's lock.
+ */
+static bool wire_fault_busy(struct wire_end *end)
+{
+	struct wire_fault *fault = &end->fault;
+
+	if (!fault->busy_every || wire_uniform(wire_random(&fault->random), fault->busy_every - 1))
+		return false;
+	end->counter[WIRE_N_BUSY_FAULTS]++;
+	return true;
+}
+
+/*
+ * Returns true if the NIC drops this gap frame: evenly, drop_gaps of 100. The
+ * caller holds the end's lock.
+ */
+static bool wire_fault_gap(struct wire_end *end)
+{
+	struct wire_fault *fault = &end->fault;
+
+	fault->drop_gaps_sum += fault->drop_gaps;
+	if (fault->drop_gaps_sum < 100)
+		return false;
+	fault->drop_gaps_sum -= 100;
+	return true;
+}
+
+/*
  * Applies the injected faults: drops the frame without a carrier or by a
  * filter, or returns it to the stack as busy. Returns true if the frame is not
  * to be sent.

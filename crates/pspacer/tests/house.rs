@@ -6,12 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
-use crate::circles::{Graph, c_includes, circles, rust_imports};
 use crate::common::root;
 use crate::map::{Row, map_rows, rows};
 
 /// Returns every file that git would commit, with its text (binary files are left out).
-fn files() -> Vec<(String, String)> {
+pub fn files() -> Vec<(String, String)> {
     let out = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
         .current_dir(root())
@@ -27,7 +26,7 @@ fn files() -> Vec<(String, String)> {
     listed
 }
 
-fn report(what: &str, bad: &[String]) {
+pub fn report(what: &str, bad: &[String]) {
     assert!(bad.is_empty(), "{what}:\n  {}", bad.join("\n  "));
 }
 
@@ -284,75 +283,6 @@ fn c_rooms_include_only_what_they_may() {
         }
     }
     report("includes", &bad);
-}
-
-/// Returns the circles, each as the names of its files.
-fn circle_names(graph: &Graph) -> Vec<String> {
-    let found = circles(graph).into_iter();
-    found.map(|circle| circle.join(" ")).collect()
-}
-
-#[test]
-fn no_files_import_each_other_in_a_circle() {
-    let rust = rust_imports(&files());
-    assert!(rust.values().flatten().count() > 500, "imports are found");
-    report("circles of Rust files", &circle_names(&rust));
-    let c = c_includes(&files(), &["core/include", "core", "uapi", "bpf"]);
-    assert!(c.values().flatten().count() > 50, "includes are found");
-    report("circles of C files", &circle_names(&c));
-}
-
-#[test]
-fn a_circle_of_files_is_found() {
-    let named = |all: &[(&str, &str)]| -> Vec<(String, String)> {
-        let owned = all.iter().map(|(n, t)| ((*n).to_owned(), (*t).to_owned()));
-        owned.collect()
-    };
-    let rust = |all: &[(&str, &str)]| circles(&rust_imports(&named(all)));
-    let pair = ["x/src/a.rs".to_owned(), "x/src/b.rs".to_owned()].to_vec();
-    let lib = ("x/src/lib.rs", "mod a;\nmod b;\npub use a::A;");
-    // The circle is made by `use`, by a path in the code, or by a name that lib.rs exports.
-    let a = ("x/src/a.rs", "use crate::b::B;\npub struct A(B);");
-    for b in [
-        "use crate::a::A;\npub struct B(Box<A>);",
-        "pub struct B(Box<crate::a::A>);",
-        "use crate::{A as Other};\npub struct B(Box<Other>);",
-        "use super::a;\npub struct B(Box<a::A>);",
-    ] {
-        assert_eq!(
-            rust(&[lib, a, ("x/src/b.rs", b)]),
-            std::slice::from_ref(&pair),
-            "{b}"
-        );
-    }
-    for b in [
-        "pub struct B;",
-        "// crate::a::A\npub const B: &str = \"crate::a::A\";",
-        "pub struct B;\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}",
-    ] {
-        assert!(rust(&[lib, a, ("x/src/b.rs", b)]).is_empty(), "{b}");
-    }
-    // A parent uses its child, which uses the parent.
-    let child = ("x/src/a.rs", "use super::Shared;\npub struct A(Shared);");
-    let uses = (
-        "x/src/lib.rs",
-        "mod a;\nuse a::A;\npub struct Shared;\nfn f(_: A) {}",
-    );
-    assert_eq!(rust(&[uses, child]).len(), 1);
-    let declares = ("x/src/lib.rs", "mod a;\npub use a::A;\npub struct Shared;");
-    assert!(rust(&[declares, child]).is_empty());
-    // C finds a header beside the file and below a folder.
-    let c = |all: &[(&str, &str)]| circles(&c_includes(&named(all), &["core/include"])).len();
-    let heap = ("core/src/heap.h", "#include <pace/wheel.h>\n");
-    let wheel = (
-        "core/include/pace/wheel.h",
-        "#include \"../../src/heap.h\"\n",
-    );
-    assert_eq!(c(&[heap, wheel]), 1);
-    assert_eq!(
-        c(&[heap, ("core/include/pace/wheel.h", "#include <stdint.h>\n")]),
-        0
-    );
 }
 
 /// The workspace, the kernel module, its DKMS package and the images of manifests have the same version.

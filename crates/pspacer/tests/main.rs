@@ -19,6 +19,7 @@ mod experiments;
 mod host;
 mod hosts;
 mod house;
+mod house_circles;
 mod installed;
 mod map;
 mod measure;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Digests the sources behind figures that no guest's files have: of the measurements, of the
-//! simulator, and of what makes a psp of BPF. Of a source only what decides what is built counts.
+//! simulator, of what makes a psp of BPF, and of the router. Of a source only what decides what is built counts.
 
 use std::fs;
 use std::io;
@@ -62,6 +62,15 @@ pub const PARTS: &[(&str, &[&str])] = &[
             "crates/host/host-apply/src",
             "crates/host/host-config/src",
             "uapi",
+        ],
+    ),
+    (
+        "ROUTER",
+        &[
+            "bpf/router.bpf.c",
+            "crates/base/linux-io/src",
+            "crates/pspacer/src/router.rs",
+            "crates/streams/router/src",
         ],
     ),
 ];

@@ -57,10 +57,11 @@ fn check_kernels(scenario: &Scenario) -> Result<()> {
 pub fn pieces(lab: &vmlab::Lab, scenario: &Scenario, progress: &dyn Progress) -> Result<Vec<Id>> {
     check_kernels(scenario)?;
     let told = |event: &vmlab::Event<'_>| progress.event(event);
+    let command = made_of::command(&scenario.cells);
     let mut all = vec![];
     for run in 0..scenario.runs {
         let spec = spec(scenario, &scenario.cells, run, (Path::new(""), None));
-        let guests = vmlab::keys(lab, &spec, made_of::COMMAND, &told)?;
+        let guests = vmlab::keys(lab, &spec, &command, &told)?;
         for (guest, cells) in guests.iter().zip(boots(scenario)) {
             let cells_ns = cells.iter().map(|cell| cell.duration_ns + cell.settle_ns);
             // A guest's nanoseconds are far below 2^52.

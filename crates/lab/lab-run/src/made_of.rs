@@ -18,8 +18,17 @@ const MEASURES: &str = env!("MADE_OF_MEASURES");
 const STALLS: &str = env!("MADE_OF_STALLS");
 const SIMULATOR: &str = env!("MADE_OF_SIMULATOR");
 const CORE: &str = env!("MADE_OF_CORE");
-/// Stands for the command in a guest, where it makes a psp of BPF.
-pub const COMMAND: &str = env!("MADE_OF_BPF");
+const BPF: &str = env!("MADE_OF_BPF");
+const ROUTER: &str = env!("MADE_OF_ROUTER");
+/// How a cell's description says that hosts have no offloads and no programs.
+const BARE: &str = "offloads: [], host_programs: [], ";
+
+/// Returns what stands for the command in the guests of some cells: the parts that make a psp of BPF,
+/// and where hosts have programs the router.
+pub fn command(cells: &[Cell]) -> String {
+    let has_programs = cells.iter().any(|cell| !cell.host_programs.is_empty());
+    format!("{BPF}{}", if has_programs { ROUTER } else { "" })
+}
 
 /// Returns the key of what was measured of a guest with these cells.
 pub fn of_guest(guest: &str, cells: &[Cell]) -> String {
@@ -57,8 +66,10 @@ fn measured(cells: &[Cell]) -> Key {
     key
 }
 
-/// Takes out of a cell's description where in its file each part stands.
+/// Takes out of a cell's description where in its file each part stands, and that hosts are bare: it
+/// is then the same as before hosts had offloads and programs.
 fn without_places(text: &str) -> String {
+    let text = text.replacen(BARE, "", 1);
     let mut pieces = text.split("Line { file: ");
     let first = pieces.next().unwrap_or_default().to_owned();
     pieces.fold(first, |mut all, piece| {
@@ -128,6 +139,35 @@ mod tests {
             simulated_s: 1.0,
             is_further: false,
         }
+    }
+
+    /// Returns the cell of a scenario with more keys of a host and more tables.
+    fn cell(host: &str, more: &str) -> Cell {
+        let text = format!(
+            "name = \"s\"\ntitle = \"\"\nduration = \"1s\"\n\
+             [[host]]\nname = \"tx\"\n{host}\n[[host]]\nname = \"rx\"\n\
+             [[cable]]\nname = \"wire\"\nends = [\"tx:eth0\", \"rx:eth0\"]\nrate = \"1gbit\"\n{more}"
+        );
+        let mut scenario = scenario::parse("s.toml", &text, &scenario::Options::default()).unwrap();
+        scenario.cells.remove(0)
+    }
+
+    const PROGRAM: &str = "[[program]]\nhost = \"tx\"\nrun = \"pspacer router r\"\n";
+
+    /// Pages that were made before hosts had offloads and programs stay fresh.
+    #[test]
+    fn bare_hosts_are_described_as_before() {
+        let described = |cell: &Cell| without_places(&format!("{cell:?}"));
+        let bare = described(&cell("", ""));
+        assert!(bare.contains("sysctls: [], noise: None"), "{bare}");
+        assert!(described(&cell("offloads = \"gso off\"", "")).contains("offloads: [Offload"));
+        assert!(described(&cell("", PROGRAM)).contains("host_programs: [HostProgram"));
+    }
+
+    #[test]
+    fn the_router_decides_where_hosts_have_programs() {
+        assert_eq!(command(&[cell("", "")]), BPF);
+        assert_eq!(command(&[cell("", PROGRAM)]), format!("{BPF}{ROUTER}"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! Says, once each, what a scenario asks for and its figures do not tell.
 
 use scenario::Scenario;
-use scenario::topology::beyond_first_cable;
+use scenario::topology::behind_measured_cable;
 use vmlab::Event;
 
 use crate::progress::Progress;
@@ -16,7 +16,11 @@ pub fn say(progress: &dyn Progress, remarks: &[String]) {
 
 /// Says what the measurements of a scenario leave out, whichever engine runs it.
 pub fn say_unmeasured(progress: &dyn Progress, scenario: &Scenario) {
-    let mut remarks: Vec<_> = scenario.cells.iter().flat_map(beyond_first_cable).collect();
+    let mut remarks: Vec<_> = scenario
+        .cells
+        .iter()
+        .flat_map(behind_measured_cable)
+        .collect();
     remarks.sort();
     remarks.dedup();
     say(progress, &remarks);

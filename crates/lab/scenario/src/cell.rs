@@ -17,9 +17,9 @@ use crate::tables::{
     Names, Reading, WORD, direction, host, is_word, reference, required, span, within,
 };
 use crate::topology::CABLES_MAX;
-use crate::{flow, freeze, ground_truth, impairment, isochronous};
+use crate::{flow, freeze, ground_truth, host_program, impairment, isochronous, offload};
 
-const HOST: &[&str] = &["name", "addresses"];
+const HOST: &[&str] = &["name", "addresses", "offloads"];
 const CABLE: &[&str] = &[
     "name",
     "ends",
@@ -79,6 +79,8 @@ impl<'a> Reading<'a> {
             cables: Vec::new(),
             tc: Vec::new(),
             sysctls: Vec::new(),
+            offloads: Vec::new(),
+            host_programs: Vec::new(),
             noise: self.noise(top)?,
             flows: Vec::new(),
             freezes: Vec::new(),
@@ -108,6 +110,7 @@ impl<'a> Reading<'a> {
         self.bottlenecks(&mut cell, env)?;
         self.tc(&mut cell, env)?;
         self.sysctls(&mut cell, env)?;
+        host_program::read(self, &mut cell, env, clamp)?;
         flow::read(self, &mut cell, env, clamp)?;
         freeze::read(self, &mut cell, env, clamp)?;
         impairment::read(self, &mut cell, env, clamp)?;
@@ -160,10 +163,16 @@ impl<'a> Reading<'a> {
 
     fn hosts(&self, cell: &mut Cell, top: &Section<'a, '_>) -> Result<(), Error> {
         let mut names = Names::default();
+        let has_segments = isochronous::is_meant(self)?;
         self.each_table("host", "[[host]]", HOST, top.env, |section| {
             let name = names.take(section, WORD, |name| is_word(name, 31))?;
             let addresses = section.number("addresses", 1..255)?.unwrap_or(1);
             let addresses = u8::try_from(addresses).unwrap_or(1);
+            if let (true, Some(item)) = (has_segments, section.get("offloads")) {
+                return Err(item.fault("nothing: hosts on segments have no offloads"));
+            }
+            cell.offloads
+                .extend(offload::read(section, cell.hosts.len())?);
             cell.hosts.push(Host { name, addresses });
             Ok(())
         })?;

@@ -13,9 +13,11 @@ mod flow;
 mod flow_kind;
 mod freeze;
 mod ground_truth;
+mod host_program;
 mod impairment;
 pub mod isochronous;
 mod model;
+mod offload;
 mod parse;
 mod reader;
 pub mod result;
@@ -29,8 +31,9 @@ pub use expr::Env;
 pub use flow_kind::{FlowKind, Launch, Messages, OnOff, Pattern, Spread};
 pub use model::{
     Backend, Bottleneck, BottleneckKind, Bound, Cable, Capture, Cell, Closeup, Device, Direction,
-    End, Flow, Freeze, Host, Impairment, ImpairmentKind, Kernel, KnownStop, Layer, Noise, Program,
-    Scenario, StopSide, Subject, Sysctl, Target, TcLine, UnknownKernel, Window,
+    End, Flow, Freeze, Host, HostProgram, Impairment, ImpairmentKind, Kernel, KnownStop, Layer,
+    Noise, Offload, Program, ProgramFile, Scenario, StopSide, Subject, Sysctl, Target, TcLine,
+    UnknownKernel, Window,
 };
 pub use parse::{Options, parse};
 pub use tc_head::TcHead;

@@ -103,6 +103,10 @@ pub struct Cell {
     pub tc: Vec<TcLine>,
     /// System controls to set.
     pub sysctls: Vec<Sysctl>,
+    /// Features of all devices of hosts, switched before the queues are made.
+    pub offloads: Vec<Offload>,
+    /// Programs that run on hosts beside the flows.
+    pub host_programs: Vec<HostProgram>,
     /// Times at random instants in which interrupts are held off.
     pub noise: Option<Noise>,
     /// Flows that the hosts send.
@@ -295,6 +299,46 @@ pub struct Sysctl {
     pub value: String,
     /// Place of the control in the scenario.
     pub place: Place,
+}
+
+/// A feature of a host's devices, on or off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offload {
+    /// Index into [`Cell::hosts`].
+    pub host: usize,
+    /// Its name as `ethtool -K` takes it ...
+    pub word: &'static str,
+    /// ... and as `ethtool -k` lists it.
+    pub listed: &'static str,
+    pub is_on: bool,
+    /// Place of the host's offloads in the scenario.
+    pub place: Place,
+}
+
+/// A program of the guest, or the command `pspacer`, on a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostProgram {
+    /// Index into [`Cell::hosts`].
+    pub host: usize,
+    /// Its name, then its arguments.
+    pub args: Vec<String>,
+    /// A file in the folder in which it runs.
+    pub file: Option<ProgramFile>,
+    /// What it prints once it is ready, which is waited for before t = 0.
+    pub ready: Option<String>,
+    /// Start, after t = 0; `None`: before.
+    pub start_ns: Option<u64>,
+    /// When it is ended; `None`: with the cell.
+    pub stop_ns: Option<u64>,
+    /// Place of the program in the scenario.
+    pub place: Place,
+}
+
+/// A file that a program finds in its folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramFile {
+    pub name: String,
+    pub text: String,
 }
 
 /// Intervals in which the CPU is held with interrupts off.

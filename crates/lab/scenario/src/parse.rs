@@ -44,6 +44,7 @@ const ROOT: &[&str] = &[
     "node",
     "tc",
     "sysctl",
+    "program",
     "noise",
     "flow",
     "freeze",

@@ -13,6 +13,7 @@ const CONDITIONAL: &[(&str, &str)] = &[
     ("bottleneck", "[[bottleneck]]"),
     ("tc", "[[tc]]"),
     ("sysctl", "[[sysctl]]"),
+    ("program", "[[program]]"),
     ("flow", "[[flow]]"),
     ("freeze", "[[freeze]]"),
     ("impairment", "[[impairment]]"),

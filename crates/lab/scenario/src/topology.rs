@@ -102,9 +102,9 @@ pub fn routes(cables: &[Cable], hosts: usize, host: usize) -> Vec<Route> {
         .collect()
 }
 
-/// Returns a remark for each flow of datagrams that a queue of a later host on its path may hold or
-/// lose: it is measured on its first cable.
-pub fn beyond_first_cable(cell: &Cell) -> Vec<String> {
+/// Returns a remark for each flow of datagrams that a queue may hold or lose behind the cable on which
+/// the flow is measured.
+pub fn behind_measured_cable(cell: &Cell) -> Vec<String> {
     let is_set = |hop: &&Direction| {
         let device = &cell.cables[hop.cable].ends[hop.end.index()];
         let mut lines = cell.tc.iter().filter(|line| line.host == device.host);
@@ -115,13 +115,15 @@ pub fn beyond_first_cable(cell: &Cell) -> Vec<String> {
     let flows = flows.filter(|flow| !matches!(flow.kind, FlowKind::Tcp { .. }));
     flows
         .filter_map(|flow| {
-            let hop = flow.path.iter().skip(1).find(is_set)?;
-            let (first, cable) = (&cell.cables[flow.path.first()?.cable], &cell.cables[hop.cable]);
+            let at = flow.measured_at()?;
+            let mut behind = flow.path.iter().skip_while(|hop| **hop != at).skip(1);
+            let hop = behind.find(is_set)?;
+            let (measured, cable) = (&cell.cables[at.cable], &cell.cables[hop.cable]);
             let device = &cable.ends[hop.end.index()];
             Some(format!(
-                "flow `{}` is measured on its first cable, `{}`: what the queue of {}:{} holds or loses \
-                 of it is in no metric and no bound",
-                flow.name, first.name, cell.hosts[device.host].name, device.name
+                "flow `{}` is measured on cable `{}`: what the queue of {}:{} holds or loses of it is in \
+                 no metric and no bound",
+                flow.name, measured.name, cell.hosts[device.host].name, device.name
             ))
         })
         .collect()

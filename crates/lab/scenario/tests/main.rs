@@ -12,4 +12,5 @@ mod errors;
 mod expansion;
 mod experiments;
 mod hostile;
+mod hosts;
 mod isochronous;

@@ -83,10 +83,20 @@ pub enum Error {
         /// What it cannot say.
         detail: String,
     },
+    /// A program of a host is none of the guest's.
+    #[error(
+        "{place}: `run` names \"{name}\", expected `pspacer` or a program of the guest, such as \
+         `sleep`, `tc` or `psp-send`"
+    )]
+    NoProgram {
+        /// Place of the program.
+        place: Place,
+        name: String,
+    },
     /// The command is not beside the program that runs.
     #[error(
-        "a psp of BPF needs the command `pspacer` beside this program: build it, \
-         and run the scenario with it"
+        "a psp of BPF, and a [[program]] that runs `pspacer`, need that command beside this \
+         program: build it, and run the scenario with it"
     )]
     NoCommand,
     /// The project's own sources were not found.

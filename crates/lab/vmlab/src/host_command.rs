@@ -9,6 +9,8 @@ use crate::command::output;
 use crate::error::{At, Error};
 use crate::image::Image;
 
+/// The command's name.
+pub(crate) const NAME: &str = "pspacer";
 /// Starts the command in a guest.
 pub(crate) const COMMAND: &str = "/pspacer/ld.so --library-path /pspacer /pspacer/pspacer";
 

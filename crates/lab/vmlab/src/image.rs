@@ -75,6 +75,13 @@ impl Image {
         self.add(path, FOLDER, Vec::new());
     }
 
+    /// Returns whether a program with this name is where the guest looks for programs.
+    pub fn has_program(&self, name: &str) -> bool {
+        let folders = ["bin", "sbin", "usr/bin", "usr/sbin"];
+        let is_there = |folder| self.0.contains_key(&format!("{folder}/{name}"));
+        folders.into_iter().any(is_there)
+    }
+
     /// Returns the archive. The kernel unpacks several concatenated archives over one another.
     pub fn to_cpio(&self) -> Vec<u8> {
         let write = || -> io::Result<Vec<u8>> {
@@ -147,6 +154,24 @@ pub(crate) fn add_plugin(image: &mut Image, programs: &Path) -> Result<(), Error
     let path = programs.join(PSP_PLUGIN);
     let bytes = fs::read(&path).at("read", &path)?;
     image.file(&format!("{TC_PLUGINS}/{PSP_PLUGIN}"), bytes);
+    Ok(())
+}
+
+/// Adds ethtool, with the libraries that `base` lacks.
+pub(crate) fn add_ethtool(image: &mut Image, base: &Image, root: &Path) -> Result<(), Error> {
+    let path = &root.join("sbin/ethtool");
+    let bytes = fs::read(path).at("read", path)?;
+    let folders = LIBRARIES.map(str::to_owned);
+    let is_there = |name: &String| {
+        base.0
+            .keys()
+            .any(|path| path.ends_with(&format!("/{name}")))
+    };
+    let lacking = needed_libraries(&bytes)
+        .into_iter()
+        .filter(|name| !is_there(name));
+    add_libraries(image, root, lacking.collect(), &folders, LIBRARIES[0])?;
+    image.file("usr/sbin/ethtool", bytes);
     Ok(())
 }
 

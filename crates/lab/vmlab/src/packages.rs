@@ -59,6 +59,15 @@ pub(crate) const GUEST: Set = Set {
     prepare: |_| Ok(()),
 };
 
+/// ethtool, in guests whose hosts have offloads.
+pub(crate) const ETHTOOL: Set = Set {
+    name: "ethtool",
+    suites: &["bookworm"],
+    wanted: &["ethtool"],
+    keep: &["lib"],
+    prepare: |_| Ok(()),
+};
+
 /// The kernel's sources, for checkpatch and the debug kernel.
 pub(crate) const CHECKPATCH: Set = Set {
     name: "checkpatch",

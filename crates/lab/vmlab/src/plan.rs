@@ -8,6 +8,7 @@ mod host_file;
 mod impair;
 mod later_tc;
 mod network;
+mod programs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -60,9 +61,11 @@ pub(crate) fn plan(cell: &Cell, seed: u64) -> Result<Plan, Error> {
     };
     writer.step(format_args!("say cell {} begin", cell.index));
     writer.network();
+    writer.offloads();
     writer.tc_before();
     writer.host_files()?;
     let mut timed = writer.impairments(seed);
+    timed.extend(writer.programs());
     timed.extend(writer.idle());
     let senders = writer.senders();
     // A frozen program continues before the plan waits for its end.
@@ -438,6 +441,7 @@ impl Writer<'_> {
         for job in self.receiving(None) {
             self.step(format_args!("stop {job}"));
         }
+        self.end_programs();
         for cable in &self.cell.cables {
             self.run(format_args!("echo name={} > {WIRE}/delete", cable.name));
         }

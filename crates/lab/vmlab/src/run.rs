@@ -18,8 +18,9 @@ use serde_json::Value;
 use crate::error::{At, Error};
 use crate::guest_store::{FRESH, Key};
 use crate::host_command;
-use crate::image::{Image, add_modules, add_plugin};
+use crate::image::{Image, add_ethtool, add_modules, add_plugin};
 use crate::kbuild::{Headers, SCH_PSP};
+use crate::packages::{self, ETHTOOL};
 use crate::plan::{module_candidates, plan};
 use crate::profile::{self, Debug};
 use crate::progress::{Event, Progress};
@@ -169,7 +170,7 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
 
 /// Returns a key of each guest of `spec`: the digest of all that decides what it measures. Nothing is
 /// booted; modules and programs are compiled if the cache has none. `command` stands for the command
-/// `pspacer`, which makes a psp of BPF: other parts of it decide nothing in a guest.
+/// `pspacer`: for the parts of it that decide something in these guests.
 pub fn keys(
     lab: &Lab,
     spec: &RunSpec<'_>,
@@ -212,6 +213,17 @@ pub fn keys(
 fn uses_bpf(cells: &[Cell]) -> bool {
     let mut lines = cells.iter().flat_map(|cell| &cell.tc);
     lines.any(|line| line.backend == Backend::Bpf)
+}
+
+/// Returns whether a program of some cells is the command.
+fn runs_command(cells: &[Cell]) -> bool {
+    let mut programs = cells.iter().flat_map(|cell| &cell.host_programs);
+    programs.any(|program| {
+        program
+            .args
+            .first()
+            .is_some_and(|name| name == host_command::NAME)
+    })
 }
 
 fn simulated_s(cell: &Cell) -> f64 {
@@ -392,7 +404,8 @@ impl Runner<'_> {
         if has_bpf || candidates.iter().any(|name| name == SCH_PSP.name) {
             add_plugin(&mut image, &self.parts.programs)?;
         }
-        match (has_bpf, command) {
+        self.add_programs(&mut image, cells)?;
+        match (has_bpf || runs_command(cells), command) {
             (false, _) => {}
             (true, Some(text)) => image.file("pspacer", text.as_bytes().to_vec()),
             (true, None) => {
@@ -427,6 +440,29 @@ impl Runner<'_> {
         }
         image.file("plan", steps.into_bytes());
         Ok(image)
+    }
+
+    /// Adds ethtool where a host has offloads.
+    ///
+    /// # Errors
+    /// If a host's program is none of the guest's.
+    fn add_programs(&self, image: &mut Image, cells: &[Cell]) -> Result<(), Error> {
+        let base = &self.parts.base;
+        if cells.iter().any(|cell| !cell.offloads.is_empty()) {
+            let lab = self.lab;
+            let root = packages::root(&lab.cache, &ETHTOOL, lab.refresh, self.progress)?;
+            add_ethtool(image, base, &root)?;
+        }
+        for program in cells.iter().flat_map(|cell| &cell.host_programs) {
+            let name = program.args.first().map_or("", String::as_str);
+            if name != host_command::NAME && !base.has_program(name) && !image.has_program(name) {
+                return Err(Error::NoProgram {
+                    place: program.place.clone(),
+                    name: name.to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 
     fn cell_output(

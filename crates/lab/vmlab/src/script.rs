@@ -17,6 +17,10 @@ use crate::results::collect;
 use crate::setup::Lab;
 use crate::snapshot::Origin;
 
+/// The memory that guest and host share. A guest resumes if what it gets fits into half of it: a test's build
+/// of the command has 56 MB, and to boot takes ten times as long.
+const SHARED_BYTES: u64 = 1 << 27;
+
 /// Modules for tests of psp together with other qdiscs, in the order to load them.
 pub const QDISC_MODULES: &[&str] = &[
     "sch_psp",
@@ -127,7 +131,7 @@ pub fn run_script(
         // The checkers of the debug kernel keep freed memory, so it needs about twice as much.
         memory_bytes: if lab.debug_kernel { 2 << 30 } else { 1 << 30 },
         cpus: lab.cpus,
-        shared_bytes: 1 << 26,
+        shared_bytes: SHARED_BYTES,
         seed: spec.seed,
         timeout: spec.timeout,
         folder: spec.out_dir,

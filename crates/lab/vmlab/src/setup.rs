@@ -13,7 +13,9 @@ use crate::guest_store::{Answers, Store};
 use crate::image::{self, Image};
 use crate::kbuild::{self, Headers, PACE_CALLS, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module, unsigned};
-use crate::packages::{self, APPARMOR, CHECKPATCH, DPDK, ETCD, GUEST, PROMETHEUS, QEMU, SYSTEMD};
+use crate::packages::{
+    self, APPARMOR, CHECKPATCH, DPDK, ETCD, ETHTOOL, GUEST, PROMETHEUS, QEMU, SYSTEMD,
+};
 use crate::progress::Progress;
 use crate::repo::Sources;
 
@@ -162,6 +164,7 @@ impl Lab {
     /// not compile.
     pub fn prepare(&self, kernel: Kernel, progress: &dyn Progress) -> Result<String, Error> {
         let parts = self.parts(kernel, true, progress)?;
+        packages::root(&self.cache, &ETHTOOL, self.refresh, progress)?;
         self.modules(&parts, &["wire".into(), "sch_psp".into()], &[], progress)?;
         Ok(parts.kernel.release)
     }

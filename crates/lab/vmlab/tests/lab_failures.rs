@@ -55,6 +55,45 @@ fn a_failed_tc_line_is_quoted_with_its_output() {
     }
 }
 
+/// The cable has no TSO, and its driver fixes nothing: ethtool itself says so.
+#[test]
+fn a_feature_that_a_device_does_not_have_fails_with_what_ethtool_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = "[[host]]\nname = \"other\"\noffloads = \"gro off tso on\"\n\
+                [[cable]]\nname = \"side\"\nends = [\"other:eth0\", \"tx:eth1\"]\nrate = \"1gbit\"\n";
+    match failure(run(&scenario(more), folder.path(), LONG).unwrap_err()) {
+        Failure::Step(text) => {
+            assert!(text.contains("ethtool"), "{text}");
+            assert!(text.contains("tcp-segmentation-offload: off"), "{text}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Nothing is booted.
+#[test]
+fn a_program_that_the_guest_does_not_have_is_named_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = "[[program]]\nhost = \"tx\"\nrun = \"iperf9 -s\"\n";
+    let error = run(&scenario(more), folder.path(), LONG).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "test.toml:17: `run` names \"iperf9\", expected `pspacer` or a program of the guest, such \
+         as `sleep`, `tc` or `psp-send`"
+    );
+    assert!(!folder.path().join("boot-0").exists());
+}
+
+#[test]
+fn a_program_that_fails_is_named_with_what_it_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = "[[program]]\nhost = \"tx\"\nrun = \"ls /nowhere\"\nstop = \"15ms\"\n";
+    match failure(run(&scenario(more), folder.path(), LONG).unwrap_err()) {
+        Failure::Step(text) => assert!(text.contains("/nowhere"), "{text}"),
+        other => panic!("{other}"),
+    }
+}
+
 #[test]
 fn a_panic_differs_from_other_ends() {
     let folder = tempfile::tempdir().unwrap();

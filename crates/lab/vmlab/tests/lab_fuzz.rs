@@ -8,6 +8,11 @@ use vmlab::Lab;
 use crate::common::{LONG, random_operations};
 
 #[test]
-fn a_hundred_thousand_random_operations() {
-    random_operations(&Lab::find().unwrap(), Kernel::V6_1, 1, 100_000, LONG * 3);
+fn random_operations_leave_nothing_behind() {
+    let operations = if testkit::everything() {
+        100_000
+    } else {
+        30_000
+    };
+    random_operations(&Lab::find().unwrap(), Kernel::V6_1, 1, operations, LONG * 3);
 }

@@ -397,3 +397,46 @@ lines = ["class change dev eth0 parent 1: classid 1:1 psp rate 2mbit", "class ch
     let first = sent.windows(2).find(is_fast).unwrap()[0] - zero_ns;
     assert!((100_000_000..101_000_000).contains(&first), "{first} ns");
 }
+
+/// ethtool and the hosts' programs are those of a guest that asks for them.
+#[test]
+fn offloads_are_switched_and_programs_run_on_their_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = r#"
+[[host]]
+name = "other"
+offloads = "gso off gro off tx off"
+[[cable]]
+name = "side"
+ends = ["other:eth7", "tx:eth1"]
+rate = "1gbit"
+[[program]]
+host = "other"
+run = "ethtool -k eth7"
+[[program]]
+host = "other"
+run = "tail -f names"
+file = "names"
+text = "ready, steady\n"
+ready = "steady"
+[[program]]
+host = "rx"
+run = "ip -o link show"
+start = "5ms"
+stop = "55ms"
+"#;
+    let scenario = scenario_at("100mbit", "60ms", more);
+    let output = run(&scenario, folder.path(), LONG).unwrap();
+    let read = |name: &str| fs::read_to_string(output.cells[0].dir.join(name)).unwrap();
+    let features = read("program.0.other");
+    for off in [
+        "generic-segmentation-offload",
+        "generic-receive-offload",
+        "tx-checksumming",
+    ] {
+        assert!(features.contains(&format!("{off}: off")), "{features}");
+    }
+    assert_eq!(read("program.1.other"), "ready, steady\n");
+    let links = read("program.2.rx");
+    assert!(links.contains("eth0") && !links.contains("eth7"), "{links}");
+}

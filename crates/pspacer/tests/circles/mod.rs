@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Circles of files: files that import each other, in C or in Rust.
+//! Circles of files: files that import each other, in C or in Rust, or that call each other in C.
 //!
 //! An import is a `use`, or a path in the code, that leads to an item of
 //! another file. A re-export leads on to the file that defines the item.
 //! `mod x;` alone is no import, and neither is a `pub use` of a name that the
 //! file itself does not use. Code for tests (`#[cfg(test)]`) is left out.
 
+mod c;
 mod rust;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use c::c_calls;
 pub use rust::rust_imports;
 
 /// Which files each file imports.

@@ -11,8 +11,8 @@ use std::thread::spawn;
 use admission::{Medium, NodeSpec, SegmentSpec, Topology};
 use linux_io::clock::boottime_ns;
 use manager::access::{self, Access, sha256};
-use manager::current::Current;
 use manager::engine;
+use manager::replaceable::Replaceable;
 use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::MemoryStore;
@@ -47,7 +47,7 @@ pub fn manager(access: Access) -> String {
     let (engine, jobs) = engine::queue();
     let app = App {
         engine: engine.clone(),
-        access: Arc::new(Current::new(access)),
+        access: Arc::new(Replaceable::new(access)),
         peers: Arc::default(),
     };
     let start = Start::alone("m", "boot", boottime_ns().unwrap());

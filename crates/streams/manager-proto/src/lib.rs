@@ -31,7 +31,7 @@ mod ended;
 pub mod enforce;
 pub mod machine;
 pub mod message;
-mod next;
+mod misfit;
 pub mod overview;
 pub mod parts;
 mod pending;

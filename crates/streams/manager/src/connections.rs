@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The connections that are open, for the tasks that serve them: [`Places`] with the time.
+//! The connections that are open, for the tasks that serve them: [`OpenConnections`] with the time.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 
-use crate::places::{NoPlace, PlaceLimits, Places, Ticket};
+use crate::open_connections::{ConnectionLimits, NotAdmitted, OpenConnections, Ticket};
 
 /// Closes a connection when it is dropped.
 type Handle = oneshot::Sender<()>;
@@ -15,7 +15,7 @@ type Handle = oneshot::Sender<()>;
 /// The connections that are open.
 #[derive(Clone, Debug)]
 pub(crate) struct Connections {
-    places: Arc<Mutex<Places<Handle>>>,
+    places: Arc<Mutex<OpenConnections<Handle>>>,
     start: Instant,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct Place {
 }
 
 impl Connections {
-    pub(crate) fn new(limits: PlaceLimits) -> Self {
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
         Self {
-            places: Arc::new(Mutex::new(Places::new(limits))),
+            places: Arc::new(Mutex::new(OpenConnections::new(limits))),
             start: Instant::now(),
         }
     }
 
-    fn places(&self) -> MutexGuard<'_, Places<Handle>> {
+    fn places(&self) -> MutexGuard<'_, OpenConnections<Handle>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,7 +66,7 @@ impl Connections {
 
 impl Place {
     /// Makes the connection somebody's.
-    pub(crate) fn identify(&self, identity: &str) -> Result<(), NoPlace> {
+    pub(crate) fn identify(&self, identity: &str) -> Result<(), NotAdmitted> {
         self.connections.places().identify(self.ticket, identity)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a manager: one thread that takes jobs, stores what they change, and only then answers. Jobs
-//! that come while a change is being stored share the next one. Who only looks asks the [`Board`],
+//! that come while a change is being stored share the next one. Who only looks asks the [`StoredView`],
 //! and waits for no decision.
 
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::board::Board;
 use crate::store::{Store, StoreError};
+use crate::stored_view::StoredView;
 use manager_proto::answer::{Answer, Command};
 use manager_proto::machine::{Effects, Manager};
 use manager_proto::message::{Envelope, Message, Reply};
@@ -73,10 +73,10 @@ pub enum Refused {
 
 /// Who decides.
 #[derive(Debug)]
-struct Office {
+struct Decider {
     /// Until when this manager does, by the clock of the boot.
     ends_ns: Arc<AtomicU64>,
-    board: Option<Board>,
+    view: Option<StoredView>,
     /// URL of who does otherwise.
     other: Option<String>,
 }
@@ -85,7 +85,7 @@ struct Office {
 #[derive(Clone, Debug)]
 pub struct Engine {
     jobs: SyncSender<Job>,
-    office: Arc<RwLock<Office>>,
+    decider: Arc<RwLock<Decider>>,
 }
 
 /// Why a manager ended.
@@ -102,40 +102,40 @@ pub enum EngineError {
 /// Returns a queue of jobs, and its end for [`run`]. The manager stands by at first.
 pub fn queue() -> (Engine, Receiver<Job>) {
     let (jobs, receiver) = sync_channel(MOST_JOBS);
-    let office = Office {
+    let decider = Decider {
         ends_ns: Arc::new(AtomicU64::new(0)),
-        board: None,
+        view: None,
         other: None,
     };
-    let office = Arc::new(RwLock::new(office));
-    (Engine { jobs, office }, receiver)
+    let decider = Arc::new(RwLock::new(decider));
+    (Engine { jobs, decider }, receiver)
 }
 
 impl Engine {
     /// The manager decides from now on, until a time of the boot's clock.
     pub fn begin(&self, manager: &Manager, ends_ns: Arc<AtomicU64>) {
-        let mut office = self.office.write().unwrap_or_else(PoisonError::into_inner);
-        *office = Office {
+        let mut decider = self.decider.write().unwrap_or_else(PoisonError::into_inner);
+        *decider = Decider {
             ends_ns,
-            board: Some(Board::of(manager)),
+            view: Some(StoredView::of(manager)),
             other: None,
         };
     }
 
     /// Another manager decides, or nobody.
     pub fn stand_by(&self, other: Option<String>) {
-        let mut office = self.office.write().unwrap_or_else(PoisonError::into_inner);
-        office.board = None;
-        office.other = other;
+        let mut decider = self.decider.write().unwrap_or_else(PoisonError::into_inner);
+        decider.view = None;
+        decider.other = other;
     }
 
     /// Looks at what is stored; nobody is held up but for the time of the look.
-    pub fn look<T>(&self, now_ns: u64, look: impl FnOnce(&Board) -> T) -> Result<T, Refused> {
-        let office = self.office.read().unwrap_or_else(PoisonError::into_inner);
-        let is_over = office.ends_ns.load(Ordering::Acquire) <= now_ns;
-        match &office.board {
-            Some(board) if !is_over => Ok(look(board)),
-            _ => Err(Refused::Elsewhere(office.other.clone())),
+    pub fn look<T>(&self, now_ns: u64, look: impl FnOnce(&StoredView) -> T) -> Result<T, Refused> {
+        let decider = self.decider.read().unwrap_or_else(PoisonError::into_inner);
+        let is_over = decider.ends_ns.load(Ordering::Acquire) <= now_ns;
+        match &decider.view {
+            Some(view) if !is_over => Ok(look(view)),
+            _ => Err(Refused::Elsewhere(decider.other.clone())),
         }
     }
 
@@ -143,9 +143,9 @@ impl Engine {
         if updates.is_empty() {
             return;
         }
-        let mut office = self.office.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(board) = &mut office.board {
-            board.apply(updates);
+        let mut decider = self.decider.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = &mut decider.view {
+            view.apply(updates);
         }
     }
 
@@ -155,9 +155,9 @@ impl Engine {
     /// If too many wait, another manager decides, or this one has ended.
     pub fn submit(&self, job: Job) -> Result<(), Refused> {
         {
-            let office = self.office.read().unwrap_or_else(PoisonError::into_inner);
-            if office.board.is_none() {
-                return Err(Refused::Elsewhere(office.other.clone()));
+            let decider = self.decider.read().unwrap_or_else(PoisonError::into_inner);
+            if decider.view.is_none() {
+                return Err(Refused::Elsewhere(decider.other.clone()));
             }
         }
         self.jobs.try_send(job).map_err(|error| match error {

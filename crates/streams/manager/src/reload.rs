@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use rustls::ServerConfig;
 
 use crate::access::{self, Access};
-use crate::current::Current;
+use crate::replaceable::Replaceable;
 use crate::server::{ServerTls, TlsPart};
 
 /// Paths of the files.
@@ -84,8 +84,8 @@ impl Files {
 pub struct Reload {
     files: Files,
     /// Who may ask for what.
-    pub access: Arc<Current<Access>>,
-    pub tls: Option<Arc<Current<ServerConfig>>>,
+    pub access: Arc<Replaceable<Access>>,
+    pub tls: Option<Arc<Replaceable<ServerConfig>>>,
 }
 
 impl Reload {
@@ -94,8 +94,8 @@ impl Reload {
         let Loaded { access, tls } = files.read()?;
         Ok(Self {
             files,
-            access: Arc::new(Current::new(access)),
-            tls: tls.map(|config| Arc::new(Current::new(config))),
+            access: Arc::new(Replaceable::new(access)),
+            tls: tls.map(|config| Arc::new(Replaceable::new(config))),
         })
     }
 

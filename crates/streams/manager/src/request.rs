@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 
 use crate::access::{Access, Identity};
 use crate::connections::Place;
-use crate::current::Current;
 use crate::engine::{Engine, Refused};
+use crate::replaceable::Replaceable;
 use manager_proto::answer::{Caller, Failure};
 use manager_proto::api::{self, ErrorView, MOST_BODY_BYTES};
 
@@ -26,7 +26,7 @@ use manager_proto::api::{self, ErrorView, MOST_BODY_BYTES};
 pub struct App {
     pub engine: Engine,
     /// Who may ask; a request is judged by what is current then.
-    pub access: Arc<Current<Access>>,
+    pub access: Arc<Replaceable<Access>>,
     /// URLs of the other managers, by name.
     pub peers: Arc<BTreeMap<String, String>>,
 }

@@ -28,13 +28,13 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::access::sha256;
 use crate::connections::{Connections, Place};
-use crate::current::Current;
-use crate::places::PlaceLimits;
+use crate::open_connections::ConnectionLimits;
+use crate::replaceable::Replaceable;
 use crate::service::PeerCertificate;
 use manager_proto::certificates::chain;
 
 /// Longest wait of a known connection for the head of its next request. Clients keep a connection
-/// for as long as 60 s; those that are pending have less time, see [`PlaceLimits`].
+/// for as long as 60 s; those that are pending have less time, see [`ConnectionLimits`].
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 /// Longest time for a request with its answer: beyond the longest wait of the service, 25 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -135,14 +135,14 @@ impl ServerTls {
 /// has the certificate that is current then.
 pub async fn serve(
     listener: std::net::TcpListener,
-    tls: Option<Arc<Current<ServerConfig>>>,
+    tls: Option<Arc<Replaceable<ServerConfig>>>,
     router: Router,
     end: oneshot::Receiver<()>,
 ) -> io::Result<()> {
     set_backlog(&listener, BACKLOG)?;
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    let limits = PlaceLimits::of_descriptors(raise_limit());
+    let limits = ConnectionLimits::of_descriptors(raise_limit());
     let connections = Connections::new(limits);
     let handshakes = Connections::new(limits.of_handshakes());
     let accepting = async {
@@ -200,7 +200,7 @@ pub async fn serve(
 /// Serves as [`serve`] does, in this thread.
 pub fn serve_here(
     listener: std::net::TcpListener,
-    tls: Option<Arc<Current<ServerConfig>>>,
+    tls: Option<Arc<Replaceable<ServerConfig>>>,
     router: Router,
     end: oneshot::Receiver<()>,
 ) -> io::Result<()> {

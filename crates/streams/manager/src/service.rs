@@ -16,9 +16,9 @@ use tokio::time::timeout;
 use units::time::NS_PER_S;
 
 use crate::access::{Access, Role};
-use crate::board::Board;
 use crate::engine::Refused;
 use crate::request::{Answered, Asked, Body, Fault, Headers, Names, Who, body, query, read_body};
+use crate::stored_view::StoredView;
 use manager_proto::answer::{Answer, Command, Failure, View};
 use manager_proto::api::{
     ErrorView, InForceBody, LeaseBody, MOST_BODY_BYTES, MOST_LONG_BODY_BYTES, ReserveBody,
@@ -120,9 +120,9 @@ fn now_ns() -> Result<u64, Fault> {
 }
 
 /// Looks at what is stored, and at the time.
-fn look<T>(app: &App, look: impl FnOnce(&Board, u64) -> T) -> Result<T, Fault> {
+fn look<T>(app: &App, look: impl FnOnce(&StoredView, u64) -> T) -> Result<T, Fault> {
     let now_ns = now_ns()?;
-    Ok(app.engine.look(now_ns, |board| look(board, now_ns))?)
+    Ok(app.engine.look(now_ns, |view| look(view, now_ns))?)
 }
 
 async fn list(State(app): State<App>, who: Who, asked: Asked<PageQuery>) -> Answered {
@@ -130,8 +130,8 @@ async fn list(State(app): State<App>, who: Who, asked: Asked<PageQuery>) -> Answ
     let PageQuery { after, limit } = query(asked)?;
     let owner = (!caller.is_operator).then_some(caller.name.as_str());
     let limit = limit.min(MOST_LISTED);
-    let (found, now_ns) = look(&app, |board, now_ns| {
-        (board.page(owner, &after, limit), now_ns)
+    let (found, now_ns) = look(&app, |view, now_ns| {
+        (view.page(owner, &after, limit), now_ns)
     })?;
     let views = found.iter().map(|(id, of)| View::new(id, of, now_ns));
     Ok(shown(&views.collect::<Vec<_>>()))
@@ -139,7 +139,7 @@ async fn list(State(app): State<App>, who: Who, asked: Asked<PageQuery>) -> Answ
 
 async fn one(State(app): State<App>, who: Who, Names(id): Names<String>) -> Answered {
     let caller = who.caller()?;
-    let (found, now_ns) = look(&app, |board, now_ns| (board.reservation(&id), now_ns))?;
+    let (found, now_ns) = look(&app, |view, now_ns| (view.reservation(&id), now_ns))?;
     let seen = found.filter(|of| caller.is_operator || caller.name == of.owner);
     let unknown = || Fault::new(StatusCode::NOT_FOUND, "no reservation of yours has this id");
     let view = seen.map(|of| View::new(&id, &of, now_ns));
@@ -150,8 +150,8 @@ async fn parts(State(app): State<App>, who: Who, asked: Asked<PageQuery>) -> Ans
     who.caller()?.may_operate()?;
     let PageQuery { after, limit } = query(asked)?;
     let limit = limit.min(MOST_LISTED);
-    Ok(shown(&look(&app, |board, now_ns| {
-        board.parts(&after, limit, now_ns)
+    Ok(shown(&look(&app, |view, now_ns| {
+        view.parts(&after, limit, now_ns)
     })?))
 }
 
@@ -263,7 +263,7 @@ async fn measured(
 
 async fn links(State(app): State<App>, who: Who) -> Answered {
     who.caller()?;
-    Ok(shown(&look(&app, |board, _| board.links())?))
+    Ok(shown(&look(&app, |view, _| view.links())?))
 }
 
 /// Which change of a node's duty the caller knows, and how long it waits for the next.
@@ -285,16 +285,16 @@ async fn node(
     let DutyQuery { known, wait_ns } = query(asked)?;
     let came_ns = now_ns()?;
     let unknown = || Fault::new(StatusCode::NOT_FOUND, "the topology has no such node");
-    let changes = look(&app, |board, _| board.changes(&node))?;
+    let changes = look(&app, |view, _| view.changes(&node))?;
     let mut changes = changes.ok_or_else(unknown)?;
     if known == Some(*changes.borrow_and_update()) {
         let wait = Duration::from_nanos(wait_ns.min(LONGEST_WAIT_NS));
         // Without a change, or after one of who decides, the answer is as it is then.
         let _ = timeout(wait, changes.changed()).await;
     }
-    let duty = look(&app, |board, now_ns| {
+    let duty = look(&app, |view, now_ns| {
         let waited_ns = now_ns.saturating_sub(came_ns);
-        let duty = board.duty(&node, now_ns);
+        let duty = view.duty(&node, now_ns);
         duty.map(|duty| NodeDuty { waited_ns, ..duty })
     })?;
     duty.map(|duty| shown(&duty)).ok_or_else(unknown)
@@ -393,7 +393,7 @@ pub fn router(app: App) -> Router {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::current::Current;
+    use crate::replaceable::Replaceable;
     use admission::Topology;
     use manager_proto::answer::Caller;
     use manager_proto::api::{self, LinkView};
@@ -437,7 +437,7 @@ mod tests {
         engine.begin(&manager, Arc::new(AtomicU64::new(u64::MAX)));
         let app = App {
             engine,
-            access: Arc::new(Current::new(Access::Open)),
+            access: Arc::new(Replaceable::new(Access::Open)),
             peers: Arc::default(),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use admission::{FrameSpecification, IpTuple, Medium, NodeSpec, SegmentSpec, Topology};
-use manager::board::Board;
 use manager::store::{MemoryStore, Store};
+use manager::stored_view::StoredView;
 use manager_proto::answer::{Answer, Caller, Command, Failure};
 use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::record::Update;
@@ -133,7 +133,7 @@ fn a_talker_has_its_grant_when_all_senders_keep_to_it() {
     assert_eq!(net.reserve(1), []);
     // Its bytes are taken, and the senders see what they have to do.
     assert_eq!(net.free_bytes(), free_bytes - 1038);
-    let duty = Board::of(&net.manager)
+    let duty = StoredView::of(&net.manager)
         .duty("a", net.manager.now_ns())
         .unwrap();
     let port = &duty.ports["s"];
@@ -145,7 +145,7 @@ fn a_talker_has_its_grant_when_all_senders_keep_to_it() {
     assert_eq!(net.reserve(2), []);
     assert_eq!(net.report("a", true), []);
     assert!(
-        Board::of(&net.manager)
+        StoredView::of(&net.manager)
             .duty("a", net.manager.now_ns())
             .unwrap()
             .ports["s"]
@@ -183,7 +183,7 @@ fn without_a_sender_nothing_stays_reserved() {
     );
     assert_eq!(net.free_bytes(), free_bytes);
     assert!(
-        Board::of(&net.manager)
+        StoredView::of(&net.manager)
             .duty("a", net.manager.now_ns())
             .unwrap()
             .ports["s"]

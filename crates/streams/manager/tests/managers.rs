@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use admission::{Medium, NodeSpec, SegmentSpec, Topology};
 use linux_io::clock::boottime_ns;
 use manager::access::{self, Access};
-use manager::current::Current;
 use manager::engine::{self, Engine, Job};
 use manager::peers::{Fixed, Peers, WITHIN, Way};
+use manager::replaceable::Replaceable;
 use manager::server::serve_here;
 use manager::service::{App, router};
 use manager::store::{MemoryStore, Store};
@@ -211,7 +211,7 @@ impl Net {
         let urls = urls.map(|(of, name)| (name.to_owned(), format!("http://{}", of.address)));
         let app = App {
             engine: engine.clone(),
-            access: Arc::new(Current::new(self.access.clone())),
+            access: Arc::new(Replaceable::new(self.access.clone())),
             peers: Arc::new(urls.collect()),
         };
         let start = Start {

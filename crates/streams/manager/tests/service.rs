@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use admission::{Medium, NodeSpec, Refusal, SegmentSpec, Topology};
 use manager::access::{self, Access, sha256};
-use manager::current::Current;
 use manager::engine::{self, Engine};
+use manager::replaceable::Replaceable;
 use manager::server::{ServerTls, serve_here};
 use manager::service::{App, router};
 use manager::store::MemoryStore;
@@ -60,7 +60,7 @@ pub fn start(access: Access, tls: Option<ServerTls>) -> Running {
     let (engine, jobs) = engine::queue();
     let app = App {
         engine: engine.clone(),
-        access: Arc::new(Current::new(access)),
+        access: Arc::new(Replaceable::new(access)),
         peers: Arc::new([("m2".to_owned(), String::new())].into()),
     };
     // Nobody is there to claim anything.
@@ -79,7 +79,7 @@ pub fn start(access: Access, tls: Option<ServerTls>) -> Running {
     });
     let (end, ended) = oneshot::channel();
     let serves = spawn(move || {
-        let tls = tls.map(|tls| Arc::new(Current::new(tls.config().unwrap())));
+        let tls = tls.map(|tls| Arc::new(Replaceable::new(tls.config().unwrap())));
         serve_here(listener, tls, router(app), ended).unwrap();
     });
     Running {

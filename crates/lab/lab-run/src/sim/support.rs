@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tells what the simulator can run.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use scenario::{Cell, Flow, FlowKind, Scenario, TcLine};
 
 use crate::sim::transfers;
@@ -50,14 +50,68 @@ pub fn own_tc(scenario: &Scenario) -> Option<(&TcLine, &'static str)> {
 
 /// Returns whether the simulator models everything in a cell.
 pub fn can_run(cell: &Cell) -> bool {
-    netsim::build::build(cell, 1).is_ok()
+    check_hosts(cell).is_ok() && netsim::build::build(cell, 1).is_ok()
+}
+
+/// Refuses what hosts of the laboratory have and simulated hosts have not.
+fn check_hosts(cell: &Cell) -> Result<()> {
+    if let Some(offload) = cell.offloads.first() {
+        bail!(
+            "{}: `offloads`: {} is not modelled, because a simulated device has frames alone and no \
+             segmentation: pspacer lab run has it",
+            offload.place,
+            offload.word
+        );
+    }
+    if let Some(program) = cell.host_programs.first() {
+        bail!(
+            "{}: [[program]] is not modelled, because a simulated host has no processor: pspacer lab \
+             run has it",
+            program.place
+        );
+    }
+    Ok(())
 }
 
 /// Refuses a scenario that cannot be simulated, before anything of it is run.
 pub fn check(scenario: &Scenario) -> Result<()> {
     for cell in &scenario.cells {
+        check_hosts(cell)?;
         netsim::build::build(cell, scenario.seed)
             .with_context(|| format!("cell {} of {}", cell.index, scenario.name))?;
     }
     transfers::check(scenario)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(host: &str, more: &str) -> Option<String> {
+        let text = format!(
+            "name = \"s\"\ntitle = \"\"\nduration = \"1s\"\n\
+             [[host]]\nname = \"tx\"\n{host}\n[[host]]\nname = \"rx\"\n\
+             [[cable]]\nname = \"wire\"\nends = [\"tx:eth0\", \"rx:eth0\"]\nrate = \"1gbit\"\n{more}"
+        );
+        let scenario = scenario::parse("s.toml", &text, &scenario::Options::default()).unwrap();
+        let error = check(&scenario).err().map(|error| error.to_string());
+        assert_eq!(can_run(&scenario.cells[0]), error.is_none());
+        error
+    }
+
+    #[test]
+    fn what_only_real_hosts_have_is_refused_by_its_name() {
+        assert_eq!(said("", ""), None);
+        assert_eq!(
+            said("offloads = \"gso off\"", "").unwrap(),
+            "s.toml:6: `offloads`: gso is not modelled, because a simulated device has frames alone \
+             and no segmentation: pspacer lab run has it"
+        );
+        let program = "[[program]]\nhost = \"tx\"\nrun = \"sleep 1\"\n";
+        assert_eq!(
+            said("", program).unwrap(),
+            "s.toml:15: [[program]] is not modelled, because a simulated host has no processor: \
+             pspacer lab run has it"
+        );
+    }
 }

@@ -36,6 +36,7 @@ const APART: &[&str] = &[
     "bottleneck",
     "tc",
     "sysctl",
+    "program",
     "flow",
     "freeze",
     "impairment",

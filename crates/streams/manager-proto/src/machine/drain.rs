@@ -9,7 +9,7 @@ use admission::{LinkBytes, Name, Refusal, Topology};
 
 use super::Manager;
 use crate::answer::{Answer, Caller, Failure, Misfit};
-use crate::next::misfit;
+use crate::misfit::misfit;
 use crate::record::{ReservationState, part_name};
 
 impl Manager {

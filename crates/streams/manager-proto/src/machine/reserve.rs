@@ -8,7 +8,7 @@ use admission::{Grant, LinkBytes, Plan, Refusal, SegmentId, StreamRequest, plan}
 use super::Manager;
 use crate::answer::{Answer, Caller, Failure, View};
 use crate::bounds::{self, MOST_PENDING};
-use crate::next::misfit;
+use crate::misfit::misfit;
 use crate::parts::{Hold, Wanted};
 use crate::pending::{Hop, Operation, Pending};
 use crate::quota::Quota;

@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// A value that another one may replace while others use it.
 #[derive(Debug)]
-pub struct Current<T>(RwLock<Arc<T>>);
+pub struct Replaceable<T>(RwLock<Arc<T>>);
 
-impl<T> Current<T> {
+impl<T> Replaceable<T> {
     /// Returns a place for values, with the first one in it.
     pub fn new(value: T) -> Self {
         Self(RwLock::new(Arc::new(value)))

@@ -16,7 +16,7 @@ use manager_proto::record::{Part, PartState, Reservation, ReservationState, Upda
 
 /// Reservations, parts and links as they are stored.
 #[derive(Debug)]
-pub struct Board {
+pub struct StoredView {
     topology: Arc<Topology>,
     /// Whether a link is of this manager, by link.
     own: Vec<bool>,
@@ -38,13 +38,13 @@ struct OfNode {
     changes: watch::Sender<u64>,
 }
 
-impl Board {
+impl StoredView {
     /// Returns what a manager has now.
     pub fn of(manager: &Manager) -> Self {
         let topology = manager.shared_topology();
         let parts = manager.parts();
         let links = (0..topology.links().len()).map(LinkId);
-        let mut board = Self {
+        let mut view = Self {
             own: links.map(|link| parts.is_own(link)).collect(),
             reservations: BTreeMap::new(),
             owners: BTreeMap::new(),
@@ -53,15 +53,15 @@ impl Board {
             nodes: Vec::new(),
             topology,
         };
-        for _ in board.topology.nodes() {
-            board.nodes.push(OfNode {
+        for _ in view.topology.nodes() {
+            view.nodes.push(OfNode {
                 ids: BTreeSet::new(),
                 // Another start's numbers are others; JSON's numbers are exact up to 2^53.
                 changes: watch::Sender::new(manager.epoch() >> 24),
             });
         }
-        board.apply(&manager.records());
-        board
+        view.apply(&manager.records());
+        view
     }
 
     /// Takes changes that are stored.

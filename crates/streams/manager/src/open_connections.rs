@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Places of connections: how many of them may be open, and which one is closed for a new one. All of
+//! The connections that are open: how many of them may be open, and which one is closed for a new one. All of
 //! it is pure: the time is an argument.
 //!
 //! A connection is pending until one of its requests is accepted as somebody's; before, if there is TLS, it
@@ -21,7 +21,7 @@ const HANDSHAKE_NS: u64 = 1_000_000_000;
 
 /// How many connections there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlaceLimits {
+pub struct ConnectionLimits {
     /// Most pending connections.
     pub pending: usize,
     /// Most pending connections of an address.
@@ -34,7 +34,7 @@ pub struct PlaceLimits {
     pub known_of_identity: usize,
 }
 
-impl Default for PlaceLimits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             pending: 1024,
@@ -46,7 +46,7 @@ impl Default for PlaceLimits {
     }
 }
 
-impl PlaceLimits {
+impl ConnectionLimits {
     /// Returns the limits of a process that may have this many descriptors: connections leave a
     /// reserve, so that accepting never lacks a descriptor.
     pub fn of_descriptors(descriptors: u64) -> Self {
@@ -84,7 +84,7 @@ pub struct Ticket(u64);
 
 /// Why a connection does not become a known one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPlace {
+pub enum NotAdmitted {
     /// The identity has as many as it may have.
     #[error("too many connections of this token or certificate; use one for several requests")]
     OfIdentity,
@@ -112,8 +112,8 @@ struct Known<T> {
 /// The connections that are open. Each has a handle; dropping the handle closes the connection. No
 /// method takes time in proportion to the number of connections, except for what it returns.
 #[derive(Debug)]
-pub struct Places<T> {
-    limits: PlaceLimits,
+pub struct OpenConnections<T> {
+    limits: ConnectionLimits,
     next: u64,
     /// The oldest comes first.
     pending: BTreeMap<Ticket, Pending<T>>,
@@ -133,9 +133,9 @@ fn counted(address: IpAddr) -> IpAddr {
     }
 }
 
-impl<T> Places<T> {
+impl<T> OpenConnections<T> {
     /// Returns places that are all free.
-    pub fn new(limits: PlaceLimits) -> Self {
+    pub fn new(limits: ConnectionLimits) -> Self {
         Self {
             limits,
             next: 0,
@@ -178,18 +178,18 @@ impl<T> Places<T> {
     ///
     /// # Errors
     /// If the identity has too many connections, or all have. The connection stays pending then.
-    pub fn identify(&mut self, ticket: Ticket, identity: &str) -> Result<(), NoPlace> {
+    pub fn identify(&mut self, ticket: Ticket, identity: &str) -> Result<(), NotAdmitted> {
         if self.known.contains_key(&ticket) {
             return Ok(());
         }
         let of_identity = self.identities.get(identity).copied().unwrap_or(0);
         if of_identity >= self.limits.known_of_identity {
-            return Err(NoPlace::OfIdentity);
+            return Err(NotAdmitted::OfIdentity);
         }
         if self.known.len() >= self.limits.known {
-            return Err(NoPlace::InAll);
+            return Err(NotAdmitted::InAll);
         }
-        let pending = self.remove_pending(ticket).ok_or(NoPlace::Closed)?;
+        let pending = self.remove_pending(ticket).ok_or(NotAdmitted::Closed)?;
         self.identities.insert(identity.to_owned(), of_identity + 1);
         let known = Known {
             identity: identity.to_owned(),
@@ -271,7 +271,7 @@ impl<T> Places<T> {
 mod tests {
     use super::*;
 
-    const LIMITS: PlaceLimits = PlaceLimits {
+    const LIMITS: ConnectionLimits = ConnectionLimits {
         pending: 4,
         pending_of_address: 2,
         pending_ns: 10,
@@ -297,7 +297,7 @@ mod tests {
             (&[4, 3, 2, 1, 5], &[None, None, None, None, Some(0)]),
         ];
         for (from, expected) in table {
-            let mut places = Places::new(LIMITS);
+            let mut places = OpenConnections::new(LIMITS);
             let found: Vec<_> = from
                 .iter()
                 .enumerate()
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn pending_connections_have_little_time_and_known_ones_have_more() {
-        let mut places = Places::new(LIMITS);
+        let mut places = OpenConnections::new(LIMITS);
         let (known, _) = places.admit(0, address(1), "known");
         places.admit(3, address(1), "pending");
         places.identify(known, "t").unwrap();
@@ -341,8 +341,8 @@ mod tests {
 
     #[test]
     fn known_connections_are_bounded_by_identity_and_in_all() {
-        let mut places = Places::new(LIMITS);
-        let new = |of: &mut Places<()>| of.admit(0, address(1), ()).0;
+        let mut places = OpenConnections::new(LIMITS);
+        let new = |of: &mut OpenConnections<()>| of.admit(0, address(1), ()).0;
         let first = new(&mut places);
         assert_eq!(places.identify(first, "a"), Ok(()));
         // Its second request.
@@ -350,21 +350,21 @@ mod tests {
         let second = new(&mut places);
         assert_eq!(places.identify(second, "a"), Ok(()));
         let third = new(&mut places);
-        assert_eq!(places.identify(third, "a"), Err(NoPlace::OfIdentity));
+        assert_eq!(places.identify(third, "a"), Err(NotAdmitted::OfIdentity));
         assert_eq!(places.identify(third, "b"), Ok(()));
         let fourth = new(&mut places);
-        assert_eq!(places.identify(fourth, "b"), Err(NoPlace::InAll));
+        assert_eq!(places.identify(fourth, "b"), Err(NotAdmitted::InAll));
         places.leave(first);
         assert_eq!(places.identify(fourth, "b"), Ok(()));
         places.leave(first);
-        assert_eq!(places.identify(first, "b"), Err(NoPlace::OfIdentity));
+        assert_eq!(places.identify(first, "b"), Err(NotAdmitted::OfIdentity));
         places.leave(second);
-        assert_eq!(places.identify(first, "c"), Err(NoPlace::Closed));
+        assert_eq!(places.identify(first, "c"), Err(NotAdmitted::Closed));
     }
 
     #[test]
     fn who_lacks_descriptors_loses_the_oldest_of_the_most() {
-        let mut places = Places::new(LIMITS);
+        let mut places = OpenConnections::new(LIMITS);
         assert_eq!(places.give_way(), None);
         for (n, last) in [1, 2, 2].into_iter().enumerate() {
             places.admit(0, address(last), n);
@@ -382,12 +382,15 @@ mod tests {
             (1024, 192, 480),
             (100, 1, 1),
         ] {
-            let limits = PlaceLimits::of_descriptors(descriptors);
+            let limits = ConnectionLimits::of_descriptors(descriptors);
             assert_eq!((limits.pending, limits.known), (pending, known));
             assert!(limits.pending_of_address <= pending && limits.pending_of_address >= 1);
             let handshakes = limits.of_handshakes();
             assert!(handshakes.pending <= pending && handshakes.pending_of_address >= 1);
         }
-        assert_eq!(PlaceLimits::of_descriptors(20_000), PlaceLimits::default());
+        assert_eq!(
+            ConnectionLimits::of_descriptors(20_000),
+            ConnectionLimits::default()
+        );
     }
 }
