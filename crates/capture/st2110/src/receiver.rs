@@ -90,11 +90,6 @@ impl ReadTimes {
     pub fn datum(&self, number: i128) -> i128 {
         number * self.period + self.offset
     }
-
-    /// Returns the read time of packet `index` of picture N, in ps, rounded down.
-    pub fn read_ps(&self, number: i128, index: u32) -> i128 {
-        (self.datum(number) + i128::from(index) * self.spacing).div_euclid(self.scale)
-    }
 }
 
 /// A picture whose packets are read.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Classes that cannot become what is wanted by a change: the kernel moves no class to another
 //! group, makes no group of a class, and gives no class a total later. Such a class is made anew. A
-//! deputy, a class of another minor number with the new options, gets its frames first; then it
+//! stand-in, a class of another minor number with the new options, gets its frames first; then it
 //! goes, comes as it shall be, and takes them back. So each frame has a class at every moment.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ pub(crate) fn is_change(have: &ClassOptions, want: &ClassOptions) -> bool {
 }
 
 impl Moves {
-    /// Returns what moves between these; `None`: there is no number for a deputy. O(classes).
+    /// Returns what moves between these; `None`: there is no number for a stand-in. O(classes).
     pub fn new(have: &Psp, want: &TargetPsp) -> Option<Self> {
         let mut moving: BTreeSet<u16> = want
             .classes
@@ -69,30 +69,30 @@ impl Moves {
         self.0.is_empty()
     }
 
-    /// Returns the numbers of classes that move, each with its deputy's.
+    /// Returns the numbers of classes that move, each with its stand-in's.
     pub fn all(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
-        self.0.iter().map(|(minor, deputy)| (*minor, *deputy))
+        self.0.iter().map(|(minor, stand_in)| (*minor, *stand_in))
     }
 
     /// Returns what is wanted with deputies in the places of the classes.
     pub fn between(&self, want: &TargetPsp) -> TargetPsp {
-        let deputy = |minor: u16| self.0.get(&minor).copied().unwrap_or(minor);
+        let stand_in = |minor: u16| self.0.get(&minor).copied().unwrap_or(minor);
         let mut between = want.clone();
-        between.options.default_minor = deputy(want.options.default_minor);
+        between.options.default_minor = stand_in(want.options.default_minor);
         between.classes = want
             .classes
             .iter()
             .map(|(minor, options)| {
                 let options = ClassOptions {
-                    group: options.group.map(deputy),
+                    group: options.group.map(stand_in),
                     ..options.clone()
                 };
-                (deputy(*minor), options)
+                (stand_in(*minor), options)
             })
             .collect();
         for rule in &mut between.rules {
             if rule.matching != Match::Cgroup {
-                rule.class = deputy(rule.class);
+                rule.class = stand_in(rule.class);
             }
         }
         between

@@ -292,13 +292,13 @@ impl Planner<'_> {
         if moves.is_empty() {
             return self.lead(have, want);
         }
-        for (minor, deputy) in moves.all() {
+        for (minor, stand_in) in moves.all() {
             let name = self.name(minor);
             self.notes.push(format!(
                 "class {name} is made anew: the kernel moves no class to another group; its packets \
                  leave first, and new ones may overtake them"
             ));
-            self.names.insert(deputy, format!("{name} (moving)"));
+            self.names.insert(stand_in, format!("{name} (moving)"));
         }
         let made = self.changes.len();
         self.lead(have, &moves.between(want))?;

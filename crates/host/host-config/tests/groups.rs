@@ -254,7 +254,7 @@ fn rates_of_a_group_change_where_its_classes_fit() {
 }
 
 #[test]
-fn a_class_that_moves_has_a_deputy() {
+fn a_class_that_moves_has_a_stand_in() {
     let moved = FILE.replace(
         "name = \"bob\"\ngroup = \"north\"",
         "name = \"bob\"\ngroup = \"south\"",

@@ -263,9 +263,9 @@ fn make(port: &mut Port, changes: &[Change]) {
                 });
                 let may = [at(&before), at(&after), if is_new { 0 } else { at(&after) }];
                 // Classes that are made anew have deputies: numbers from the last one down.
-                let is_deputy = *class > minor::LAST_MINOR - 12;
+                let is_stand_in = *class > minor::LAST_MINOR - 12;
                 assert!(
-                    is_deputy || may.contains(class),
+                    is_stand_in || may.contains(class),
                     "{class:x}, not {may:x?}: {change:?}\n{changes:#?}"
                 );
             }

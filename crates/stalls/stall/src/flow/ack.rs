@@ -25,6 +25,8 @@ const HELD_BACK_MOST_NS: u64 = 1000 * NS_PER_MS;
 const BEYOND_BYTES: u64 = 1 << 20;
 
 /// What the receiver's acknowledgements said.
+///
+/// Times are 0, when the capture begins, before there is an event: they are only compared, and nothing is earlier.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acks {
     pub(super) is_any: bool,

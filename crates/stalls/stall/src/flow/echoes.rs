@@ -14,7 +14,7 @@ const BITS: u16 = Flags::AE | Flags::CWR | Flags::ECE;
 pub(crate) struct Stamps {
     /// Of the first data of the other side since this side's last.
     pub(super) request: Option<u32>,
-    /// When the other side began what this side has not answered yet.
+    /// When the other side began what this side has not answered yet; 0, when the capture begins, before.
     pub(super) asked_ns: u64,
     /// The shortest time from that to the answer, in microseconds begun; `None`: there was none.
     pub(super) answered_us: Option<NonZeroU32>,

@@ -129,10 +129,12 @@ pub(crate) struct Gap {
     pub(crate) room_least_bytes: Option<u64>,
     /// When the window's edge last advanced, and by which packet.
     pub(crate) update: Option<At>,
+    /// When the window closed last; 0, when the capture begins, before.
     pub(crate) closed_ns: u64,
     pub(crate) opened: Option<At>,
     /// Probes of a closed window, or of one that the sender does not know to be open.
     pub(crate) window_probes: Packets,
+    /// When the last of them was sent; 0, when the capture begins, before.
     pub(crate) last_window_probe_ns: u64,
     /// Whether nothing has answered the last probe yet; and the probes that were not answered in
     /// time.

@@ -16,7 +16,7 @@ pub(crate) struct Peer {
     pub(crate) data: Option<At>,
     /// The last of its data that was no repeat.
     pub(crate) message: Message,
-    /// When all its data had last been acknowledged.
+    /// When all its data had last been acknowledged; 0, when the capture begins, before.
     pub(crate) settled_ns: u64,
     /// Whether the other side has ended its stream.
     pub(crate) has_ended: bool,
