@@ -139,7 +139,7 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
         Command::Agent(args) => {
             let out = &mut output::out();
             let warn = &mut |problem: &str| output::error(&anyhow::anyhow!("{problem}"));
-            agent::run(args, &mut agent::Io { out, warn }).map(|()| ExitCode::SUCCESS)
+            agent::run(args, &mut agent::Io { out, note: warn }).map(|()| ExitCode::SUCCESS)
         }
         Command::Completions { shell } => {
             // The script is made in memory, because clap's own writer panics when writing fails.

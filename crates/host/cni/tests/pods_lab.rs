@@ -26,30 +26,34 @@ const MODULES: &[&str] = &[
     "sch_tbf",
 ];
 const FRAME_BYTES: u64 = 1500;
-/// Most frames that leave ahead of the rate: what a timer of the guest is late by is sent at once.
+/// Most frames that leave ahead of the rate, seen from 99 of 100 frames: what a timer of the guest is late by is
+/// sent at once, and once in a second its one processor may keep a timer for longer (0.3 ms were seen, 2.6 frames).
 const AHEAD_FRAMES_MAX: f64 = 2.0;
 
-/// Returns the rate of frames in bit/s, and by how many they are ahead of it at most, anywhere.
-fn measure(starts_ns: &[u64], rate_bps: u64) -> (f64, f64) {
+/// Returns the rate of frames in bit/s, by how many they are ahead of it at most, anywhere, and from how many
+/// frames on they are by more than [`AHEAD_FRAMES_MAX`].
+fn measure(starts_ns: &[u64], rate_bps: u64) -> (f64, f64, usize) {
     let gap_ns = (FRAME_BYTES * 8_000_000_000) as f64 / rate_bps as f64;
     let first = starts_ns[0];
     let span_ns = (starts_ns[starts_ns.len() - 1] - first) as f64;
     let found_bps = (starts_ns.len() - 1) as f64 * FRAME_BYTES as f64 * 8e9 / span_ns;
-    // How far each is ahead of an even stream, against the one that was furthest behind before it.
+    // How far each is ahead of an even stream, and against it the one that will be furthest ahead.
     let ahead = (0..)
         .zip(starts_ns)
         .map(|(count, start)| f64::from(count) - (start - first) as f64 / gap_ns);
-    let (mut lowest, mut most) = (f64::MAX, 0.0f64);
-    for ahead in ahead {
-        lowest = lowest.min(ahead);
-        most = most.max(ahead - lowest);
+    let ahead: Vec<f64> = ahead.collect();
+    let (mut furthest, mut most, mut late) = (f64::MIN, 0.0f64, 0);
+    for ahead in ahead.into_iter().rev() {
+        furthest = furthest.max(ahead);
+        most = most.max(furthest - ahead);
+        late += usize::from(furthest - ahead > AHEAD_FRAMES_MAX);
     }
-    (found_bps, most)
+    (found_bps, most, late)
 }
 
 fn check_rate(what: &str, starts_ns: &[u64], rate_bps: u64) {
     assert!(starts_ns.len() > 50, "{what}: {} frames", starts_ns.len());
-    let (found_bps, ahead) = measure(starts_ns, rate_bps);
+    let (found_bps, ahead, late) = measure(starts_ns, rate_bps);
     println!(
         "{what}: {} frames, {:.2} of {} Mbit/s, at most {ahead:.2} frames ahead",
         starts_ns.len(),
@@ -58,7 +62,7 @@ fn check_rate(what: &str, starts_ns: &[u64], rate_bps: u64) {
     );
     assert!(found_bps <= rate_bps as f64 * 1.01, "{what}: {found_bps}");
     assert!(found_bps >= rate_bps as f64 * 0.97, "{what}: {found_bps}");
-    assert!(ahead <= AHEAD_FRAMES_MAX, "{what}: {ahead}");
+    assert!(late * 100 <= starts_ns.len(), "{what}: {ahead}, {late}");
 }
 
 /// Most time from one frame of a pod to the next while the rates of another change: what the sender itself may wait for the
@@ -176,14 +180,22 @@ fn a_burst_is_seen() {
     let gap_ns = 120_000;
     let even: Vec<u64> = (0..100).map(|count| count * gap_ns).collect();
     assert_eq!(measure(&even, 100_000_000).1, 0.0);
+    // One frame that is late, with those that waited for it.
+    let mut late = even.clone();
+    late[50..53].fill(53 * gap_ns);
+    assert_eq!(measure(&late, 100_000_000).2, 1);
+    // Four at once, each time.
+    let four = |count: &u64| count / (4 * gap_ns) * 4 * gap_ns;
+    let fours: Vec<u64> = even.iter().map(four).collect();
+    assert_eq!(measure(&fours, 100_000_000).2, 25);
     // Eleven frames at once in the middle: the same rate, as a bucket of tokens sends.
     let mut burst = even.clone();
     for start in &mut burst[50..60] {
         *start = 60 * gap_ns;
     }
-    let (rate_bps, ahead) = measure(&burst, 100_000_000);
+    let (rate_bps, ahead, late) = measure(&burst, 100_000_000);
     assert!((rate_bps - 1e8).abs() < 1.0, "{rate_bps}");
-    assert!((9.9..10.1).contains(&ahead), "{ahead}");
+    assert!((9.9..10.1).contains(&ahead) && late > 1, "{ahead}, {late}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_config::{
-    Backend, ClassNames, Device, LaunchReport, Plan, QueueLimits, Queues, Saved, Target,
+    Backend, Beside, ClassNames, Device, LaunchReport, Plan, QueueLimits, Queues, Saved, Target,
     WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
 };
 use linux_io::links::{links, named};
@@ -33,11 +33,11 @@ use crate::run_dir::{Lock, folder};
 /// Where files are if none is named.
 const FOLDER: &str = "/etc/pspacer";
 
-/// Where results and notes go.
+/// Where results and notes go, of the agent's too.
 pub struct Io<'a> {
     /// Standard output.
     pub out: &'a mut dyn Write,
-    /// Says something about the progress.
+    /// Says what a person should know.
     pub note: &'a mut dyn FnMut(&str),
 }
 
@@ -45,7 +45,24 @@ pub struct Io<'a> {
 #[derive(Serialize)]
 struct Json<'a> {
     format: &'static str,
-    devices: Vec<&'a Plan>,
+    devices: Vec<JsonDevice<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonDevice<'a> {
+    #[serde(flatten)]
+    plan: &'a Plan,
+    #[serde(flatten)]
+    beside: &'a Beside,
+}
+
+impl<'a> JsonDevice<'a> {
+    fn of(device: &'a DeviceWork) -> Self {
+        Self {
+            plan: &device.plan,
+            beside: &device.beside,
+        }
+    }
 }
 
 /// A device and its changes, byte queue limits with them.
@@ -58,7 +75,7 @@ pub(crate) struct Work {
 
 impl Work {
     pub(crate) fn changes(&self) -> usize {
-        self.device.changes() + self.device.plan.byte_queue_limits.len()
+        self.device.changes() + self.device.beside.byte_queue_limits.len()
     }
 }
 
@@ -103,7 +120,10 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
     if json {
         let json = Json {
             format: "pspacer-plan-1",
-            devices: work.iter().map(|work| &work.device.plan).collect(),
+            devices: work
+                .iter()
+                .map(|work| JsonDevice::of(&work.device))
+                .collect(),
         };
         serde_json::to_writer_pretty(&mut *io.out, &json)?;
         writeln!(io.out)?;
@@ -249,9 +269,8 @@ fn make_limits(
     if work.limits.has_failed {
         return Ok(());
     }
-    let plan = &work.device.plan;
-    let device = &plan.device;
-    for line in limit_lines(&plan.byte_queue_limits, is_raise) {
+    let device = &work.device.plan.device;
+    for line in limit_lines(&work.device.beside.byte_queue_limits, is_raise) {
         say(&format!("{device}: {line}"))?;
     }
     match work.limits.make(is_raise) {
@@ -400,8 +419,10 @@ fn planned(
     } = wanted;
     let mut device = DeviceWork::new(tc, observed, target, notes, take_over)?;
     device.plan.notes.extend(limit_note);
-    device.plan.launches = launches;
-    device.plan.byte_queue_limits = limits.plan.changes.clone();
+    device.beside = Beside {
+        launches,
+        byte_queue_limits: limits.plan.changes.clone(),
+    };
     Ok(Work {
         device,
         limits,

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use host_config::{Backend, Made, Plan, Port, Target, TargetRoot, changes, plan as plan_of, text};
+use host_config::{
+    Backend, Beside, Made, Plan, Port, Target, TargetRoot, changes, plan as plan_of, text,
+};
 use tcpsp::{Change, Match, Tc};
 
 use crate::choice::has_program_filters;
@@ -19,6 +21,7 @@ const STRAY: &str = "delete  departure times that no fq keeps";
 pub struct DeviceWork {
     pub observed: Observed,
     pub plan: Plan,
+    pub beside: Beside,
     /// Whether departure times go that no fq keeps.
     has_stray: bool,
 }
@@ -128,6 +131,7 @@ impl DeviceWork {
         Ok(Self {
             observed,
             plan,
+            beside: Beside::default(),
             has_stray,
         })
     }
@@ -140,13 +144,13 @@ impl DeviceWork {
     /// Returns a line for each change that is left.
     pub fn lines(&self) -> Vec<String> {
         let stray = self.has_stray.then(|| STRAY.to_owned());
-        let changes = changes(&self.plan, &self.observed.port);
+        let changes = changes(&self.plan, &self.beside, &self.observed.port);
         stray.into_iter().chain(changes).collect()
     }
 
     /// Returns notes and changes as `plan` prints them.
     pub fn text(&self) -> String {
-        text(&self.plan, &self.observed.port)
+        text(&self.plan, &self.beside, &self.observed.port)
     }
 
     /// Begins to make the changes: takes departure times away that no fq keeps, and says the notes.

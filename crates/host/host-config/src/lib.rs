@@ -52,6 +52,6 @@ pub use queue_limits::{
 };
 pub use saved::{Saved, SavedDevice};
 pub use target::{Target, TargetPsp, TargetRoot, TargetRule};
-pub use text::{changes, line, text};
+pub use text::{Beside, changes, line, text};
 pub use toml_reader::{Error, Place, Problem};
 pub use waiting::{frames_ns, longest_wait_ns};

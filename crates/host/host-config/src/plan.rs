@@ -14,14 +14,12 @@ use serde::Serialize;
 use tcpsp::{Change, ClassOptions, Handle, QdiscKind, QdiscOptions, TypeOptions};
 
 use crate::backend::{Backend, Made};
-use crate::collisions::LaunchReport;
 use crate::error::Refusal;
 use crate::filter_changes::{change_of, delete};
 use crate::merge::{Edits, Placed, Wanted, merge};
 use crate::minor::{self, is_ours};
 use crate::moves::{Moves, group_ceil_bps};
 use crate::port::{ClassState, FilterState, Port, Psp, Root, Slot};
-use crate::queue_limits::LimitChange;
 use crate::stages::Stages;
 use crate::target::{Target, TargetPsp, TargetRoot};
 
@@ -35,11 +33,6 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Names of classes, by the minor number of their ids.
     pub names: BTreeMap<u16, String>,
-    /// What is known of launch times that classes declare.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub launches: Vec<LaunchReport>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub byte_queue_limits: Vec<LimitChange>,
 }
 
 /// Returns the changes that lead to what is wanted. What others configured is replaced only with
@@ -80,8 +73,6 @@ pub fn plan(target: &Target, port: &Port, take_over: bool) -> Result<Plan, Refus
         changes: planner.changes,
         notes: planner.notes,
         names: planner.names,
-        launches: Vec::new(),
-        byte_queue_limits: Vec::new(),
     })
 }
 

@@ -12,24 +12,34 @@ use crate::backend::Backend;
 use crate::collisions::LaunchReport;
 use crate::plan::Plan;
 use crate::port::Port;
-use crate::queue_limits::limit_lines;
+use crate::queue_limits::{LimitChange, limit_lines};
 
-/// Returns a line for each change of a plan, in its order.
-pub fn changes(plan: &Plan, port: &Port) -> Vec<String> {
-    let mut lines = limit_lines(&plan.byte_queue_limits, true);
+/// What is said of a device beside its plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Beside {
+    /// What is known of launch times that classes declare.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<LaunchReport>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub byte_queue_limits: Vec<LimitChange>,
+}
+
+/// Returns a line for each change of a plan, in its order, and for those of byte queue limits.
+pub fn changes(plan: &Plan, beside: &Beside, port: &Port) -> Vec<String> {
+    let mut lines = limit_lines(&beside.byte_queue_limits, true);
     let mut now = port.clone();
     for change in &plan.changes {
         lines.push(line(change, &now, plan));
         // A plan is tried on the model before it is made; what fails is told there.
         let _ = now.apply(change);
     }
-    lines.extend(limit_lines(&plan.byte_queue_limits, false));
+    lines.extend(limit_lines(&beside.byte_queue_limits, false));
     lines
 }
 
 /// Returns the lines of a plan for a device that is as `port` says.
-pub fn text(plan: &Plan, port: &Port) -> String {
-    let changes = changes(plan, port);
+pub fn text(plan: &Plan, beside: &Beside, port: &Port) -> String {
+    let changes = changes(plan, beside, port);
     let mut out = match changes.len() {
         0 => format!("{}: nothing to change\n", plan.device),
         1 => format!("{}: 1 change\n", plan.device),
@@ -39,7 +49,7 @@ pub fn text(plan: &Plan, port: &Port) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(out, "  {line}");
     }
-    for report in &plan.launches {
+    for report in &beside.launches {
         let _ = writeln!(out, "  {}", launches(report));
     }
     for note in &plan.notes {

@@ -3,8 +3,8 @@
 //! configured is left alone.
 
 use host_config::{
-    Backend, ClassState, FilterState, Host, Made, Plan, Port, Psp, Root, Slot, Target, minor, plan,
-    text,
+    Backend, Beside, ClassState, FilterState, Host, Made, Plan, Port, Psp, Root, Slot, Target,
+    minor, plan, text,
 };
 use tcpsp::{Change, ClassOptions, Handle, Match, TypeOptions};
 
@@ -84,7 +84,7 @@ fn psp(port: &mut Port) -> &mut Psp {
 /// The lines of a plan from one file to the other.
 fn lines(from: &str, to: &str) -> Vec<String> {
     let port = applied(from);
-    let said = text(&planned(to, &port), &port);
+    let said = text(&planned(to, &port), &Beside::default(), &port);
     said.lines()
         .skip(1)
         .map(|line| line.trim().to_owned())
@@ -96,7 +96,7 @@ fn a_new_device() {
     let port = fresh();
     let plan = planned(FILE, &port);
     let ids = host_config::minor::minors(&[("bulk", None), ("video", None), ("voice", None)]);
-    let said = text(&plan, &port);
+    let said = text(&plan, &Beside::default(), &port);
     let line = |at: usize| said.lines().nth(at).unwrap().trim().to_owned();
     assert_eq!(line(0), "eth0: 8 changes");
     assert_eq!(line(1), "add     qdisc psp at root");
@@ -138,7 +138,7 @@ fn options_have_the_words_of_the_file() {
     let plain = file("");
     let txtime = file("txtime = \"monotonic\"");
     let port = fresh();
-    let said = text(&planned(&txtime, &port), &port);
+    let said = text(&planned(&txtime, &port), &Beside::default(), &port);
     let class = "type paced, rate 600 Mbit/s, txtime monotonic, horizon 10 s\n";
     assert!(said.contains(class), "{said}");
     let late = file("txtime = \"tai\"\ntxtime_late = \"2ms\"\nhorizon = \"20s\"");

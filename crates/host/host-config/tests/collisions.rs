@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use host_config::{Facts, Host, LaunchReport, Plan, Port, Target, launches, plan};
+use host_config::{Beside, Facts, Host, LaunchReport, Port, Target, launches, plan};
 use pace::{ClassConfig, ClassId, Config, Decision, Mode, Order, Scheduler};
 use proptest::prelude::*;
 
@@ -202,11 +202,12 @@ fn the_documents_example() {
         max_frame_bytes: 1514,
     };
     let port = Port::new(&facts, &[], &[], &[]);
-    let plan = Plan {
+    let plan = plan(&Target::nothing(), &port, false).unwrap();
+    let beside = Beside {
         launches,
-        ..plan(&Target::nothing(), &port, false).unwrap()
+        ..Beside::default()
     };
-    let said = host_config::text(&plan, &port);
+    let said = host_config::text(&plan, &beside, &port);
     let (_, said) = said.split_once('\n').unwrap();
     let (_, text) = text.split_once("```toml").unwrap();
     let (_, text) = text.split_once("```\n").unwrap();

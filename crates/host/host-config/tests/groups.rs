@@ -2,7 +2,8 @@
 //! Groups of a device: what a file says of them, and the order in which they change.
 
 use host_config::{
-    Backend, Facts, Host, Port, Saved, Target, backend_notes, check_backend, minor, plan, text,
+    Backend, Beside, Facts, Host, Port, Saved, Target, backend_notes, check_backend, minor, plan,
+    text,
 };
 use tcpsp::{Change, ClassType, Handle};
 
@@ -77,7 +78,7 @@ fn lines(from: &str, to: &str) -> Vec<String> {
     let mut port = empty();
     apply(&mut port, from);
     let plan = plan(&target(to, &port), &port, false).unwrap();
-    let said = text(&plan, &port);
+    let said = text(&plan, &Beside::default(), &port);
     said.lines()
         .skip(1)
         .map(|line| line.trim().to_owned())

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use host_config::{
-    Amiss, Backend, Host, Made, Port, Psp, Root, Saved, Slot, Target, TargetPsp, TargetRoot,
-    TargetRule, minor, plan,
+    Amiss, Backend, Beside, Host, Made, Port, Psp, Root, Saved, Slot, Target, TargetPsp,
+    TargetRoot, TargetRule, minor, plan,
 };
 use proptest::prelude::*;
 use tcpsp::{
@@ -553,7 +553,7 @@ fn what_is_amiss_below_is_one_change() {
     assert_eq!(plan(&target, &port, true).unwrap().changes.len(), 1);
     set(&mut port, false);
     let found = plan(&target, &port, false).unwrap();
-    let said = host_config::changes(&found, &port);
+    let said = host_config::changes(&found, &Beside::default(), &port);
     assert!(
         said.len() == 1 && said[0].contains("transmit queue 1: pfifo 9:, expected fq"),
         "{said:?}"

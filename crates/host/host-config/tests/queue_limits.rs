@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use host_config::{
-    Host, KeptLimits, LimitPlan, Plan, Port, QueueLimits, Root, Saved, Slot, Target, WantedLimits,
-    plan, text,
+    Beside, Host, KeptLimits, LimitPlan, Port, QueueLimits, Root, Saved, Slot, Target,
+    WantedLimits, plan, text,
 };
 
 fn port(speed_bps: Option<u64>) -> Port {
@@ -189,12 +189,13 @@ fn a_plan_says_it() {
     let changes = limits(&[0, 0, 90_000])
         .plan(&WantedLimits::Bytes(65_536))
         .changes;
-    let plan = Plan {
+    let plan = plan(&Target::nothing(), &port, false).unwrap();
+    let beside = Beside {
         byte_queue_limits: changes,
-        ..plan(&Target::nothing(), &port, false).unwrap()
+        ..Beside::default()
     };
     assert_eq!(
-        text(&plan, &port),
+        text(&plan, &beside, &port),
         "eth0: 2 changes\n  \
          change  byte_queue_limit_min of 2 transmit queues: 0 -> 65536 bytes\n  \
          change  byte_queue_limit_min of tx-2: 90000 -> 65536 bytes\n"

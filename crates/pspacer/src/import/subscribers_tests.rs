@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use host_config::{Backend, Facts, Host, Plan, Port, Target, check_backend, plan, text};
+use host_config::{Backend, Beside, Facts, Host, Plan, Port, Target, check_backend, plan, text};
 use tcpsp::Change;
 
 use super::libreqos::{Choice, Input, libreqos};
@@ -79,7 +79,7 @@ fn planned(file: &str, port: &Port) -> (Plan, f64) {
         model.apply(change).unwrap();
     }
     let tried_s = start.elapsed().as_secs_f64();
-    let _ = text(&plan, port);
+    let _ = text(&plan, &Beside::default(), port);
     let all_s = start.elapsed().as_secs_f64();
     println!(
         "{} changes: read {read_s:.3} s, planned {:.3}, tried {:.3}, printed {:.3}: {all_s:.3} s",

@@ -31,4 +31,5 @@ mod threads;
 
 pub use args::AgentArgs;
 pub use event::Event;
-pub use run::{Io, run};
+pub use host_apply::Io;
+pub use run::run;

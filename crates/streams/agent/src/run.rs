@@ -4,7 +4,7 @@
 //! waits for no other.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use host_apply::{Lock, folder};
+use host_apply::{Io, Lock, folder};
 use linux_io::clock::{boot_id, boottime_ns};
 use linux_io::links::{links, named};
 use linux_io::signals::Signals;
@@ -34,14 +34,6 @@ use crate::threads::{spawn_needed, spawn_short};
 
 /// Longest wait without a look at the clock.
 const LONGEST_WAIT_NS: u64 = 60_000_000_000;
-
-/// Where events go.
-pub struct Io<'a> {
-    /// Standard output.
-    pub out: &'a mut dyn Write,
-    /// Says what somebody has to look at.
-    pub warn: &'a mut dyn FnMut(&str),
-}
 
 /// What the agent waits for.
 enum Input {
@@ -246,7 +238,7 @@ impl Reroutes {
 
 fn say(event: &Event, json: bool, io: &mut Io<'_>) -> Result<()> {
     if event.is_loud() {
-        (io.warn)(&event.to_string());
+        (io.note)(&event.to_string());
     }
     if json {
         writeln!(io.out, "{}", serde_json::to_string(event)?)?;
@@ -548,7 +540,7 @@ mod tests {
         let (mut out, mut warn) = (Vec::new(), |_: &str| {});
         let mut io = Io {
             out: &mut out,
-            warn: &mut warn,
+            note: &mut warn,
         };
         let ports = ports(&args).unwrap();
         let folder = folder.path();

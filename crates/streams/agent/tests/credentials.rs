@@ -32,7 +32,7 @@ fn a_key_of_another_certificate_ends_the_agent() {
         let (mut out, mut warn) = (Vec::new(), |_: &str| {});
         let mut io = Io {
             out: &mut out,
-            warn: &mut warn,
+            note: &mut warn,
         };
         let error = run(&words.args, &mut io).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

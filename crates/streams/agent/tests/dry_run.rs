@@ -22,7 +22,7 @@ fn dry_run(managers: &str, more: &[&str]) -> (String, String, Result<(), String>
     let mut warn = |line: &str| warned.push_str(line);
     let mut io = Io {
         out: &mut out,
-        warn: &mut warn,
+        note: &mut warn,
     };
     let ran = run(&args, &mut io).map_err(|error| format!("{error:#}"));
     (String::from_utf8(out).unwrap(), warned, ran)
@@ -60,7 +60,7 @@ fn a_port_that_cannot_be_set_is_named() {
     let mut warn = |line: &str| warned.push_str(line);
     let mut io = Io {
         out: &mut out,
-        warn: &mut warn,
+        note: &mut warn,
     };
     let said = run(&args, &mut io).unwrap_err().to_string();
     assert_eq!(said, "1 of 1 ports cannot be set");
