@@ -200,7 +200,7 @@ fn a_plan_says_it() {
          change  byte_queue_limit_min of 2 transmit queues: 0 -> 65536 bytes\n  \
          change  byte_queue_limit_min of tx-2: 90000 -> 65536 bytes\n"
     );
-    let json = serde_json::to_value(&plan).unwrap();
+    let json = serde_json::to_value(&beside).unwrap();
     let expected = serde_json::json!({"queue": 2, "old_min_bytes": 90_000, "min_bytes": 65_536});
     assert_eq!(json["byte_queue_limits"][2], expected);
 }
