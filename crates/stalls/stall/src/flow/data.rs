@@ -1,153 +1,59 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data that the sender sends: new, retransmitted, or late.
 
-use std::num::NonZeroU64;
-
 use capture::segment::{Flags, Segment};
 use units::time::NS_PER_MS;
 
-use super::Flow;
 use super::at::At;
 use super::facts::{Closed, LET_GO_NS};
 use super::ip_ids::Identified;
-use super::packed::fields;
-use super::sent::timestamp;
 use super::sequence::{FAR, ORIGIN};
+use super::{FirstData, Flow};
 use crate::history::What;
 
 /// What comes later after a probe than this, beside one and a half round trips, is not its answer.
 pub(super) const PROBE_ANSWER_NS: u64 = 10 * NS_PER_MS;
-/// The data that was captured last, and what the pauses and their rules ask of it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Data {
-    pub(super) is_any: bool,
-    /// When the first segment with data or a FIN came.
-    pub(super) first_ns: Option<u64>,
-    pub(super) first: Option<FirstData>,
-    /// When data was sent last that was no repeat, and its bytes.
-    pub(super) last_ns: Option<NonZeroU64>,
-    pub(super) last_bytes: u64,
-    /// Segments sent since the last acknowledgement that advanced.
-    pub(super) unanswered_segments: u64,
-    /// Timestamp of the last new data, and the ticks between it and the new data before.
-    last_timestamp: Option<u32>,
-    pub(super) ticks_apart: Option<u32>,
-    /// Packets of the sender that the capture lacks just before its last one.
-    pub(super) missed: Option<u16>,
-    /// The segment captured last, repeats included: start, end and IP identification; and when.
-    pub(super) last_sent: (u64, u64, u16),
-    pub(super) last_sent_ns: u64,
-    /// Whether a small segment was sent while another small one was under way.
-    pub(super) sends_small_ones: bool,
-}
-
-impl Data {
-    /// Returns when data was sent last that was no repeat. It is before every time, if none was.
-    pub(super) fn last_ns(&self) -> u64 {
-        self.last_ns.map_or(0, NonZeroU64::get)
-    }
-}
-
-/// The first data of a flow, and what the other side had sent before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FirstData {
-    pub(crate) at: At,
-    /// The other side's last data.
-    pub(crate) asked: Option<At>,
-    /// The time by which this data, or an earlier packet, had acknowledged all of that; a time before `asked`: nothing had.
-    pub(crate) settled_ns: u64,
-}
-
-/// The data before a pause.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DataBefore {
-    pub(crate) last_ns: u64,
-    pub(crate) last_bytes: u64,
-    /// Bytes of new data from the pause before to this one.
-    pub(crate) burst_bytes: u64,
-    /// Segments sent since the last acknowledgement that advanced.
-    pub(crate) unanswered_segments: u64,
-    /// Payload of a full segment.
-    pub(crate) mss_bytes: u64,
-    /// Whether the sender had sent a small segment while another small one was under way: it did
-    /// not follow Nagle's rule then (RFC 9293, 3.7.4). SSH turns it off when a session begins.
-    pub(crate) sends_small_ones: bool,
-}
-
-/// What the new data that ended a pause tells.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct NextData {
-    /// Whether it is the end of the stream alone.
-    pub(crate) is_fin: bool,
-    /// Whether it reaches exactly to the window's edge.
-    pub(crate) fills_window: bool,
-    /// The same of the edge before the last update of the window.
-    pub(crate) fills_untold: bool,
-    /// Ticks of the sender's own clock from the last data before the pause to it.
-    pub(crate) ticks_apart: Option<u32>,
-    /// Packets of the sender that the capture lacks before it, if its IP identifications count
-    /// them.
-    pub(crate) missed: Option<u16>,
-    /// Whether it echoes the last acknowledgement, or later; below, the beginning of what the
-    /// other side had asked. `None`: no timestamps.
-    pub(crate) knows_ack: Option<bool>,
-    pub(crate) knows_request: Option<bool>,
-}
-
-fields!(DataBefore {
-    last_ns,
-    last_bytes,
-    burst_bytes,
-    unanswered_segments,
-    mss_bytes,
-    sends_small_ones,
-});
-fields!(NextData {
-    is_fin,
-    fills_window,
-    fills_untold,
-    ticks_apart,
-    missed,
-    knows_ack,
-    knows_request,
-});
+/// The largest TCP payload that fits an Ethernet frame, in bytes.
+const ETHERNET_PAYLOAD: u64 = 1460;
+/// The largest TCP payload that fits a jumbo frame, in bytes.
+const JUMBO_PAYLOAD: u64 = 8960;
 
 impl Flow {
     /// Processes a segment of the sender that is neither SYN nor RST.
     pub(crate) fn on_data(&mut self, at: At, segment: &Segment, identified: &Identified) {
         if let Some(timestamps) = segment.timestamps {
-            self.sizes.has_timestamps = true;
-            let pause_ns = self.pauses.threshold_ns;
+            self.has_timestamps = true;
+            let pause_ns = self.threshold_ns;
             self.sender_clock.note(timestamps.value, at.now, pause_ns);
             let echo = timestamps.echo.filter(|_| segment.flags.any(Flags::ACK));
             self.stamps.echo = echo;
             if let Some(echo) = echo {
-                if self.pauses.gap.known.is_asked() {
-                    let way_ns = self.trips.sender_rtt_ns().unwrap_or(0);
-                    self.pauses.gap.known.echoed(echo, at.now, way_ns);
+                if self.gap.known.is_asked() {
+                    let way_ns = self.sender_rtt_ns().unwrap_or(0);
+                    self.gap.known.echoed(echo, at.now, way_ns);
                 }
-                if self.trips.sender_side.echoed(echo, at.now) {
+                if self.sender_side.echoed(echo, at.now) {
                     self.renew_threshold();
                 }
             }
         }
         let length = u64::from(segment.sequence_length());
-        let near = self.space.nxt;
-        let quiet_ns = at.now.saturating_sub(self.data.last_ns());
-        let start = self.space.sequence.offset(segment.seq, near);
+        let near = self.nxt;
+        let quiet_ns = at.now.saturating_sub(self.last_data_ns);
+        let start = self.sequence.offset(segment.seq, near);
         if length == 0 {
             self.on_empty(at, start);
             return;
         }
         let end = start + length;
-        if start > self.space.nxt + FAR || end + FAR < self.space.una || length > FAR {
+        if start > self.nxt + FAR || end + FAR < self.una || length > FAR {
             self.counts.jumps += 1;
             return;
         }
         self.note_payload(at, segment);
         if segment.flags.any(Flags::FIN) {
-            self.space.fin = NonZeroU64::new(end);
-            if self.pauses.after_open {
+            self.fin = Some(end);
+            if self.after_open {
                 self.note_after(|after| after.has_ended = true);
             }
         }
@@ -155,47 +61,38 @@ impl Flow {
             self.counts.keepalives += 1;
             return;
         }
-        self.data.missed = identified.sent.map(|sent| sent - 1);
+        self.missed = identified.sent.map(|sent| sent - 1);
         let pause = self.pause_facts(at);
-        let mut is_new = end > self.space.nxt;
-        let was_waiting = self.space.una < self.space.sent_end();
+        let mut is_new = end > self.nxt;
+        let was_waiting = self.una < self.sent_end();
         if self.is_window_probe(segment, start, end) {
             self.on_window_probe(at);
             if is_new {
-                self.push_probe(at, segment, start.max(self.space.nxt), end);
+                self.push_probe(at, segment, start.max(self.nxt), end);
             }
             return;
         }
-        if start < self.space.nxt {
-            let from = start.max(self.space.una);
-            if self
-                .space
-                .probe_from
-                .is_some_and(|probe| from >= probe.get())
-            {
+        if start < self.nxt {
+            let from = start.max(self.una);
+            if from >= self.probe_from {
                 // The receiver had no room for the data when it was sent as a probe.
-                self.on_first_in_window(at, segment, from, end.min(self.space.nxt));
+                self.on_first_in_window(at, segment, from, end.min(self.nxt));
                 is_new = true;
-            } else if !self.on_sent_before(
-                at,
-                segment,
-                identified,
-                (start, end.min(self.space.nxt)),
-            ) {
+            } else if !self.on_again(at, segment, identified, (start, end.min(self.nxt))) {
                 return;
             }
         }
-        (self.data.last_sent, self.data.last_sent_ns) = ((start, end, segment.ip_id), at.now);
-        if end > self.space.nxt {
-            let from = start.max(self.space.nxt);
+        (self.last_sent, self.last_sent_ns) = ((start, end, segment.ip_id), at.now);
+        if end > self.nxt {
+            let from = start.max(self.nxt);
             self.on_new(at, segment, from, end);
         }
         if is_new {
             if self.is_progress(at, was_waiting && pause.is_some()) {
                 self.close_pause(at, pause, Closed::NewData);
             } else {
-                self.pauses.gap.dirty = true;
-                self.pauses.gap.new_segments += 1;
+                self.gap.dirty = true;
+                self.gap.new_segments += 1;
             }
         }
         self.rounds.note_flight(self.board.flight_bytes());
@@ -208,8 +105,8 @@ impl Flow {
         if segment.payload_bytes != 1 {
             return false;
         }
-        let near = self.space.nxt;
-        self.begins_amidst() || self.space.sequence.offset(segment.seq, near) < near
+        let near = self.nxt;
+        self.begins_amidst() || self.sequence.offset(segment.seq, near) < near
     }
 
     /// Returns whether all data of a segment was captured before, and whether the segment ends below
@@ -217,11 +114,11 @@ impl Flow {
     /// acknowledges (RFC 9293, 3.10.7.4).
     #[inline]
     pub(crate) fn is_known(&mut self, segment: &Segment) -> (bool, bool) {
-        if !self.data.is_any {
+        if !self.has_data {
             return (false, false);
         }
-        let near = self.space.nxt;
-        let start = self.space.sequence.offset(segment.seq, near);
+        let near = self.nxt;
+        let start = self.sequence.offset(segment.seq, near);
         let is_repeat = start + u64::from(segment.payload_bytes) <= near;
         let is_passed = start + u64::from(segment.sequence_length()) < near;
         (is_repeat, is_passed)
@@ -231,12 +128,11 @@ impl Flow {
     /// acknowledged, or is the last one of a larger segment. It repairs nothing and asks for an
     /// answer (RFC 9293, 3.8.4).
     fn is_keepalive(&self, segment: &Segment, start: u64, end: u64) -> bool {
-        if segment.payload_bytes > 1 || segment.flags.any(Flags::FIN) || end > self.space.nxt {
+        if segment.payload_bytes > 1 || segment.flags.any(Flags::FIN) || end > self.nxt {
             return false;
         }
-        let is_part =
-            || end == self.space.nxt && self.board.at(start).is_some_and(|s| s.start < start);
-        self.space.una == self.space.nxt || is_part()
+        let is_part = || end == self.nxt && self.board.at(start).is_some_and(|s| s.start < start);
+        self.una == self.nxt || is_part()
     }
 
     /// Returns whether a segment is a window probe: less than a full segment from beyond the
@@ -244,24 +140,21 @@ impl Flow {
     /// open (RFC 9293, 3.8.6.1). A full segment there shows that the capture lacks a window
     /// update.
     fn is_window_probe(&self, segment: &Segment, start: u64, end: u64) -> bool {
-        let is_beyond = self.acks.is_any && start >= self.window.edge && self.is_window_closed();
-        is_beyond && end - start < self.sizes.mss() && !segment.flags.any(Flags::FIN)
+        let is_beyond = self.has_ack && start >= self.edge && self.is_window_closed();
+        is_beyond && end - start < self.mss() && !segment.flags.any(Flags::FIN)
     }
 
     /// Adds data that was sent as a window probe. It is known from here on, but does not count
     /// as sent.
     fn push_probe(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
-        if start > self.space.nxt {
-            self.board
-                .push(self.space.nxt, start, at.now, at.packet.get(), 0);
+        if start > self.nxt {
+            self.board.push(self.nxt, start, at.now, at.packet, 0);
         }
-        let probe_from = self.space.probe_from;
-        let from = probe_from.map_or(start, |from| from.get().min(start));
-        self.space.probe_from = NonZeroU64::new(from);
+        self.probe_from = self.probe_from.min(start);
         self.counts.bytes += end - start;
-        self.board.push(start, end, at.now, at.packet.get(), 1);
+        self.board.push(start, end, at.now, at.packet, 1);
         self.describe_last(segment);
-        self.space.nxt = end;
+        self.nxt = end;
         self.show(|| What::New {
             start: start.saturating_sub(ORIGIN),
             end: end.saturating_sub(ORIGIN),
@@ -272,23 +165,23 @@ impl Flow {
     /// window.
     fn on_first_in_window(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
         self.board.cut(start, end);
-        let (value, id) = (timestamp(segment), segment.ip_id);
+        let (value, id) = (segment.timestamps.map_or(0, |s| s.value), segment.ip_id);
         let is_whole = self.board.change((start, end), false, |sent| {
-            (sent.first_ns, sent.last_ns, sent.packet) = (at.now, at.now, at.packet.get());
+            (sent.first_ns, sent.last_ns, sent.packet) = (at.now, at.now, at.packet);
             (sent.copies, sent.timestamp, sent.ip_id) = (1, value, id);
         });
         if !is_whole {
             self.counts.repeats_beyond += 1;
         }
-        self.space.probe_from = NonZeroU64::new(end).filter(|_| end < self.space.nxt);
-        (self.data.last_ns, self.data.last_bytes) = (NonZeroU64::new(at.now), end - start);
-        self.data.unanswered_segments += 1;
+        self.probe_from = if end < self.nxt { end } else { u64::MAX };
+        (self.last_data_ns, self.last_data_bytes) = (at.now, end - start);
+        self.unanswered_segments += 1;
         self.note_timestamp(segment);
     }
 
     fn describe_last(&mut self, segment: &Segment) {
         if let Some(sent) = self.board.last_mut() {
-            sent.timestamp = timestamp(segment);
+            sent.timestamp = segment.timestamps.map_or(0, |timestamps| timestamps.value);
             sent.ip_id = segment.ip_id;
         }
     }
@@ -297,17 +190,17 @@ impl Flow {
     /// captured one round trip between capture and sender before. `quiet_ns`: the time since
     /// the new data before, if this data is new.
     fn note_what_the_sender_knew(&mut self, at: At, end: u64, quiet_ns: Option<u64>) {
-        let way_ns = self.trips.sender_rtt_ns().unwrap_or(0);
+        let way_ns = self.sender_rtt_ns().unwrap_or(0);
         let Some((since_ns, (una, edge))) = self.sender_view.at(at.now, way_ns) else {
             return;
         };
-        if self.window.scale.is_some() {
-            let at_edge = end + self.sizes.mss() > edge;
+        if self.scale.is_some() {
+            let at_edge = end + self.mss() > edge;
             self.rounds
                 .note_used_window(end.saturating_sub(una), at_edge);
         }
         let Some(quiet_ns) = quiet_ns else { return };
-        let rtt_ns = self.trips.receiver_rtt_ns().unwrap_or(0) + way_ns;
+        let rtt_ns = self.receiver_rtt_ns().unwrap_or(0) + way_ns;
         if quiet_ns >= rtt_ns / 4 {
             let allowed_ns = (rtt_ns / 16).max(LET_GO_NS);
             self.rounds
@@ -318,38 +211,41 @@ impl Flow {
     /// Returns whether new data counts as progress. It does not if it is sent into a silence: a
     /// sender may probe the tail with new data (RFC 8985), and such data answers nothing.
     fn is_progress(&self, at: At, is_pause: bool) -> bool {
-        let waiting = || self.space.una < self.space.nxt && self.board.len() > 1;
-        let unanswered = || at.now.saturating_sub(self.acks.last_ns) >= self.pauses.threshold_ns;
-        !(is_pause && waiting() && unanswered() && self.trips.receiver_side.samples > 0)
+        let waiting = || self.una < self.nxt && self.board.len() > 1;
+        let unanswered = || at.now.saturating_sub(self.last_ack_ns) >= self.threshold_ns;
+        !(is_pause && waiting() && unanswered() && self.receiver_side.samples > 0)
     }
 
     fn note_payload(&mut self, at: At, segment: &Segment) {
         let payload = u64::from(segment.payload_bytes);
-        self.data.first_ns.get_or_insert(at.now);
+        self.first_data_ns.get_or_insert(at.now);
         if payload > 0 {
-            let (asked, settled_ns) = (self.peer.data, self.peer.settled_ns);
-            self.data.first.get_or_insert(FirstData {
+            let (asked, settled_ns) = (self.peer_data, self.peer_settled_ns);
+            self.first_data.get_or_insert(FirstData {
                 at,
                 asked,
                 settled_ns,
             });
         }
-        self.data.is_any = true;
+        self.has_data = true;
         self.counts.data_packets += 1;
         self.counts.ce_marked += u64::from(segment.ecn == 3);
-        self.sizes.note_payload(payload);
+        self.payload_max = self.payload_max.max(payload);
+        if payload <= ETHERNET_PAYLOAD || self.payload_max <= JUMBO_PAYLOAD {
+            self.mss_seen = self.mss_seen.max(payload);
+        }
+        if self.payload_max > JUMBO_PAYLOAD && self.mss_seen > ETHERNET_PAYLOAD {
+            self.mss_seen = ETHERNET_PAYLOAD - super::TIMESTAMPS_BYTES;
+        }
         self.loss_stats.last_data_ns = at.now;
     }
 
     /// Processes a segment without data: an acknowledgement, or a probe that has an old number.
     fn on_empty(&mut self, at: At, start: u64) {
-        if !self.space.sequence.is_known()
-            || start + 1 != self.space.una.max(ORIGIN)
-            || !self.data.is_any
-        {
+        if !self.sequence.is_known() || start + 1 != self.una.max(ORIGIN) || !self.has_data {
             return;
         }
-        if self.is_window_closed() || self.pauses.gap.opened.is_some() {
+        if self.is_window_closed() || self.gap.opened.is_some() {
             self.on_window_probe(at);
         } else {
             self.counts.keepalives += 1;
@@ -357,64 +253,62 @@ impl Flow {
     }
 
     fn on_window_probe(&mut self, at: At) {
-        self.pauses.gap.dirty = true;
-        self.pauses.gap.window_probes.push(at.packet.get());
-        self.pauses.gap.last_window_probe_ns = at.now;
-        self.pauses.gap.probes_unanswered += u32::from(self.pauses.gap.is_probe_pending);
-        self.pauses.gap.is_probe_pending = true;
+        self.gap.dirty = true;
+        self.gap.window_probes.push(at.packet);
+        self.gap.last_window_probe_ns = at.now;
+        self.gap.probes_unanswered += u32::from(self.gap.is_probe_pending);
+        self.gap.is_probe_pending = true;
     }
 
     fn on_new(&mut self, at: At, segment: &Segment, start: u64, end: u64) {
-        if start > self.space.nxt {
+        if start > self.nxt {
             // The bytes between were skipped: lost before the capture, by it, or still in
             // flight.
             if self.begins_amidst() {
                 // The receiver said what it has: the rest was under way when the capture began,
                 // or lost before.
-                if self.acks.is_any && start - self.space.una <= super::USUAL_FLIGHT {
-                    self.board
-                        .push(self.space.una, start, at.now, at.packet.get(), 0);
-                    self.space.early_end = NonZeroU64::new(start);
+                if self.has_ack && start - self.una <= super::USUAL_FLIGHT {
+                    self.board.push(self.una, start, at.now, at.packet, 0);
+                    self.early_end = start;
                 } else {
-                    self.space.una = self.space.una.max(start);
+                    self.una = self.una.max(start);
                 }
             } else {
-                self.pauses.gap.dirty = true;
-                self.pauses.gap.holes += 1;
-                self.pauses.gap.hole = (self.space.nxt, start);
-                self.board
-                    .push(self.space.nxt, start, at.now, at.packet.get(), 0);
+                self.gap.dirty = true;
+                self.gap.holes += 1;
+                self.gap.hole = (self.nxt, start);
+                self.board.push(self.nxt, start, at.now, at.packet, 0);
             }
-            if self.pauses.after_open {
+            if self.after_open {
                 self.note_after(|after| after.holes += 1);
             }
         }
-        let idle = self.space.una >= self.space.nxt
-            && at.now.saturating_sub(self.acks.last_ns)
-                > self.trips.sender_rtt_ns().unwrap_or(0) + NS_PER_MS;
+        let idle = self.una >= self.nxt
+            && at.now.saturating_sub(self.last_ack_ns)
+                > self.sender_rtt_ns().unwrap_or(0) + NS_PER_MS;
         if idle {
             self.loss_stats.interrupt();
         }
-        let mss = self.sizes.mss();
+        let mss = self.mss();
         let is_small = |bytes: u64| bytes > 0 && bytes < mss;
-        let under_way = self.space.una < self.space.nxt && is_small(self.data.last_bytes);
-        self.data.sends_small_ones |= under_way && is_small(end - start);
-        self.board.push(start, end, at.now, at.packet.get(), 1);
+        let under_way = self.una < self.nxt && is_small(self.last_data_bytes);
+        self.sends_small_ones |= under_way && is_small(end - start);
+        self.board.push(start, end, at.now, at.packet, 1);
         self.describe_last(segment);
-        self.space.nxt = end;
+        self.nxt = end;
         let fin = u64::from(segment.flags.any(Flags::FIN));
         let bytes = (end - start).saturating_sub(fin);
         self.counts.bytes += bytes;
         // Most segments are one, which takes no division.
         let segments = if bytes <= mss { 1 } else { bytes.div_ceil(mss) };
-        self.data.unanswered_segments += segments;
-        self.pauses.burst_bytes = self.pauses.burst_bytes.saturating_add(bytes);
+        self.unanswered_segments += segments;
+        self.burst_bytes = self.burst_bytes.saturating_add(bytes);
         self.note_timestamp(segment);
-        if self.pauses.after_open {
-            let ticks_apart = self.data.ticks_apart;
+        if self.after_open {
+            let ticks = self.ticks_apart.unwrap_or(u32::MAX);
             self.note_after(|after| {
                 if bytes > 0 && after.next_data_ns.is_none() {
-                    (after.next_data_ns, after.next_ticks) = (NonZeroU64::new(at.now), ticks_apart);
+                    (after.next_data_ns, after.next_ticks) = (Some(at.now), ticks);
                 }
                 after.burst_bytes += bytes;
                 if !after.acked {
@@ -427,25 +321,25 @@ impl Flow {
             });
         }
         self.tick_rounds(at);
-        if let Some(clocked) = &mut self.trips.clocked {
+        if let Some(clocked) = &mut self.clocked {
             if clocked.sent(at.now, end.saturating_sub(ORIGIN), mss) {
                 self.renew_threshold();
             }
         }
         self.rounds.note_new(at, bytes, idle);
         // Sooner behind this side's last data, it may be an answer to what was asked before.
-        let quiet_ns = self.stamps.asked_ns.saturating_sub(self.data.last_ns());
-        if bytes > 0 && quiet_ns > self.trips.handshake_sender_ns.unwrap_or(0) {
+        let quiet_ns = self.stamps.asked_ns.saturating_sub(self.last_data_ns);
+        if bytes > 0 && quiet_ns > self.handshake_sender_ns.unwrap_or(0) {
             self.stamps.note_answer(at.now);
         }
-        (self.data.last_ns, self.data.last_bytes) = (NonZeroU64::new(at.now), bytes);
+        (self.last_data_ns, self.last_data_bytes) = (at.now, bytes);
         self.show(|| What::New {
             start: start.saturating_sub(ORIGIN),
             end: end.saturating_sub(ORIGIN),
         });
         while self.board.len() > self.options.outstanding_most {
             if let Some(end) = self.board.forget_head() {
-                self.space.una = self.space.una.max(end);
+                self.una = self.una.max(end);
                 self.counts.forgotten += 1;
             }
         }
@@ -454,11 +348,11 @@ impl Flow {
     /// Notes how long after the data before it this data was sent, by the sender's own clock.
     fn note_timestamp(&mut self, segment: &Segment) {
         let value = segment.timestamps.map(|timestamps| timestamps.value);
-        let ticks = value.zip(self.data.last_timestamp);
-        self.data.ticks_apart = ticks
+        let ticks = value.zip(self.last_timestamp);
+        self.ticks_apart = ticks
             .map(|(value, last)| value.wrapping_sub(last))
             .filter(|&ticks| ticks < 1 << 31);
-        self.data.last_timestamp = value;
+        self.last_timestamp = value;
     }
 
     /// Returns whether an answer of this side came sooner than that.
@@ -470,6 +364,6 @@ impl Flow {
 
     /// Returns whether this is the first captured data of a connection that had begun before.
     fn begins_amidst(&self) -> bool {
-        !self.space.has_begin && self.counts.bytes == 0 && self.board.is_empty()
+        !self.has_begin && self.counts.bytes == 0 && self.board.is_empty()
     }
 }

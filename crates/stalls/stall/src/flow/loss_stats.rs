@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the losses of a flow, by what may show where they come from.
 
-use std::num::NonZeroU64;
-
 use units::time::NS_PER_MS;
 
 use super::at::At;
@@ -24,7 +22,7 @@ struct Episode {
     is_open: bool,
     /// When this byte is acknowledged, everything outstanding at the beginning of the episode
     /// is.
-    until: Option<NonZeroU64>,
+    until: u64,
 }
 
 /// Running mean and variance (Welford).
@@ -116,7 +114,7 @@ impl LossStats {
             self.span.first_ns = at.now;
         }
         self.span.last_ns = at.now;
-        self.span.packets.push(at.packet.get());
+        self.span.packets.push(at.packet);
     }
 
     /// Notes that the sender had nothing to send: losses after that are another story.
@@ -154,7 +152,7 @@ impl LossStats {
         let episode = &mut self.episode;
         if episode.holes == 0 {
             (episode.first_hole_ns, episode.delivered_first) = (at.now, delivered);
-            episode.until = NonZeroU64::new(nxt);
+            episode.until = nxt;
         } else {
             episode.lost_bytes += bytes;
         }
@@ -179,8 +177,8 @@ impl LossStats {
     /// Returns whether all losses of one flight lie below `una`.
     pub(super) fn is_repaired(&self, una: u64, repairing: bool) -> bool {
         match self.episode.until {
-            None => !repairing,
-            Some(until) => una >= until.get(),
+            0 => !repairing,
+            until => una >= until,
         }
     }
 

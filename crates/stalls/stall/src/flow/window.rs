@@ -1,86 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receiver's window, as its acknowledgements tell it.
 
-use std::num::NonZeroU64;
-
 use capture::segment::Segment;
 
 use super::Flow;
 use super::at::At;
-use super::packed::fields;
-use super::sequence::ORIGIN;
-
-/// What is known of the receiver's window.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    /// The receiver's window scale; `None`: not both SYNs were captured with all their options.
-    pub(super) scale: Option<u8>,
-    /// The least and the largest scale that fit what the windows say.
-    scale_least: u8,
-    pub(super) scale_most: Option<u8>,
-    /// The field of the last segment, and the largest one.
-    pub(super) field: Option<u16>,
-    pub(super) field_max: u16,
-    pub(super) edge: u64,
-    /// The window's edge before the update that last told of room.
-    pub(super) edge_untold: Option<NonZeroU64>,
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Self {
-            scale: None,
-            scale_least: 0,
-            scale_most: None,
-            field: None,
-            field_max: 0,
-            edge: ORIGIN,
-            edge_untold: None,
-        }
-    }
-}
-
-impl Window {
-    /// Returns the window that was announced last, at most, in bytes. Where nothing bounds the
-    /// scale it is the least.
-    pub(super) fn most(&self) -> u64 {
-        let scale = self.scale.or(self.scale_most).unwrap_or(self.scale_least);
-        u64::from(self.field.unwrap_or(0)) << scale
-    }
-
-    /// Returns the window that was announced last, in bytes, if its scale is known.
-    pub(super) fn bytes(&self) -> Option<u64> {
-        let both = self.field.zip(self.scale);
-        both.map(|(field, scale)| u64::from(field) << scale)
-    }
-}
-
-/// The window in a pause.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WindowBefore {
-    pub(crate) bytes: Option<u64>,
-    /// Whether it is known how much room the window has at most.
-    pub(crate) is_room_known: bool,
-    /// The window's edge at most, before what ended the pause; whether that advanced it, and
-    /// made the window as large as it ever was.
-    pub(crate) edge: u64,
-    pub(crate) has_grown: bool,
-    pub(crate) is_whole: bool,
-    /// Largest value of the window field so far.
-    pub(crate) field_max: u16,
-    /// Largest window so far, in bytes.
-    pub(crate) max_bytes: u64,
-}
-
-fields!(WindowBefore {
-    bytes,
-    is_room_known,
-    edge,
-    has_grown,
-    is_whole,
-    field_max,
-    max_bytes,
-});
 
 impl Flow {
     /// Processes the window of an acknowledgement. `una_before`: the first byte that was not acknowledged
@@ -92,45 +16,44 @@ impl Flow {
         (ack, una_before): (u64, u64),
         was_closed: bool,
     ) {
-        if ack < self.space.una {
+        if ack < self.una {
             return; // an older acknowledgement that was overtaken
         }
         self.bound_scale(segment.window, ack.saturating_sub(una_before));
-        self.window.field = Some(segment.window);
-        self.window.field_max = self.window.field_max.max(segment.window);
-        let least = self.pauses.gap.window_least.unwrap_or(u16::MAX);
-        self.pauses.gap.window_least = Some(least.min(segment.window));
+        self.window_field = Some(segment.window);
+        self.window_field_max = self.window_field_max.max(segment.window);
+        let least = self.gap.window_least.unwrap_or(u16::MAX);
+        self.gap.window_least = Some(least.min(segment.window));
         let field = u64::from(segment.window);
         self.infer_scale(field);
-        let window = field << self.window.scale.unwrap_or(self.window.scale_least);
-        let edge_before = std::mem::replace(&mut self.window.edge, ack + window);
-        if self.window.edge > edge_before {
-            self.pauses.gap.update = Some(at);
+        let window = field << self.scale.unwrap_or(self.scale_least);
+        let edge_before = std::mem::replace(&mut self.edge, ack + window);
+        if self.edge > edge_before {
+            self.gap.update = Some((at.now, at.packet));
             if ack == una_before {
-                self.window.edge_untold = NonZeroU64::new(edge_before);
+                self.edge_untold = edge_before;
             }
         }
         self.note_room();
         let (least, most) = self.counts.window.unwrap_or((window, window));
         self.counts.window = Some((least.min(window), most.max(window)));
         self.rounds.note_window(window);
-        let way_ns = self.trips.sender_rtt_ns().unwrap_or(0);
-        self.sender_view
-            .push(at.now, (self.space.una, self.window.edge), way_ns);
+        let way_ns = self.sender_rtt_ns().unwrap_or(0);
+        self.sender_view.push(at.now, (self.una, self.edge), way_ns);
         match (was_closed, self.is_window_closed()) {
             (false, true) => {
                 self.counts.zero_windows += 1;
-                self.pauses.gap.dirty = true;
-                self.pauses.gap.closed_ns = at.now;
-                self.pauses.gap.closed_window.push(at.packet.get());
+                self.gap.dirty = true;
+                self.gap.closed_ns = at.now;
+                self.gap.closed_window.push(at.packet);
             }
             (true, true) => {
-                self.pauses.gap.dirty = true;
-                self.pauses.gap.closed_window.push(at.packet.get());
+                self.gap.dirty = true;
+                self.gap.closed_window.push(at.packet);
             }
             (true, false) => {
-                self.pauses.gap.dirty = true;
-                self.pauses.gap.opened.get_or_insert(at);
+                self.gap.dirty = true;
+                self.gap.opened.get_or_insert((at.now, at.packet));
             }
             (false, false) => {}
         }
@@ -138,10 +61,10 @@ impl Flow {
 
     /// Notes the least room for new data since the pause began.
     pub(super) fn note_room(&mut self) {
-        if self.window.field.is_some() {
-            let room = self.edge_most().saturating_sub(self.space.sent_end());
-            let least = self.pauses.gap.room_least_bytes.unwrap_or(u64::MAX);
-            self.pauses.gap.room_least_bytes = Some(least.min(room));
+        if self.window_field.is_some() {
+            let room = self.edge_most().saturating_sub(self.sent_end());
+            let least = self.gap.room_least_bytes.unwrap_or(u64::MAX);
+            self.gap.room_least_bytes = Some(least.min(room));
         }
     }
 
@@ -150,44 +73,50 @@ impl Flow {
     /// most.
     fn bound_scale(&mut self, field: u16, moved: u64) {
         let fell = self
-            .window
-            .field
+            .window_field
             .map_or(0, |last| last.saturating_sub(field));
         // The window that the receiver has in mind is cut off to the scale's unit.
         let least = u64::from(fell.saturating_sub(1));
-        if self.window.scale.is_some() || least == 0 || least >= moved {
+        if self.scale.is_some() || least == 0 || least >= moved {
             return;
         }
         let fits = (0..=14u8).rev().find(|&scale| least << scale < moved);
-        let known = self.window.scale_most.unwrap_or(14);
-        self.window.scale_most = fits.map(|scale| scale.min(known).max(self.window.scale_least));
+        let known = self.scale_most.unwrap_or(14);
+        self.scale_most = fits.map(|scale| scale.min(known).max(self.scale_least));
+    }
+
+    /// Returns the window that was announced last, at most, in bytes. Where nothing bounds the
+    /// scale it is the least.
+    pub(super) fn window_most(&self) -> u64 {
+        let scale = self.scale.or(self.scale_most).unwrap_or(self.scale_least);
+        u64::from(self.window_field.unwrap_or(0)) << scale
     }
 
     /// Returns the window's edge, at most.
     pub(super) fn edge_most(&self) -> u64 {
-        self.space.una + self.window.most()
+        self.una + self.window_most()
     }
 
     /// Infers the least window scale where a SYN was not captured: if more is outstanding than
     /// the window field says, the field is scaled by at least that factor.
     fn infer_scale(&mut self, field: u64) {
-        if self.window.scale.is_some() || field == 0 {
+        if self.scale.is_some() || field == 0 {
             return;
         }
-        let out = self.space.nxt - self.space.una;
-        while self.window.scale_least < 14 && out > field << self.window.scale_least {
-            self.window.scale_least += 1;
+        let out = self.nxt - self.una;
+        while self.scale_least < 14 && out > field << self.scale_least {
+            self.scale_least += 1;
         }
     }
 
     /// Returns whether the window has no room for a full segment, or for 536 bytes if that is
     /// less. Without a known scale only 0 is sure to be closed.
     pub(super) fn is_window_closed(&self) -> bool {
-        match (self.window.field, self.window.scale) {
+        match (self.window_field, self.scale) {
             (Some(0), _) => true,
             (Some(field), Some(scale)) => {
                 let window = u64::from(field) << scale;
-                window < 536 && window < self.sizes.mss()
+                window < 536 && window < self.mss()
             }
             _ => false,
         }
