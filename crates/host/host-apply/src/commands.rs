@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use host_config::{
-    Backend, Beside, ClassNames, Device, LaunchReport, Plan, QueueLimits, Queues, Saved, Target,
+    Backend, Beside, ClassNames, Device, LaunchReport, QueueLimits, Queues, Saved, Target,
     WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
 };
 use linux_io::links::{links, named};
@@ -45,24 +45,7 @@ pub struct Io<'a> {
 #[derive(Serialize)]
 struct Json<'a> {
     format: &'static str,
-    devices: Vec<JsonDevice<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonDevice<'a> {
-    #[serde(flatten)]
-    plan: &'a Plan,
-    #[serde(flatten)]
-    beside: &'a Beside,
-}
-
-impl<'a> JsonDevice<'a> {
-    fn of(device: &'a DeviceWork) -> Self {
-        Self {
-            plan: &device.plan,
-            beside: &device.beside,
-        }
-    }
+    devices: Vec<&'a DeviceWork>,
 }
 
 /// A device and its changes, byte queue limits with them.
@@ -120,10 +103,7 @@ fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
     if json {
         let json = Json {
             format: "pspacer-plan-1",
-            devices: work
-                .iter()
-                .map(|work| JsonDevice::of(&work.device))
-                .collect(),
+            devices: work.iter().map(|work| &work.device).collect(),
         };
         serde_json::to_writer_pretty(&mut *io.out, &json)?;
         writeln!(io.out)?;

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use host_config::{
     Backend, Beside, Made, Plan, Port, Target, TargetRoot, changes, plan as plan_of, text,
 };
+use serde::Serialize;
 use tcpsp::{Change, Match, Tc};
 
 use crate::choice::has_program_filters;
@@ -17,12 +18,17 @@ use crate::observe::Observed;
 /// What is said where a program stamps packets and no fq keeps them.
 const STRAY: &str = "delete  departure times that no fq keeps";
 
-/// A device and its changes, tried on the model.
+/// A device and its changes, tried on the model. `plan --json` has the plan, and what stands beside it.
+#[derive(Serialize)]
 pub struct DeviceWork {
+    #[serde(skip)]
     pub observed: Observed,
+    #[serde(flatten)]
     pub plan: Plan,
+    #[serde(flatten)]
     pub beside: Beside,
     /// Whether departure times go that no fq keeps.
+    #[serde(skip)]
     has_stray: bool,
 }
 
