@@ -27,8 +27,11 @@ const MODULES: &[&str] = &[
 ];
 const FRAME_BYTES: u64 = 1500;
 /// Most frames that leave ahead of the rate, seen from 99 of 100 frames: what a timer of the guest is late by is
-/// sent at once, and once in a second its one processor may keep a timer for longer (0.3 ms were seen, 2.6 frames).
+/// sent at once.
 const AHEAD_FRAMES_MAX: f64 = 2.0;
+/// The same, seen from any frame: the guest's one processor may keep a timer for longer once. A hole of 2.6 frames was
+/// seen, and 2.4 frames ahead.
+const AHEAD_FRAMES_MOST: f64 = 4.0;
 
 /// Returns the rate of frames in bit/s, by how many they are ahead of it at most, anywhere, and from how many
 /// frames on they are by more than [`AHEAD_FRAMES_MAX`].
@@ -63,6 +66,7 @@ fn check_rate(what: &str, starts_ns: &[u64], rate_bps: u64) {
     assert!(found_bps <= rate_bps as f64 * 1.01, "{what}: {found_bps}");
     assert!(found_bps >= rate_bps as f64 * 0.97, "{what}: {found_bps}");
     assert!(late * 100 <= starts_ns.len(), "{what}: {ahead}, {late}");
+    assert!(ahead <= AHEAD_FRAMES_MOST, "{what}: {ahead}, {late}");
 }
 
 /// Most time from one frame of a pod to the next while the rates of another change: what the sender itself may wait for the
@@ -195,7 +199,8 @@ fn a_burst_is_seen() {
     }
     let (rate_bps, ahead, late) = measure(&burst, 100_000_000);
     assert!((rate_bps - 1e8).abs() < 1.0, "{rate_bps}");
-    assert!((9.9..10.1).contains(&ahead) && late > 1, "{ahead}, {late}");
+    assert!((9.9..10.1).contains(&ahead), "{ahead}, {late}");
+    assert!(ahead > AHEAD_FRAMES_MOST && late > 1);
 }
 
 #[test]
