@@ -33,13 +33,14 @@ pub fn main(args: &Experiments) -> Result<bool> {
 }
 
 /// Lists what has changed since each page was made, and how long making it anew takes. It is an error
-/// if anything has.
+/// if anything of the project's has: newer packages are none.
 fn stale(args: &Experiments) -> Result<bool> {
     let ages = ages(args.only.as_deref(), &Bars::new())?;
-    let stale = ages.iter().filter(|age| !age.is_fresh()).count();
+    let stale = ages.iter().filter(|age| age.is_older_than_code()).count();
     let judged = || -> Result<bool> {
         let all = ages.len();
-        let minutes: f64 = ages.iter().map(|age| age.minutes).sum();
+        let older = ages.iter().filter(|age| age.is_older_than_code());
+        let minutes: f64 = older.map(|age| age.minutes).sum();
         ensure!(
             stale == 0,
             "{stale} of {all} pages are older than the code: about {minutes:.0} minutes"
@@ -52,6 +53,7 @@ fn stale(args: &Experiments) -> Result<bool> {
             serde_json::json!({
                 "page": age.name,
                 "changed": age.changed,
+                "repackaged": age.repackaged,
                 "minutes": (age.minutes * 10.0).round() / 10.0,
             })
         });
@@ -59,11 +61,16 @@ fn stale(args: &Experiments) -> Result<bool> {
         return judged();
     }
     for age in &ages {
-        let said = if age.is_fresh() {
+        let mut said = if age.is_fresh() {
             "fresh".to_owned()
         } else {
-            format!("{:.1} min: {}", age.minutes, age.changed.join(", "))
+            format!("{:.1} min: ", age.minutes) + &age.changed.join(", ")
         };
+        if !age.repackaged.is_empty() {
+            let between = if age.changed.is_empty() { "" } else { "; " };
+            let runs = age.repackaged.join(", ");
+            said += &format!("{between}on other packages {runs}");
+        }
         print(&format!("{:<32} {said}\n", age.name))?;
     }
     judged()

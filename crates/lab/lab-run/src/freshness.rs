@@ -16,8 +16,10 @@ const NOT_KNOWN: &str = "not known";
 pub struct Age {
     /// Name of the experiment.
     pub name: String,
-    /// Runs that differ from what the page was made of; a fresh page has none.
+    /// Runs that differ in what is the project's from what the page was made of.
     pub changed: Vec<String>,
+    /// Runs that differ in packages, kernel or compiler alone.
+    pub repackaged: Vec<String>,
     /// Minutes that making the page takes here, as far as is known: what the store has takes none,
     /// nor does what a page before it runs.
     pub minutes: f64,
@@ -31,12 +33,20 @@ impl Age {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             read => read.with_context(|| format!("cannot read {}", page.display()))?,
         };
-        let changed = match MadeOf::read(&text) {
-            None => vec![NOT_KNOWN.to_owned()],
-            Some(made) => made.differing(now).into_iter().map(str::to_owned).collect(),
+        let (changed, differing) = match &MadeOf::read(&text) {
+            None => (vec![NOT_KNOWN.to_owned()], vec![]),
+            Some(made) => (
+                owned(made.differing_in_code(now)),
+                owned(made.differing(now)),
+            ),
         };
+        // Where all of a run is as it was, so is what is the project's in it, wherever its sources moved.
+        let is_known = |name: &String| differing.contains(name) || name == NOT_KNOWN;
+        let changed: Vec<_> = changed.into_iter().filter(is_known).collect();
+        let is_other = |name: &String| !changed.contains(name);
         Ok(Self {
             name: name.to_owned(),
+            repackaged: differing.into_iter().filter(is_other).collect(),
             changed,
             minutes: 0.0,
         })
@@ -44,8 +54,17 @@ impl Age {
 
     /// Returns whether nothing has changed since the page was made.
     pub fn is_fresh(&self) -> bool {
-        self.changed.is_empty()
+        self.changed.is_empty() && self.repackaged.is_empty()
     }
+
+    /// Returns whether something of the project's has changed since the page was made.
+    pub fn is_older_than_code(&self) -> bool {
+        !self.changed.is_empty()
+    }
+}
+
+fn owned(names: Vec<&str>) -> Vec<String> {
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the path of an experiment's page.

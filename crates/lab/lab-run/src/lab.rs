@@ -69,7 +69,8 @@ pub fn pieces(lab: &vmlab::Lab, scenario: &Scenario, progress: &dyn Progress) ->
             let simulated_s = cells_ns.sum::<u64>() as f64 / 1e9;
             let first = cells.first().map_or(0, |cell| cell.index);
             all.push(Id {
-                key: made_of::of_guest(guest, cells),
+                key: made_of::of_guest(&guest.all, cells),
+                own_key: made_of::of_guest(&guest.own, cells),
                 name: format!(
                     "{} {} {first} {run} {simulated_s}",
                     scenario.name, scenario.kernel
@@ -319,6 +320,7 @@ mod tests {
         let cache = vmlab::Cache::at(folder.path().to_owned());
         let stored = Stored::at(&cache, vmlab::Answers::Stored).unwrap();
         let id = |number: usize| Id {
+            own_key: String::new(),
             key: number.to_string(),
             name: number.to_string(),
             engine: Engine::Vmlab,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the figures of a page were measured with: for each of its runs a digest of the keys of the
+//! What the figures of a page were measured with: for each of its runs digests of the keys of the
 //! run's pieces. A page is stale if the pieces that would run now have other keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use scenario::Cell;
 use vmlab::Key;
@@ -78,17 +78,33 @@ fn without_places(text: &str) -> String {
     })
 }
 
+/// What a run was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Digests {
+    /// Of what is the project's.
+    own: String,
+    /// Of packages, kernel and compiler, too.
+    all: String,
+}
+
 /// Digests by the name of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MadeOf(BTreeMap<String, String>);
+pub struct MadeOf(BTreeMap<String, Digests>);
+
+/// Returns the digest of some keys, as a page has it.
+fn digest<'a>(keys: impl Iterator<Item = &'a String>) -> String {
+    let mut digest = Key::new();
+    keys.for_each(|key| digest.add(key.as_bytes()));
+    digest.text()[..16].to_owned()
+}
 
 impl MadeOf {
     pub fn add(&mut self, run: String, pieces: &[Id]) {
-        let mut key = Key::new();
-        for piece in pieces {
-            key.add(piece.key.as_bytes());
-        }
-        self.0.insert(run, key.text()[..16].to_owned());
+        let digests = Digests {
+            own: digest(pieces.iter().map(|piece| &piece.own_key)),
+            all: digest(pieces.iter().map(|piece| &piece.key)),
+        };
+        self.0.insert(run, digests);
     }
 
     /// Reads what a page was made of; `None` if the page does not say.
@@ -98,11 +114,14 @@ impl MadeOf {
             .rev()
             .find_map(|line| line.strip_prefix(BEGIN))?;
         let words = line.strip_suffix(END)?.split_whitespace();
-        let parts: Option<_> = words
-            .map(|word| word.split_once('='))
-            .map(|part| part.map(|(name, digest)| (name.to_owned(), digest.to_owned())))
-            .collect();
-        Some(Self(parts?))
+        let read = |word: &str| {
+            let (name, digests) = word.split_once('=')?;
+            // Where no packages decide anything, the two are one.
+            let (own, all) = digests.split_once('.').unwrap_or((digests, digests));
+            let (own, all) = (own.to_owned(), all.to_owned());
+            Some((name.to_owned(), Digests { own, all }))
+        };
+        Some(Self(words.map(read).collect::<Option<_>>()?))
     }
 
     /// Returns the line for a page.
@@ -110,17 +129,32 @@ impl MadeOf {
         let words: Vec<_> = self
             .0
             .iter()
-            .map(|(name, digest)| format!("{name}={digest}"))
+            .map(|(name, Digests { own, all })| {
+                if own == all {
+                    format!("{name}={all}")
+                } else {
+                    format!("{name}={own}.{all}")
+                }
+            })
             .collect();
         format!("{BEGIN}{}{END}\n", words.join(" "))
     }
 
     /// Returns the names of the runs that are in one of the two alone, or differ.
     pub fn differing<'a>(&'a self, other: &'a Self) -> Vec<&'a str> {
-        let names: std::collections::BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
+        self.differing_by(other, |digests| &digests.all)
+    }
+
+    /// Returns the names of those runs that differ in what is the project's.
+    pub fn differing_in_code<'a>(&'a self, other: &'a Self) -> Vec<&'a str> {
+        self.differing_by(other, |digests| &digests.own)
+    }
+
+    fn differing_by<'a>(&'a self, other: &'a Self, of: fn(&Digests) -> &String) -> Vec<&'a str> {
+        let names: BTreeSet<_> = self.0.keys().chain(other.0.keys()).collect();
         names
             .into_iter()
-            .filter(|name| self.0.get(*name) != other.0.get(*name))
+            .filter(|name| self.0.get(*name).map(of) != other.0.get(*name).map(of))
             .map(String::as_str)
             .collect()
     }
@@ -131,9 +165,12 @@ mod tests {
     use super::*;
     use scenario::result::Engine;
 
-    fn id(key: &str) -> Id {
+    /// Returns a piece of a guest with these keys, or a simulated one with one key.
+    fn id(keys: &str) -> Id {
+        let (own, key) = keys.split_once('/').unwrap_or((keys, keys));
         Id {
             key: key.into(),
+            own_key: own.into(),
             name: "a".into(),
             engine: Engine::Netsim,
             simulated_s: 1.0,
@@ -186,6 +223,25 @@ mod tests {
         other.add("three".into(), &[]);
         assert_eq!(made.differing(&other), ["three", "two"]);
         assert_eq!(other.differing(&made), ["three", "two"]);
+        assert_eq!(other.differing_in_code(&made), ["three", "two"]);
+    }
+
+    /// Newer packages change a guest, and nothing of the project's.
+    #[test]
+    fn packages_differ_from_code() {
+        let made = |keys: [&str; 2]| {
+            let mut made = MadeOf::default();
+            made.add("guest".into(), &[id(keys[0])]);
+            made.add("simulated".into(), &[id(keys[1])]);
+            assert_eq!(MadeOf::read(&made.line()), Some(made.clone()));
+            made
+        };
+        let before = made(["a/a1", "b"]);
+        let newer = made(["a/a2", "b"]);
+        assert_eq!(before.differing(&newer), ["guest"]);
+        assert!(before.differing_in_code(&newer).is_empty());
+        let changed = made(["c/c1", "b"]);
+        assert_eq!(before.differing_in_code(&changed), ["guest"]);
     }
 
     /// A cell with a psp depends on the core, one with measured stalls on what judges them.
@@ -215,7 +271,7 @@ mod tests {
             of_guest("b", std::slice::from_ref(&first)),
             of_guest("b", std::slice::from_ref(&shorter)),
         ];
-        let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
+        let distinct: BTreeSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());
     }
 }

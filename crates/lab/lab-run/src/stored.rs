@@ -30,6 +30,8 @@ const SIMULATOR_S: f64 = 0.03;
 pub struct Id {
     /// Digest of all that decides its result.
     pub key: String,
+    /// Digest of what of that is the project's.
+    pub own_key: String,
     /// Its name, which is the same whatever the code is.
     pub name: String,
     /// The engine that runs it.
@@ -228,6 +230,7 @@ mod tests {
     fn id(key: &str, name: &str, engine: Engine, simulated_s: f64) -> Id {
         Id {
             key: key.into(),
+            own_key: key.into(),
             name: name.into(),
             engine,
             simulated_s,

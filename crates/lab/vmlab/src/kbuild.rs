@@ -27,7 +27,7 @@ pub(crate) struct OwnModule {
     /// Folder of its Kbuild file.
     folder: &'static str,
     /// Folders with its sources.
-    sources: &'static [&'static str],
+    pub sources: &'static [&'static str],
 }
 
 /// The module that simulates the cables.

@@ -8,6 +8,7 @@
 //! packages give the same bytes.
 
 mod cache;
+mod cell_files;
 mod command;
 mod console;
 mod cpu_timeout;
@@ -51,7 +52,7 @@ pub use machine_run::{MACHINE_ENDS, MACHINE_SCRIPTS, MachineTests, run_machine_t
 pub use profile::Row as ProfileRow;
 pub use progress::{Event, Progress, Quiet};
 pub use repo::{Sources, named_root, roots};
-pub use run::{BootStats, CellOutput, RunOutput, RunSpec, RunStats, keys, run};
+pub use run::{BootStats, CellOutput, Keys, RunOutput, RunSpec, RunStats, keys, run};
 pub use script::{QDISC_MODULES, ScriptOutput, ScriptSpec, run_script};
 pub use setup::{Lab, apparmor, dpdk, etcd, prometheus, systemd};
 pub use tdc::{Case, Plugins, Verdict, load as load_cases};

@@ -107,10 +107,16 @@ impl Sources {
         })
     }
 
-    /// Returns a hash that identifies what some folders compile to. A comment changes none.
+    /// Returns a hash that identifies what some folders compile to. A comment changes none, nor does
+    /// a test.
     pub(crate) fn hash(&self, folders: &[&str]) -> Result<String, Error> {
         let mut pieces = Vec::new();
-        for file in self.files(folders)? {
+        let is_test = |file: &PathBuf| file.components().any(|part| part.as_os_str() == "tests");
+        for file in self
+            .files(folders)?
+            .into_iter()
+            .filter(|file| !is_test(file))
+        {
             pieces.push(file.to_string_lossy().into_owned().into_bytes());
             pieces.push(self.bytes(&file, Text::Deciding)?);
         }

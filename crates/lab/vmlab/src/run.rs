@@ -11,17 +11,14 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
-use scenario::{Backend, Cell, Kernel};
+use scenario::{Cell, Kernel};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cell_files::CellFiles;
 use crate::error::{At, Error};
 use crate::guest_store::{FRESH, Key};
-use crate::host_command;
-use crate::image::{Image, add_ethtool, add_modules, add_plugin};
 use crate::kbuild::{Headers, SCH_PSP};
-use crate::packages::{self, ETHTOOL};
-use crate::plan::{module_candidates, plan};
 use crate::profile::{self, Debug};
 use crate::progress::{Event, Progress};
 use crate::qemu::{Guest, Start};
@@ -168,15 +165,24 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
     })
 }
 
-/// Returns a key of each guest of `spec`: the digest of all that decides what it measures. Nothing is
-/// booted; modules and programs are compiled if the cache has none. `command` stands for the command
-/// `pspacer`: for the parts of it that decide something in these guests.
+/// Digests of what decides what a guest measures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// Of what is the project's: sources, plan, options. Packages, kernel and compiler are not in it.
+    pub own: String,
+    /// Of all that the guest is given.
+    pub all: String,
+}
+
+/// Returns the keys of each guest of `spec`. Nothing is booted; modules and programs are compiled if
+/// the cache has none. `command` stands for the command `pspacer`: for the parts of it that decide
+/// something in these guests.
 pub fn keys(
     lab: &Lab,
     spec: &RunSpec<'_>,
     command: &str,
     progress: &dyn Progress,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<Keys>, Error> {
     let parts = lab.parts(spec.kernel, false, progress)?;
     let base = parts.base.to_cpio();
     let runner = Runner {
@@ -193,37 +199,24 @@ pub fn keys(
     common.add(&fs::read(&parts.kernel.image).at("read", &parts.kernel.image)?);
     let of = |cells: &[Cell]| {
         let guest = runner.guest(cells, &folder, &stop);
-        let mut key = common.clone();
-        key.add(
-            guest
-                .qemu
-                .file_name()
-                .unwrap_or_default()
-                .as_encoded_bytes(),
-        );
+        let (mut own, mut all) = (Key::new(), common.clone());
+        own.add(format!("{:?}", spec.kernel).as_bytes());
+        let qemu = guest.qemu.file_name().unwrap_or_default();
+        all.add(qemu.as_encoded_bytes());
         for word in guest.options_anywhere() {
-            key.add(word.as_encoded_bytes());
+            own.add(word.as_encoded_bytes());
+            all.add(word.as_encoded_bytes());
         }
-        key.add(&runner.plan(cells, Some(command))?.to_cpio());
-        Ok(key.text())
+        let (image, sources) = runner.files().own(cells, command)?;
+        own.add(&image.to_cpio());
+        own.add(sources.as_bytes());
+        all.add(&runner.files().all(cells, Some(command))?.to_cpio());
+        Ok(Keys {
+            own: own.text(),
+            all: all.text(),
+        })
     };
     spec.cells.chunks(spec.per_boot.max(1)).map(of).collect()
-}
-
-fn uses_bpf(cells: &[Cell]) -> bool {
-    let mut lines = cells.iter().flat_map(|cell| &cell.tc);
-    lines.any(|line| line.backend == Backend::Bpf)
-}
-
-/// Returns whether a program of some cells is the command.
-fn runs_command(cells: &[Cell]) -> bool {
-    let mut programs = cells.iter().flat_map(|cell| &cell.host_programs);
-    programs.any(|program| {
-        program
-            .args
-            .first()
-            .is_some_and(|name| name == host_command::NAME)
-    })
 }
 
 fn simulated_s(cell: &Cell) -> f64 {
@@ -263,6 +256,15 @@ impl Runner<'_> {
         let shards = shards.par_iter().with_max_len(1).enumerate();
         let done: Vec<_> = pool.install(|| shards.map(work).collect::<Result<_, Error>>())?;
         Ok(done.into_iter().flatten().collect())
+    }
+
+    fn files(&self) -> CellFiles<'_> {
+        CellFiles {
+            lab: self.lab,
+            parts: self.parts,
+            seed: self.spec.seed,
+            progress: self.progress,
+        }
     }
 
     /// Returns the guest of some cells, without its files.
@@ -326,7 +328,7 @@ impl Runner<'_> {
                 is_folder,
             });
         }
-        let files = self.plan(cells, None)?.to_cpio();
+        let files = self.files().all(cells, None)?.to_cpio();
         let origin = Origin::new(&self.lab.cache, &guest, self.base, files)?;
         let guest = Guest {
             initrd: &origin.initrd,
@@ -388,81 +390,6 @@ impl Runner<'_> {
             file: &file,
         });
         profile::read(boot, cells, debug.as_slice())
-    }
-
-    /// Returns the second archive: modules, the plan and its files. `command` is what stands in the
-    /// place of the command `pspacer`, if anything.
-    fn plan(&self, cells: &[Cell], command: Option<&str>) -> Result<Image, Error> {
-        let mut image = Image::default();
-        let candidates: Vec<String> = cells.iter().flat_map(module_candidates).collect();
-        let wanted = ["wire".to_owned()];
-        let modules = self
-            .lab
-            .modules(self.parts, &wanted, &candidates, self.progress)?;
-        let load = add_modules(&mut image, modules);
-        let has_bpf = uses_bpf(cells);
-        if has_bpf || candidates.iter().any(|name| name == SCH_PSP.name) {
-            add_plugin(&mut image, &self.parts.programs)?;
-        }
-        self.add_programs(&mut image, cells)?;
-        match (has_bpf || runs_command(cells), command) {
-            (false, _) => {}
-            (true, Some(text)) => image.file("pspacer", text.as_bytes().to_vec()),
-            (true, None) => {
-                let command = self.lab.command.as_deref().ok_or(Error::NoCommand)?;
-                host_command::add(&mut image, command)?;
-            }
-        }
-        let mut steps = load.join("\n") + "\n";
-        // The guest reads the plan first: one that is as long takes as many instructions.
-        let kept = if self.lab.profile {
-            "/proc/kallsyms"
-        } else {
-            "/proc/consoles"
-        };
-        let keep = format!("keep {kept} {}\n", profile::SYMBOLS);
-        // Programs of BPF have symbols as long as they are loaded.
-        let keeps_early = self.lab.profile && has_bpf;
-        for (number, cell) in (1..).zip(cells) {
-            let plan = plan(cell, self.spec.seed)?;
-            let (run, take_down) = plan.steps.split_at(plan.take_down);
-            steps += run;
-            if keeps_early && number == cells.len() {
-                steps += &keep;
-            }
-            steps += take_down;
-            for (path, text) in plan.files {
-                image.file(&path, text.into_bytes());
-            }
-        }
-        if !keeps_early {
-            steps += &keep;
-        }
-        image.file("plan", steps.into_bytes());
-        Ok(image)
-    }
-
-    /// Adds ethtool where a host has offloads.
-    ///
-    /// # Errors
-    /// If a host's program is none of the guest's.
-    fn add_programs(&self, image: &mut Image, cells: &[Cell]) -> Result<(), Error> {
-        let base = &self.parts.base;
-        if cells.iter().any(|cell| !cell.offloads.is_empty()) {
-            let lab = self.lab;
-            let root = packages::root(&lab.cache, &ETHTOOL, lab.refresh, self.progress)?;
-            add_ethtool(image, base, &root)?;
-        }
-        for program in cells.iter().flat_map(|cell| &cell.host_programs) {
-            let name = program.args.first().map_or("", String::as_str);
-            if name != host_command::NAME && !base.has_program(name) && !image.has_program(name) {
-                return Err(Error::NoProgram {
-                    place: program.place.clone(),
-                    name: name.to_owned(),
-                });
-            }
-        }
-        Ok(())
     }
 
     fn cell_output(

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use scenario::{Kernel, Scenario};
-use vmlab::{Lab, Quiet, RunSpec, Sources};
+use vmlab::{Keys, Lab, Quiet, RunSpec, Sources};
 use walkdir::WalkDir;
 
 use crate::common::scenario;
@@ -28,7 +28,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn key(lab: &Lab, scenario: &Scenario, kernel: Kernel) -> String {
+fn key(lab: &Lab, scenario: &Scenario, kernel: Kernel) -> Keys {
     let spec = RunSpec {
         cells: &scenario.cells,
         per_boot: 1,
@@ -41,6 +41,18 @@ fn key(lab: &Lab, scenario: &Scenario, kernel: Kernel) -> String {
     let mut keys = vmlab::keys(lab, &spec, "the command", &Quiet).unwrap();
     assert_eq!(keys.len(), 1);
     keys.remove(0)
+}
+
+/// Another kernel's packages change the key of all, and not that of what is the project's.
+#[test]
+fn packages_are_not_the_projects() {
+    let mut lab = Lab::find().unwrap();
+    let scenario = scenario("");
+    let plain = key(&lab, &scenario, Kernel::V6_1);
+    lab.nics = vec!["e1000"];
+    let other = key(&lab, &scenario, Kernel::V6_1);
+    assert_eq!(plain.own, other.own);
+    assert_ne!(plain.all, other.all);
 }
 
 /// A comment, and what it does to the numbers of lines, changes no key; a constant changes that of
@@ -78,7 +90,8 @@ fn a_comment_changes_no_key_and_a_constant_does(kernel: Kernel) {
         "(11ull * NSEC_PER_SEC)",
     );
     let [with, without] = keys();
-    assert_ne!(with, first[0]);
+    assert_ne!(with.all, first[0].all);
+    assert_ne!(with.own, first[0].own);
     assert_eq!(without, first[1]);
 }
 

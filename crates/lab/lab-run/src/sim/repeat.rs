@@ -73,8 +73,10 @@ pub(super) fn ids(scenario: &Scenario) -> Vec<Id> {
         // A run's nanoseconds are far below 2^52.
         #[allow(clippy::cast_precision_loss)]
         let simulated_s = (cell.duration_ns + cell.settle_ns) as f64 / 1e9 * runs as f64;
+        let key = made_of::of_simulated(cell, seeds);
         Id {
-            key: made_of::of_simulated(cell, seeds),
+            own_key: key.clone(),
+            key,
             name: format!(
                 "{} simulated {} {run} {simulated_s}",
                 scenario.name, cell.index
