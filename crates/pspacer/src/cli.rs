@@ -221,7 +221,8 @@ pub struct Experiments {
     #[arg(long, requires = "told", help_heading = OUTPUT)]
     pub json: bool,
     /// Run nothing: list the runs behind each page of docs/results that differ from what would run
-    /// now, and how long they take; compiles modules; exits with 1 if any does
+    /// now, and how long they take; compiles modules; exits with 1 if any does but for packages of
+    /// others
     #[arg(long, group = "told", conflicts_with_all = ["full", "quick", "out", "again", "jobs"], help_heading = RUN)]
     pub stale: bool,
     /// Make the pages, too, of which nothing has changed since they were made
