@@ -1,17 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer experiments`: runs every experiment, and writes the pages of the results.
 
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, ensure};
+use clap::Args;
 use lab_run::experiments::{Plan, ages, run};
 use scenario::result::RunResult;
 
-use crate::cli::Experiments;
+use crate::headings::{FILTERS, OUTPUT, RUN};
 use crate::output::print;
 use crate::progress::Bars;
+use crate::scenario_run::Form;
 use crate::terminal;
 
+/// `pspacer experiments`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("told").multiple(true))]
+pub struct ExperimentsArgs {
+    /// Short or full
+    #[command(flatten)]
+    pub form: Form,
+    /// Where the index, the pages and figures/ go [default: of the full form docs/results of the
+    /// source tree, or out/full without one; of the short form out/quick]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT, alias = "results")]
+    pub out: Option<PathBuf>,
+    /// Only the experiment of this name, or those whose name contains it; the other pages
+    /// and lines of the index stay
+    #[arg(long, value_name = "TEXT", group = "told", help_heading = FILTERS)]
+    pub only: Option<String>,
+    /// One JSON object on standard output, nothing else there: of the one experiment of --only, or
+    /// of --stale
+    #[arg(long, requires = "told", help_heading = OUTPUT)]
+    pub json: bool,
+    /// Run nothing: list the runs behind each page of docs/results that differ from what would run
+    /// now, and how long they take; compiles modules; exits with 1 if any does but for packages of
+    /// others
+    #[arg(long, group = "told", conflicts_with_all = ["full", "quick", "out", "again", "jobs"], help_heading = RUN)]
+    pub stale: bool,
+    /// Make the pages, too, of which nothing has changed since they were made
+    #[arg(long, requires = "full", help_heading = RUN)]
+    pub again: bool,
+    /// Guests side by side [default: one for each core]
+    #[arg(long, value_name = "N", help_heading = RUN)]
+    pub jobs: Option<NonZeroUsize>,
+}
+
 /// Runs the experiments. Returns `false` if a bound did not hold.
-pub fn main(args: &Experiments) -> Result<bool> {
+pub fn main(args: &ExperimentsArgs) -> Result<bool> {
     if args.stale {
         return stale(args);
     }
@@ -34,7 +71,7 @@ pub fn main(args: &Experiments) -> Result<bool> {
 
 /// Lists what has changed since each page was made, and how long making it anew takes. It is an error
 /// if anything of the project's has: newer packages are none.
-fn stale(args: &Experiments) -> Result<bool> {
+fn stale(args: &ExperimentsArgs) -> Result<bool> {
     let ages = ages(args.only.as_deref(), &Bars::new())?;
     let stale = ages.iter().filter(|age| age.is_older_than_code()).count();
     let judged = || -> Result<bool> {

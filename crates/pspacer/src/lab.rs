@@ -4,20 +4,50 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use clap::{Args, Subcommand};
 use lab_run::{catalogue, lab};
-use scenario::Options;
+use scenario::{Kernel, Options};
 
-use crate::cli::{Lab, LabRun};
+use crate::headings::{OUTPUT, RUN};
 use crate::output::print;
 use crate::progress::Bars;
 use crate::scenario_run;
 use crate::terminal;
+use crate::values;
+
+/// `pspacer lab`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What there is to run
+    List {
+        /// One JSON array on standard output
+        #[arg(long, help_heading = OUTPUT)]
+        json: bool,
+    },
+    /// Run a scenario: a file, a folder under experiments/, or its name
+    Run(RunArgs),
+}
+
+/// `pspacer lab run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// What and where to
+    #[command(flatten)]
+    pub run: scenario_run::RunArgs,
+    /// Kernel to boot instead of the scenario's
+    #[arg(long, value_name = "6.1|6.12|7", help_heading = RUN, value_parser = values::kernel(),
+        hide_possible_values = true)]
+    pub kernel: Option<Kernel>,
+    /// Look for newer kernels and programs, even if the cache has some
+    #[arg(long, help_heading = RUN)]
+    pub refresh: bool,
+}
 
 /// Runs a subcommand of `pspacer lab`. Returns `false` if a bound did not hold.
-pub fn main(lab: &Lab) -> Result<bool> {
-    match lab {
-        Lab::List { json } => list(*json),
-        Lab::Run(args) => run_and_show(args),
+pub fn main(command: &Command) -> Result<bool> {
+    match command {
+        Command::List { json } => list(*json),
+        Command::Run(args) => run_and_show(args),
     }
 }
 
@@ -56,7 +86,7 @@ fn list(json: bool) -> Result<bool> {
     Ok(true)
 }
 
-fn run_and_show(args: &LabRun) -> Result<bool> {
+fn run_and_show(args: &RunArgs) -> Result<bool> {
     let mut scenario = args.run.scenario()?;
     if let Some(kernel) = &args.kernel {
         scenario.kernel = *kernel;

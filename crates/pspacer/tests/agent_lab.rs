@@ -5,7 +5,7 @@
 use scenario::Kernel;
 use serde_json::Value;
 
-use crate::common::guest::{self, Outputs};
+use crate::common::guest;
 
 /// 10.0.0.2, 2001:db8::2 and port 5004, as `save` writes them.
 const IPV4: &str = "0a000002";
@@ -13,19 +13,32 @@ const IPV6: &str = "20010db8000000000000000000000002";
 const PORT: &str = "138c";
 const MODULES: &[&str] = &["sch_psp", "dummy", "cls_flower", "cls_bpf"];
 
-/// 10,000 bytes of payload: six datagrams of 1472 and one of 1168, each with 66 bytes around it.
-const WIRE_BYTES: u64 = 10_000 + 7 * 66;
+/// What a port must say of a stream of 10,000 bytes of payload: six datagrams of 1472 and one of 1168, each
+/// with 66 bytes around it, are 10,462 on the wire; in what is saved of BPF's in hexadecimal.
+struct Signs {
+    stream: [&'static str; 3],
+    best_effort: &'static str,
+}
 
-fn said(kernel: Kernel) -> Outputs {
+const BY_MODULE: Signs = Signs {
+    stream: ["mode rt", "reserve 10462", "layer wire"],
+    best_effort: "mode nrt",
+};
+const BY_BPF: Signs = Signs {
+    stream: ["\"made\": \"bpf\"", "de28000000000000", "flower"],
+    best_effort: "\"made\": \"bpf\"",
+};
+
+fn reservations_are_put_into_force(kernel: Kernel) {
     let files = [
         "crates/pspacer/tests/agents/force.sh",
         "kernel/tests/lib.sh",
     ];
-    guest::outputs(&guest::output(kernel, "agents", MODULES, &files))
+    check(kernel, &BY_MODULE, &guest::output(kernel, "agents", MODULES, &files));
 }
 
-fn reservations_are_put_into_force(kernel: Kernel) {
-    let said = said(kernel);
+fn check(kernel: Kernel, signs: &Signs, output: &str) {
+    let said = guest::outputs(output);
     let of = |name: &str| &said[name];
     let granted = |name: &str| {
         let (text, status) = of(name);
@@ -41,7 +54,6 @@ fn reservations_are_put_into_force(kernel: Kernel) {
         assert!(text.contains(words), "{kernel}: {name}: {text}");
     }
     granted("granted");
-    let reserve = format!("reserve {WIRE_BYTES}");
     for (name, address) in [
         ("camera", IPV4),
         ("r1", IPV4),
@@ -51,7 +63,8 @@ fn reservations_are_put_into_force(kernel: Kernel) {
         ("stays", IPV6),
     ] {
         let port = &of(name).0;
-        for words in ["mode rt", "mode nrt", &reserve, address, PORT, "layer wire"] {
+        let words = signs.stream.into_iter();
+        for words in words.chain([signs.best_effort, address, PORT]) {
             assert!(port.contains(words), "{kernel}: {name}: {words}:\n{port}");
         }
     }
@@ -59,7 +72,7 @@ fn reservations_are_put_into_force(kernel: Kernel) {
     // What has ended is best effort: a class of its bytes, and no filter.
     for name in ["released", "ended"] {
         let port = &of(name).0;
-        let is_best_effort = port.contains("mode nrt") && !port.contains("mode rt");
+        let is_best_effort = port.contains(signs.best_effort) && !port.contains("mode rt");
         assert!(
             is_best_effort && !port.contains("flower"),
             "{kernel}: {name}:\n{port}"
@@ -113,4 +126,15 @@ fn reservations_are_put_into_force_on_6_12() {
 #[test]
 fn reservations_are_put_into_force_on_7() {
     reservations_are_put_into_force(Kernel::V7);
+}
+
+#[test]
+fn reservations_are_put_into_force_by_bpf_on_7() {
+    let files = [
+        "crates/pspacer/tests/agents/force-bpf.sh",
+        "crates/pspacer/tests/agents/force.sh",
+        "kernel/tests/lib.sh",
+    ];
+    let kernel = Kernel::V7;
+    check(kernel, &BY_BPF, &guest::output(kernel, "agents", &MODULES[1..], &files));
 }

@@ -45,9 +45,19 @@ agent() {
 reserve() {
 	pspacer reserve --json --from camera --to screen --bytes 10000 --period 10ms "$@"
 }
-# A class of type rt is there, or none.
-has_rt() { tc class show dev "$1" | grep -q 'mode rt'; }
-has_nrt() { tc class show dev "$1" | grep -q 'mode nrt'; }
+# A class of type rt is there, or none. Of BPF's classes tc knows nothing.
+case ${backend:=module} in
+module)
+	has_rt() { tc class show dev "$1" | grep -q 'mode rt'; }
+	has_nrt() { tc class show dev "$1" | grep -q 'mode nrt'; }
+	damage() { tc filter del dev "$1" parent 7073:; }
+	;;
+bpf)
+	has_rt() { pspacer save "$1" | grep -q flower; }
+	has_nrt() { pspacer save "$1" | grep -q '"bpf"'; }
+	damage() { tc qdisc del dev "$1" root; }
+	;;
+esac
 has_none() { ! has_rt "$1"; }
 port() {
 	tc qdisc show dev "$1"
@@ -95,8 +105,7 @@ say "no frames" reserve --id x2 --for 1m
 
 # The agent is killed, its port is damaged, and it is started again.
 kill -9 $camera
-tc filter del dev d1 parent 7073:
-tc class show dev d1 | grep 'mode rt'
+has_rt d1 && damage d1
 agent camera studio d1
 camera=$agent
 until_so eval 'pspacer save d1 | grep -q flower'

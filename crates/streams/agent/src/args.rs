@@ -2,6 +2,7 @@
 //! Arguments of `pspacer agent`.
 
 use clap::Args;
+use host_config::Backend;
 use manager::commands::{CONNECTION, Credentials, OUTPUT, RUN, some_time};
 
 /// Arguments of `pspacer agent`.
@@ -21,6 +22,10 @@ pub struct AgentArgs {
     /// Replace qdiscs, classes and filters that others configured on the devices
     #[arg(long, help_heading = RUN)]
     pub take_over: bool,
+    /// What keeps to the streams [default: the module, or where the kernel has none and takes qdiscs of
+    /// BPF, those]
+    #[arg(long, value_name = "module|bpf", help_heading = RUN, value_parser = backend)]
+    pub backend: Option<Backend>,
     /// Follow the kernel's routes: a stream whose frames they lead by another device is not in
     /// force, and is negotiated anew
     #[arg(long, help_heading = RUN)]
@@ -50,6 +55,12 @@ fn node(text: &str) -> Result<String, String> {
             admission::NAME
         ))
     }
+}
+
+/// Departure times keep no reservation: nothing there knows of periods.
+fn backend(text: &str) -> Result<Backend, String> {
+    let known = Backend::from_word(text).filter(|of| *of != Backend::Edt);
+    known.ok_or_else(|| "expected module or bpf".to_owned())
 }
 
 fn port(text: &str) -> Result<(String, String), String> {

@@ -10,7 +10,7 @@ use manager_proto::client::Client;
 use tcpsp::Tc;
 
 use crate::args::AgentArgs;
-use crate::enforce::changes;
+use crate::enforce::{Way, changes};
 use crate::event::Event;
 use crate::known::{ManagerAnswer, ManagerAnswers};
 use crate::routes::routes;
@@ -51,14 +51,14 @@ pub(crate) fn dry_run(
     for problem in faults {
         say(&Event::Fault { problem })?;
     }
-    let mut tc = Tc::open()?;
+    let (mut tc, way) = (Tc::open()?, Way::new(args));
     let mut refused = 0;
     let demands = known.demands();
     for (segment, device) in ports {
         let Some(demand) = demands.get(segment) else {
             continue;
         };
-        match changes(&mut tc, demand, device, args.take_over) {
+        match changes(&mut tc, demand, device, way) {
             Ok(lines) => {
                 for change in lines {
                     say(&Event::Change { change })?;

@@ -4,15 +4,44 @@
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use host_apply::{Observed, check, make, observe};
-use host_config::{Root, Slot, line, plan};
+use host_apply::{Observed, check, choose, make, observe};
+use host_config::{Backend, Made, Plan, Port, Queues, Root, Slot, line, plan};
 use tcpsp::Tc;
 
+use crate::args::AgentArgs;
 use crate::known::PortDemand;
 use crate::target::{self, is_in_force, steps, target};
 
 /// Longest wait until a class that goes has sent its frames; the next round goes on with it.
 const DRAIN: Duration = Duration::from_secs(1);
+
+/// How ports are made to agree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    made: Made,
+    take_over: bool,
+}
+
+impl Way {
+    /// Returns what the command line asks for. Without a backend there it is the module's, but where the
+    /// kernel has no module and takes qdiscs of BPF.
+    pub fn new(args: &AgentArgs) -> Self {
+        let backend = match choose(args.backend) {
+            // The kernel's refusal says that the module is missing.
+            (Backend::Edt, _) => Backend::Module,
+            (backend, _) => backend,
+        };
+        Self {
+            made: Made::new(backend, Queues::Root),
+            take_over: args.take_over,
+        }
+    }
+
+    /// Returns what leads from what a port has to what is demanded.
+    fn plan(self, demand: &PortDemand, port: &Port) -> Result<Plan> {
+        Ok(plan(&target(demand, port, self.made), port, self.take_over)?)
+    }
+}
 
 /// Makes the changes, each after `say` was given its line, and reads back whether the port keeps to
 /// its streams.
@@ -20,27 +49,26 @@ pub(crate) fn enforce(
     tc: &mut Tc,
     demand: &PortDemand,
     device: &str,
-    take_over: bool,
+    way: Way,
     say: &mut dyn FnMut(&str) -> Result<()>,
 ) -> Result<()> {
     let observed = observe(tc, device)?;
-    let wanted = target(demand, &observed.port);
-    let whole = plan(&wanted, &observed.port, take_over)?;
+    let whole = way.plan(demand, &observed.port)?;
     if whole.changes.is_empty() {
         return Ok(());
     }
-    check_whole(demand, &observed)?;
+    check_whole(demand, &observed, way)?;
     let mut made = Ok(());
     for step in steps(demand, &observed.port) {
         let observed = observe(tc, device)?;
-        let changes = plan(&target(&step, &observed.port), &observed.port, take_over)?;
+        let changes = way.plan(&step, &observed.port)?;
         check(&observed, &changes)?;
         // A class that still has frames to send does not keep others from coming.
         made = made.and(make(tc, &observed, &changes, DRAIN, say));
     }
     let port = observe(tc, device)?.port;
-    let left = plan(&wanted, &port, take_over)?;
-    if is_in_force(&wanted, &port, &left.changes) {
+    let left = way.plan(demand, &port)?;
+    if is_in_force(&target(demand, &port, way.made), &port, &left.changes) {
         Ok(())
     } else {
         made?;
@@ -53,11 +81,11 @@ pub(crate) fn changes(
     tc: &mut Tc,
     demand: &PortDemand,
     device: &str,
-    take_over: bool,
+    way: Way,
 ) -> Result<Vec<String>> {
     let observed = observe(tc, device)?;
-    check_whole(demand, &observed)?;
-    let plan = plan(&target(demand, &observed.port), &observed.port, take_over)?;
+    check_whole(demand, &observed, way)?;
+    let plan = way.plan(demand, &observed.port)?;
     check(&observed, &plan)?;
     let mut model = observed.port;
     let mut lines = Vec::new();
@@ -70,7 +98,7 @@ pub(crate) fn changes(
 }
 
 /// Refuses what the kernel or the core would refuse of a port with nothing: no step is made then.
-fn check_whole(demand: &PortDemand, observed: &Observed) -> Result<()> {
+fn check_whole(demand: &PortDemand, observed: &Observed, way: Way) -> Result<()> {
     let device = &observed.facts.name;
     target::check(demand).map_err(|refusal| anyhow!("{device}: {refusal}"))?;
     let mut untouched = observed.clone();
@@ -78,6 +106,5 @@ fn check_whole(demand: &PortDemand, observed: &Observed) -> Result<()> {
         kind: "default".to_owned(),
         waiting: 0,
     });
-    let wanted = target(demand, &untouched.port);
-    check(&untouched, &plan(&wanted, &untouched.port, false)?)
+    check(&untouched, &way.plan(demand, &untouched.port)?)
 }

@@ -24,7 +24,7 @@ use tcpsp::Tc;
 use crate::args::AgentArgs;
 use crate::ask::{Heard, ask, report};
 use crate::dry_run::dry_run;
-use crate::enforce::enforce;
+use crate::enforce::{Way, enforce};
 use crate::event::Event;
 use crate::faults::{FaultChanges, Faults};
 use crate::known::{Astray, ManagerAnswer, ManagerAnswers, Report};
@@ -252,6 +252,7 @@ struct Agent<'a, 'b> {
     args: &'a AgentArgs,
     /// Devices, by segment.
     ports: BTreeMap<String, String>,
+    way: Way,
     folder: PathBuf,
     tc: Tc,
     known: ManagerAnswers,
@@ -285,6 +286,7 @@ impl<'a, 'b> Agent<'a, 'b> {
         Ok(Self {
             args,
             ports,
+            way: Way::new(args),
             folder,
             tc: Tc::open()?,
             known: ManagerAnswers::default(),
@@ -498,8 +500,7 @@ impl Agent<'_, '_> {
                 }
                 Ok(())
             };
-            let take_over = self.args.take_over;
-            match enforce(&mut self.tc, demand, device, take_over, &mut say) {
+            match enforce(&mut self.tc, demand, device, self.way, &mut say) {
                 Ok(()) => self.in_force.insert(segment.clone()),
                 Err(error) => {
                     faults.insert(format!("port {segment}"), format!("{error:#}"));

@@ -44,8 +44,8 @@ pub fn check(demand: &PortDemand) -> Result<(), String> {
 }
 
 /// Returns what a port shall have. Bytes are on the wire, and all classes have their share of each
-/// period: the budget is no more than their sum.
-pub fn target(demand: &PortDemand, port: &Port) -> Target {
+/// period: the budget is no more than their sum. `made` is of one queue.
+pub fn target(demand: &PortDemand, port: &Port, made: Made) -> Target {
     let streams = demand.streams.iter();
     let streams = streams.filter(|(_, stream)| !stream.frames.is_empty());
     let named: Vec<_> = streams
@@ -90,7 +90,7 @@ pub fn target(demand: &PortDemand, port: &Port) -> Target {
     }
     let names = names.iter().zip(&minors);
     Target {
-        made: Made::Module,
+        made,
         names: names
             .map(|((name, _), minor)| (*minor, (*name).to_owned()))
             .collect(),
@@ -112,7 +112,7 @@ pub fn steps(demand: &PortDemand, port: &Port) -> Vec<PortDemand> {
         ..demand.clone()
     };
     let mut shrunk = grown.clone();
-    let names = target(demand, port).names;
+    let names = target(demand, port, Made::Module).names;
     let has = |id: &str| {
         let name = format!("stream {id}");
         let mut minors = names.iter().filter(|(_, of)| **of == name);

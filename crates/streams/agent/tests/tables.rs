@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use admission::{FrameSpecification, IpTuple};
 use agent::known::{Astray, ManagerAnswer, ManagerAnswers, PortDemand, Report, StreamDemand};
 use agent::target::{check, is_in_force, steps, target};
-use host_config::{Port, Psp, Root, Slot, minor, plan};
+use host_config::{Made, Port, Psp, Root, Slot, minor, plan};
 use manager_proto::enforce::{NodeDuty, PortDuty, StreamDuty};
 use tcpsp::{Budget, Change, Layer, TypeOptions};
 
@@ -366,7 +366,7 @@ fn a_port_has_a_class_for_each_stream_and_one_for_the_rest() {
     let demand = demand(30_000, &[("x", 10_462, 5004), ("y", 0, 5005)]);
     for speed_bps in [None, Some(1_000_000_000)] {
         let port = untouched(speed_bps);
-        let target = target(&demand, &port);
+        let target = target(&demand, &port, Made::Module);
         let port = made(&port, &plan(&target, &port, false).unwrap().changes);
         let options = &psp(&port).options;
         assert_eq!(
@@ -387,15 +387,14 @@ fn a_port_has_a_class_for_each_stream_and_one_for_the_rest() {
     let mut demand = demand;
     demand.streams.get_mut("y").unwrap().frames.clear();
     let port = untouched(None);
-    let target = target(&demand, &port);
+    let target = target(&demand, &port, Made::Module);
     let port = made(&port, &plan(&target, &port, false).unwrap().changes);
     assert_eq!(psp(&port).classes.len(), 2);
 }
 
 /// An agent is killed after any change and started again: the port is the same in the end, and is in
 /// force exactly then.
-#[test]
-fn any_change_may_be_the_last() {
+fn any_change_may_be_the_last_by(backend: Made) {
     let steps = [
         demand(80_000, &[]),
         demand(70_000, &[("x", 10_000, 1)]),
@@ -405,7 +404,7 @@ fn any_change_may_be_the_last() {
     ];
     let mut port = untouched(None);
     for demand in steps {
-        let target = target(&demand, &port);
+        let target = target(&demand, &port, backend);
         let changes = plan(&target, &port, false).unwrap().changes;
         assert!(changes.len() > 1, "{demand:?}");
         let whole = made(&port, &changes);
@@ -433,15 +432,20 @@ fn any_change_may_be_the_last() {
         port = whole;
     }
     assert!(!is_in_force(
-        &target(&demand(1, &[]), &untouched(None)),
+        &target(&demand(1, &[]), &untouched(None), backend),
         &untouched(None),
         &[]
     ));
 }
 
-/// A line whose bytes are all reserved: no step has more than the line carries in a period.
 #[test]
-fn no_step_reserves_more_than_the_line_carries() {
+fn any_change_may_be_the_last() {
+    any_change_may_be_the_last_by(Made::Module);
+    any_change_may_be_the_last_by(Made::Bpf);
+}
+
+/// A line whose bytes are all reserved: no step has more than the line carries in a period.
+fn no_step_reserves_more_than_the_line_carries_by(backend: Made) {
     const LINE_BYTES: u64 = 250_000;
     let mut port = untouched(None);
     for demand in [
@@ -451,7 +455,7 @@ fn no_step_reserves_more_than_the_line_carries() {
         demand(LINE_BYTES, &[]),
     ] {
         for step in steps(&demand, &port) {
-            let target = target(&step, &port);
+            let target = target(&step, &port, backend);
             for change in plan(&target, &port, false).unwrap().changes {
                 port = made(&port, std::slice::from_ref(&change));
                 let Budget::Bytes(bytes) = psp(&port).options.budget else {
@@ -460,7 +464,13 @@ fn no_step_reserves_more_than_the_line_carries() {
                 assert!(bytes <= LINE_BYTES, "{change:?}");
             }
         }
-        let target = target(&demand, &port);
+        let target = target(&demand, &port, backend);
         assert!(plan(&target, &port, false).unwrap().changes.is_empty());
     }
+}
+
+#[test]
+fn no_step_reserves_more_than_the_line_carries() {
+    no_step_reserves_more_than_the_line_carries_by(Made::Module);
+    no_step_reserves_more_than_the_line_carries_by(Made::Bpf);
 }
