@@ -4,6 +4,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::experiments::ExperimentsArgs;
+use crate::headings::OUTPUT;
 use crate::terminal::Colour;
 use crate::{lab, sim};
 

@@ -34,7 +34,11 @@ fn reservations_are_put_into_force(kernel: Kernel) {
         "crates/pspacer/tests/agents/force.sh",
         "kernel/tests/lib.sh",
     ];
-    check(kernel, &BY_MODULE, &guest::output(kernel, "agents", MODULES, &files));
+    check(
+        kernel,
+        &BY_MODULE,
+        &guest::output(kernel, "agents", MODULES, &files),
+    );
 }
 
 fn check(kernel: Kernel, signs: &Signs, output: &str) {
@@ -136,5 +140,9 @@ fn reservations_are_put_into_force_by_bpf_on_7() {
         "kernel/tests/lib.sh",
     ];
     let kernel = Kernel::V7;
-    check(kernel, &BY_BPF, &guest::output(kernel, "agents", &MODULES[1..], &files));
+    check(
+        kernel,
+        &BY_BPF,
+        &guest::output(kernel, "agents", &MODULES[1..], &files),
+    );
 }

@@ -34,8 +34,6 @@ impl Flags {
     pub const PSH: u16 = 8;
     /// The acknowledgement number is valid.
     pub const ACK: u16 = 16;
-    /// The urgent pointer is valid.
-    pub const URG: u16 = 32;
     /// ECN echo.
     pub const ECE: u16 = 64;
     /// The congestion window was reduced.

@@ -213,7 +213,7 @@ pub fn main(args: &StallsArgs) -> Result<bool> {
     if let Some(number) = args.explain {
         let all = found.analysis.connections.iter().flat_map(|c| &c.stalls);
         let stalls = all.clone().count();
-        let Some(stall) = all.into_iter().find(|stall| stall.number == number) else {
+        let Some(stall) = all.into_iter().find(|stall| stall.number == Some(number)) else {
             bail!("--explain {number}: expected the number of a stall, from 1 to {stalls}");
         };
         stall::report::explain::write(&mut out, stall, style)?;

@@ -318,10 +318,7 @@ impl Analyser {
     fn open(&mut self, key: Key, ends: [Endpoint; 2], segment: &Segment, now: u64) -> usize {
         let index = self.connections.len();
         self.first_packets.push(segment.number);
-        let at = At {
-            now,
-            packet: segment.number,
-        };
+        let at = At::new(now, segment.number);
         self.connections
             .push(if self.options.history_of == Some(index) {
                 let recorder = Some(Recorder::new(self.options.history_most));
@@ -416,7 +413,9 @@ impl Analyser {
         }
         self.multipath.join(&mut connections);
         let stalls = connections.iter_mut().flat_map(|c| &mut c.stalls);
-        stalls.zip(1..).for_each(|(stall, n)| stall.number = n);
+        stalls
+            .zip(1..)
+            .for_each(|(stall, n)| stall.number = Some(n));
         let mut notes = Vec::new();
         if connections.is_empty() {
             notes.push("no TCP segment was found".to_owned());

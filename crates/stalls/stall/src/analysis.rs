@@ -36,7 +36,7 @@ pub struct Connection {
     /// The other end.
     #[serde(serialize_with = "text")]
     pub server: Endpoint,
-    /// Index into the reader's table of VLANs and tunnels; 0: none.
+    /// Index into the reader's table of VLANs and tunnels, whose first entry is none of them.
     pub encapsulation: u32,
     /// Time of the first segment.
     #[serde(rename = "start_s", serialize_with = "seconds")]
@@ -233,9 +233,9 @@ pub struct CwndEstimate {
 /// A stall: a time without progress, or with little.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stall {
-    /// Number among all stalls of the captures, from 1; 0: it was not numbered.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub number: u64,
+    /// Number among all stalls of the captures, from 1, once all are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// Direction of the data that stalled.
     pub direction: Direction,
     /// Beginning, since the capture's first segment.
@@ -267,11 +267,6 @@ pub struct Stall {
     /// The answers that the verdict follows from; none: it follows from other than a pause.
     #[serde(skip_serializing_if = "Answers::are_none")]
     pub asked: Answers,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl Stall {

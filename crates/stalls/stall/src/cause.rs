@@ -29,10 +29,24 @@ pub enum Confidence {
     High,
 }
 
-/// Why a transfer stalled, or slowed down. `docs/use/stalls.md` has the rule of each cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
+/// Makes `Cause` of its variants, and `Cause::ALL` of the same.
+macro_rules! causes {
+    ($($(#[$doc:meta])* $cause:ident,)*) => {
+        /// Why a transfer stalled, or slowed down. `docs/use/stalls.md` has the rule of each cause.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Cause {
+            $($(#[$doc])* $cause,)*
+        }
+
+        impl Cause {
+            /// All causes, in the order of their declaration.
+            pub const ALL: [Cause; [$(Cause::$cause),*].len()] = [$(Cause::$cause),*];
+        }
+    };
+}
+
+causes! {
     /// The receiver's window was closed: its application did not read.
     ReceiverWindowClosed,
     /// The receiver's window is below what the round trip needs.
@@ -94,35 +108,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 26] = [
-        Cause::ReceiverWindowClosed,
-        Cause::ReceiverWindowSmall,
-        Cause::ZeroWindowProbe,
-        Cause::Application,
-        Cause::WaitingForPeer,
-        Cause::ResponseTime,
-        Cause::SendBuffer,
-        Cause::RtoLostRetransmission,
-        Cause::RtoTail,
-        Cause::RtoFewDupacks,
-        Cause::RtoOther,
-        Cause::TailLossProbe,
-        Cause::RecoveryCwndPinned,
-        Cause::SlowGrowth,
-        Cause::Policer,
-        Cause::PathLoss,
-        Cause::Congestion,
-        Cause::Reordering,
-        Cause::DelayedAck,
-        Cause::AckLoss,
-        Cause::DelaySpike,
-        Cause::SilentPath,
-        Cause::PmtuBlackHole,
-        Cause::RtoStorm,
-        Cause::ConnectionSetup,
-        Cause::Unknown,
-    ];
-
     /// Returns the side that the cause is on, unless a stall's evidence says otherwise.
     pub const fn side(self) -> Side {
         match self {
@@ -156,17 +141,99 @@ impl Cause {
     /// Returns whether the cause is a symptom of lost packets, so that their origin can be its
     /// root.
     pub const fn is_loss(self) -> bool {
-        matches!(
-            self,
+        match self {
             Cause::RtoLostRetransmission
-                | Cause::RtoTail
-                | Cause::RtoFewDupacks
-                | Cause::RtoOther
-                | Cause::TailLossProbe
-                | Cause::RecoveryCwndPinned
-                | Cause::SlowGrowth
-                | Cause::RtoStorm
-        )
+            | Cause::RtoTail
+            | Cause::RtoFewDupacks
+            | Cause::RtoOther
+            | Cause::TailLossProbe
+            | Cause::RecoveryCwndPinned
+            | Cause::SlowGrowth
+            | Cause::RtoStorm => true,
+            Cause::ReceiverWindowClosed
+            | Cause::ReceiverWindowSmall
+            | Cause::ZeroWindowProbe
+            | Cause::Application
+            | Cause::WaitingForPeer
+            | Cause::ResponseTime
+            | Cause::SendBuffer
+            | Cause::Policer
+            | Cause::PathLoss
+            | Cause::Congestion
+            | Cause::Reordering
+            | Cause::DelayedAck
+            | Cause::AckLoss
+            | Cause::DelaySpike
+            | Cause::SilentPath
+            | Cause::PmtuBlackHole
+            | Cause::ConnectionSetup
+            | Cause::Unknown => false,
+        }
+    }
+
+    /// Returns whether consecutive stalls of the cause are one series: waits for each
+    /// acknowledgement, or pauses between messages.
+    pub(crate) const fn is_serial(self) -> bool {
+        match self {
+            Cause::ReceiverWindowClosed
+            | Cause::Application
+            | Cause::WaitingForPeer
+            | Cause::DelayedAck => true,
+            Cause::ReceiverWindowSmall
+            | Cause::ZeroWindowProbe
+            | Cause::ResponseTime
+            | Cause::SendBuffer
+            | Cause::RtoLostRetransmission
+            | Cause::RtoTail
+            | Cause::RtoFewDupacks
+            | Cause::RtoOther
+            | Cause::TailLossProbe
+            | Cause::RecoveryCwndPinned
+            | Cause::SlowGrowth
+            | Cause::Policer
+            | Cause::PathLoss
+            | Cause::Congestion
+            | Cause::Reordering
+            | Cause::AckLoss
+            | Cause::DelaySpike
+            | Cause::SilentPath
+            | Cause::PmtuBlackHole
+            | Cause::RtoStorm
+            | Cause::ConnectionSetup
+            | Cause::Unknown => false,
+        }
+    }
+
+    /// Returns whether the cause follows from the place of the capture.
+    pub(crate) const fn follows_from_place(self) -> bool {
+        match self {
+            Cause::Application
+            | Cause::ResponseTime
+            | Cause::RtoLostRetransmission
+            | Cause::RtoTail
+            | Cause::RtoFewDupacks
+            | Cause::TailLossProbe
+            | Cause::DelayedAck
+            | Cause::AckLoss => true,
+            Cause::ReceiverWindowClosed
+            | Cause::ReceiverWindowSmall
+            | Cause::ZeroWindowProbe
+            | Cause::WaitingForPeer
+            | Cause::SendBuffer
+            | Cause::RtoOther
+            | Cause::RecoveryCwndPinned
+            | Cause::SlowGrowth
+            | Cause::Policer
+            | Cause::PathLoss
+            | Cause::Congestion
+            | Cause::Reordering
+            | Cause::DelaySpike
+            | Cause::SilentPath
+            | Cause::PmtuBlackHole
+            | Cause::RtoStorm
+            | Cause::ConnectionSetup
+            | Cause::Unknown => false,
+        }
     }
 
     /// Returns the cause in words that follow "because".

@@ -4,7 +4,7 @@
 use capture::segment::Endpoint;
 
 use crate::analysis::{self, Place, Stall};
-use crate::cause::{Cause, Confidence};
+use crate::cause::Confidence;
 use crate::connection::Connection;
 use crate::direction::Direction;
 use crate::flow::Flow;
@@ -187,18 +187,7 @@ fn history(connection: &mut Connection, client: usize, start_ns: u64) -> Option<
 /// Lowers the confidence of causes that depend on the place of the capture, because that place
 /// is not sure.
 fn believe_less(stall: &mut Stall) {
-    let by_place = matches!(
-        stall.cause,
-        Cause::AckLoss
-            | Cause::Application
-            | Cause::ResponseTime
-            | Cause::DelayedAck
-            | Cause::RtoFewDupacks
-            | Cause::RtoTail
-            | Cause::RtoLostRetransmission
-            | Cause::TailLossProbe
-    );
-    if by_place {
+    if stall.cause.follows_from_place() {
         stall.confidence = stall.confidence.min(Confidence::Medium);
     }
 }

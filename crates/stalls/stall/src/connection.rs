@@ -130,10 +130,7 @@ impl Connection {
     pub(crate) fn segment(&mut self, from: usize, segment: &Segment, now: u64) {
         self.backwards += u64::from(now < self.last.now);
         let now = now.max(self.last.now);
-        let at = At {
-            now,
-            packet: segment.number,
-        };
+        let at = At::new(now, segment.number);
         self.last = at;
         self.packets += 1;
         self.note_place(from, segment);
@@ -161,7 +158,8 @@ impl Connection {
             }
             let has_ended = self.fins[other];
             let peer = &self.flows[other];
-            let (settled_ns, rtt_ns) = (peer.settled_ns, peer.measured_receiver_rtt_ns());
+            let (settled_ns, rtt_ns) =
+                (peer.acks.settled_ns, peer.trips.measured_receiver_rtt_ns());
             if let Some(flow) = self.flows.get_mut(from) {
                 flow.note_peer(settled_ns, rtt_ns, has_ended);
                 flow.on_data(at, segment, &identified);
@@ -192,7 +190,7 @@ impl Connection {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.push(Event {
                         time_ns: at.now,
-                        packet: at.packet,
+                        packet: at.packet.get(),
                         direction,
                         what,
                         flight_bytes,
@@ -244,7 +242,7 @@ impl Connection {
             }
         }
         if is_answer {
-            handshake.syn_acks.push(at.packet);
+            handshake.syn_acks.push(at.packet.get());
             handshake.syn_ack.get_or_insert(at);
             handshake.last_syn_ack = Some(at);
             if handshake.client.is_none() {
@@ -252,7 +250,7 @@ impl Connection {
             }
         } else {
             handshake.client.get_or_insert((from, segment.seq));
-            handshake.syns.push(at.packet);
+            handshake.syns.push(at.packet.get());
             handshake.syn_flags = segment.flags;
             if segment.payload_bytes > 0 {
                 handshake.syn_data = Some(Box::new((at, *segment)));
@@ -267,7 +265,7 @@ impl Connection {
         self.flows[from].begin_at(segment.seq.wrapping_add(1));
         if let Some(mss) = segment.mss {
             for flow in &mut self.flows {
-                flow.set_mss(mss);
+                flow.sizes.set_mss(mss);
             }
         }
         if self.handshake.sack_permitted == [true; 2] {

@@ -189,10 +189,7 @@ impl Follower {
             None => self.note_half(key),
         }
         let (options, opened) = (&self.options, &mut self.opened);
-        let at = At {
-            now: now_ns,
-            packet: segment.number,
-        };
+        let at = At::new(now_ns, segment.number);
         let followed = self.connections.entry(key).or_insert_with(|| {
             *opened += 1;
             Box::new(Followed {

@@ -42,7 +42,7 @@ impl View {
 /// Returns the shortest time in which an end answers: as receiver of the other end's data, and
 /// as sender.
 fn answer_ns(own: &Flow, other: &Flow) -> Option<u64> {
-    match (other.receiver_rtt_ns(), own.sender_rtt_ns()) {
+    match (other.trips.receiver_rtt_ns(), own.trips.sender_rtt_ns()) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }

@@ -25,7 +25,7 @@ fn stall(cause: Cause, side: Side, duration_ns: u64) -> Stall {
         explanation: String::new(),
         advice: String::new(),
         asked: Default::default(),
-        number: 0,
+        number: None,
     }
 }
 

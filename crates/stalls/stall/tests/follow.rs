@@ -74,7 +74,7 @@ fn silences_are_those_of_the_whole_capture() {
             .iter()
             .filter(silent)
             .map(|stall| Stall {
-                number: 0, // a follower does not number them
+                number: None, // a follower does not number them
                 ..stall.clone()
             })
             .collect();

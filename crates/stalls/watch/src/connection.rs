@@ -556,7 +556,7 @@ impl Connection {
             explanation: finding.explanation + &drops,
             advice: finding.cause.advice().to_owned(),
             asked: finding.answers,
-            number: 0,
+            number: None,
         }
     }
 

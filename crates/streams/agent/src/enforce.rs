@@ -39,7 +39,11 @@ impl Way {
 
     /// Returns what leads from what a port has to what is demanded.
     fn plan(self, demand: &PortDemand, port: &Port) -> Result<Plan> {
-        Ok(plan(&target(demand, port, self.made), port, self.take_over)?)
+        Ok(plan(
+            &target(demand, port, self.made),
+            port,
+            self.take_over,
+        )?)
     }
 }
 

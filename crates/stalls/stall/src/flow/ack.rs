@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes what the receiver says: acknowledgements, SACK blocks, windows.
 
+use std::num::{NonZeroU32, NonZeroU64};
+
 use capture::segment::Segment;
 use units::time::NS_PER_MS;
 
 use super::Flow;
 use super::at::At;
 use super::data::PROBE_ANSWER_NS;
-use super::facts::{AckedBy, Answered, Closed, Facts};
+use super::facts::{Closed, Facts};
 use super::ip_ids::Identified;
 use super::round_trip::is_delayed_ack;
 use super::scoreboard::Delivered;
 use super::sequence::{FAR, ORIGIN};
+use super::state::acks::{AckedBy, Answered};
+use super::state::repairs::Recent;
 use crate::history::What;
 
 /// The longest time for which a receiver holds an acknowledgement back, with what a host adds.
@@ -31,19 +35,21 @@ impl Flow {
         identified: &Identified,
         is_below_window: bool,
     ) {
-        let near = self.nxt;
-        let ack = self.sequence.offset(segment.ack, near);
-        if ack > self.nxt + FAR || ack + FAR < self.una || self.is_unheard_of(ack) {
+        let near = self.space.nxt;
+        let ack = self.space.sequence.offset(segment.ack, near);
+        if ack > self.space.nxt + FAR || ack + FAR < self.space.una || self.is_unheard_of(ack) {
             self.counts.jumps += 1;
             return;
         }
         if let Some(timestamps) = segment.timestamps {
-            self.sender_side.acknowledged(timestamps.value, at.now);
-            self.gap.known.replied(timestamps.value, at.now);
+            self.trips
+                .sender_side
+                .acknowledged(timestamps.value, at.now);
+            self.pauses.gap.known.replied(timestamps.value, at.now);
         }
-        if !self.has_ack {
-            self.has_ack = true;
-            self.una = self.una.min(ack);
+        if !self.acks.is_any {
+            self.acks.is_any = true;
+            self.space.una = self.space.una.min(ack);
         }
         if self.is_told(segment, ack) {
             self.note_reply(at, segment);
@@ -67,7 +73,7 @@ impl Flow {
         identified: &Identified,
         is_below_window: bool,
     ) {
-        let may_deliver = ack > self.una || !segment.sack.as_slice().is_empty();
+        let may_deliver = ack > self.space.una || !segment.sack.as_slice().is_empty();
         let mut pause = None;
         if may_deliver {
             pause = self.pause_until_ack(at);
@@ -78,19 +84,19 @@ impl Flow {
         self.note_reply(at, segment);
         self.note_receiver(at, segment, identified);
         let was_closed = self.is_window_closed();
-        let window_before = self.window_field;
-        if ack > self.nxt {
+        let window_before = self.window.field;
+        if ack > self.space.nxt {
             self.on_unseen(at, ack);
         }
-        let una_before = self.una;
+        let una_before = self.space.una;
         let mut delivered = Delivered::default();
         if may_deliver {
-            let way_ns = self.measured_receiver_rtt_ns().unwrap_or(0);
+            let way_ns = self.trips.measured_receiver_rtt_ns().unwrap_or(0);
             let unanswered_since_ns = at.now.saturating_sub(way_ns / 4 * 3);
             delivered = Delivered::beyond(self.board.highest_sacked(), unanswered_since_ns);
-            if ack > self.una {
+            if ack > self.space.una {
                 if let Some(facts) = &mut pause {
-                    facts.answered = self.answered_copy(segment);
+                    facts.answer.copy = self.answered_copy(segment);
                 }
                 self.on_advance(at, segment, ack, &mut delivered, is_below_window);
             }
@@ -99,21 +105,21 @@ impl Flow {
         self.on_window(at, segment, (ack, una_before), was_closed);
         if delivered.bytes > 0 {
             self.on_delivered(at, &delivered);
-            self.last_ack_ns = at.now;
-            if was_closed && self.is_window_closed() && delivered.bytes < self.mss() {
+            self.acks.last_ns = at.now;
+            if was_closed && self.is_window_closed() && delivered.bytes < self.sizes.mss() {
                 return; // it only answers a probe
             }
             self.note_late_answer(at);
             self.close_pause_delivered(at, pause, &delivered);
         } else if ack > una_before {
-            self.last_ack_ns = at.now; // all of it had been reported before
+            self.acks.last_ns = at.now; // all of it had been reported before
         } else if self.is_extra_ack(segment, ack, window_before) && !identified.is_copy {
             self.note_after(|after| after.extra_acks += 1);
         } else if !identified.is_copy && self.is_duplicate_ack(segment, ack, window_before) {
             self.counts.duplicate_acks += 1;
-            self.last_ack_ns = at.now;
-            self.gap.dirty = true;
-            self.gap.duplicate_acks.push(at.packet);
+            self.acks.last_ns = at.now;
+            self.pauses.gap.dirty = true;
+            self.pauses.gap.duplicate_acks.push(at.packet.get());
         }
         self.leave_recovery(at);
         self.counts.options_cut += u64::from(segment.options_cut);
@@ -123,12 +129,12 @@ impl Flow {
     #[inline]
     fn note_reply(&mut self, at: At, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps {
-            (self.stamps.reply, self.stamps.replied_ns) = (timestamps.value, at.now);
+            self.stamps.reply = NonZeroU64::new(at.now).map(|now| (timestamps.value, now));
         }
     }
 
     fn show_ack(&mut self, ack: u64) {
-        let edge = self.edge;
+        let edge = self.window.edge;
         self.show(|| What::Ack {
             ack: ack.saturating_sub(ORIGIN),
             window_edge: edge.saturating_sub(ORIGIN),
@@ -139,13 +145,13 @@ impl Flow {
     /// segments of the side that sends the data do.
     #[inline]
     fn is_told(&self, segment: &Segment, ack: u64) -> bool {
-        ack == self.una
-            && self.window_field == Some(segment.window)
-            && self.scale.is_some()
-            && self.edge == self.edge_most()
+        ack == self.space.una
+            && self.window.field == Some(segment.window)
+            && self.window.scale.is_some()
+            && self.window.edge == self.edge_most()
             && !self.is_window_closed()
-            && !self.after_open
-            && (segment.sequence_length() > 0 || self.una >= self.nxt)
+            && !self.pauses.after_open
+            && (segment.sequence_length() > 0 || self.space.una >= self.space.nxt)
             && segment.sack.as_slice().is_empty()
     }
 
@@ -153,10 +159,11 @@ impl Flow {
     #[inline]
     fn note_told(&mut self, at: At) {
         self.note_room();
-        self.rounds.note_window(self.edge - self.una);
-        let way_ns = self.sender_rtt_ns().unwrap_or(0);
-        self.sender_view.push(at.now, (self.una, self.edge), way_ns);
-        let repairing = self.recovery_point.is_some() || self.loss_point.is_some();
+        self.rounds.note_window(self.window.edge - self.space.una);
+        let way_ns = self.trips.sender_rtt_ns().unwrap_or(0);
+        self.sender_view
+            .push(at.now, (self.space.una, self.window.edge), way_ns);
+        let repairing = self.repairs.recovery_point.is_some() || self.repairs.loss_point.is_some();
         if repairing || self.loss_stats.has_episode() {
             self.leave_recovery(at);
         }
@@ -172,13 +179,12 @@ impl Flow {
         ack: u64,
         identified: &Identified,
     ) {
-        facts.ended_by_peer_data = segment.payload_bytes > 0;
-        facts.reported_twice = self.reports_repair(segment, ack);
-        facts.answers_sent = identified.sent;
-        let (value, since_ns) = (self.stamps.reply, self.stamps.replied_ns);
-        let stamp = segment.timestamps.filter(|_| since_ns > 0);
-        facts.answer_apart = stamp.map(|stamp| {
-            let apart_ms = at.now.saturating_sub(since_ns) / NS_PER_MS;
+        facts.answer.has_data = segment.payload_bytes > 0;
+        facts.answer.reported_twice = self.reports_repair(segment, ack);
+        facts.answer.sent = identified.sent;
+        let stamp = segment.timestamps.zip(self.stamps.reply);
+        facts.answer.apart = stamp.map(|(stamp, (value, since_ns))| {
+            let apart_ms = at.now.saturating_sub(since_ns.get()) / NS_PER_MS;
             (
                 stamp.value.wrapping_sub(value),
                 apart_ms.try_into().unwrap_or(0),
@@ -195,28 +201,29 @@ impl Flow {
         delivered: &mut Delivered,
         is_below_window: bool,
     ) {
-        let una_before = self.una;
+        let una_before = self.space.una;
         self.check_eifel(segment);
         self.board.ack(ack, delivered);
-        self.una = ack;
+        self.space.una = ack;
         let value = segment.timestamps.map(|stamp| stamp.value);
-        let is_of_new_tick = value != self.acked_by.value;
-        self.acked_by = AckedBy {
+        let is_of_new_tick = value != self.acks.by.value;
+        self.acks.by = AckedBy {
             value,
             is_of_new_tick,
             is_below_window,
         };
-        if let Some(clocked) = &mut self.clocked {
+        if let Some(clocked) = &mut self.trips.clocked {
             clocked.acknowledged(at.now, ack.saturating_sub(ORIGIN));
         }
-        if self.una >= self.nxt {
-            self.probe_from = u64::MAX;
-            self.settled_ns = at.now;
+        if self.space.una >= self.space.nxt {
+            self.space.probe_from = None;
+            self.acks.settled_ns = at.now;
         }
-        self.backoff = 0;
-        self.unanswered_segments = 0;
+        self.data.unanswered_segments = 0;
         // What was under way when the capture began is no hole of the capture.
-        let early_bytes = self.early_end.min(self.una).saturating_sub(una_before);
+        let early_bytes = self.space.early_end.map_or(0, |end| {
+            end.get().min(self.space.una).saturating_sub(una_before)
+        });
         delivered.holes = delivered.holes.saturating_sub(early_bytes);
         self.counts.unseen_bytes += delivered.holes;
     }
@@ -226,9 +233,9 @@ impl Flow {
     /// probe of a closed window is none, because no data that was sent into an open window is
     /// outstanding.
     fn is_duplicate_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
-        ack == self.una
+        ack == self.space.una
             && segment.sequence_length() == 0
-            && self.una < self.sent_end()
+            && self.space.una < self.space.sent_end()
             && (window_before == Some(segment.window) || !segment.sack.as_slice().is_empty())
     }
 
@@ -236,20 +243,20 @@ impl Flow {
     /// copy of what had arrived.
     fn is_extra_ack(&self, segment: &Segment, ack: u64, window_before: Option<u16>) -> bool {
         let is_same = window_before == Some(segment.window);
-        let is_bare = || segment.sequence_length() == 0 && ack == self.una;
-        self.after_open && self.una >= self.nxt && is_bare() && is_same
+        let is_bare = || segment.sequence_length() == 0 && ack == self.space.una;
+        self.pauses.after_open && self.space.una >= self.space.nxt && is_bare() && is_same
     }
 
     /// Returns whether an acknowledgement is of data that cannot have been sent, as far as the
     /// capture shows: it lies beyond the window. A second one that goes on from there tells that
     /// the capture lacks much.
     fn is_unheard_of(&mut self, ack: u64) -> bool {
-        let is_far = ack > self.nxt + BEYOND_BYTES && ack > self.edge_most() + BEYOND_BYTES;
-        if !is_far || !self.has_data || !self.has_ack {
+        let is_far = ack > self.space.nxt + BEYOND_BYTES && ack > self.edge_most() + BEYOND_BYTES;
+        if !is_far || !self.data.is_any || !self.acks.is_any {
             return false;
         }
-        let before = std::mem::replace(&mut self.unheard_of, ack);
-        before == 0 || !(before..=before + BEYOND_BYTES).contains(&ack)
+        let before = std::mem::replace(&mut self.acks.unheard_of, NonZeroU64::new(ack));
+        before.is_none_or(|before| !(before.get()..=before.get() + BEYOND_BYTES).contains(&ack))
     }
 
     /// Returns whether the first SACK block reports a duplicate of the first byte under way, of
@@ -259,53 +266,42 @@ impl Flow {
         let Some(&(low, high)) = blocks.first() else {
             return false;
         };
-        let range = [low, high].map(|wire| self.sequence.offset(wire, ack));
-        self.gap.retransmitted.count() > 0
-            && range[0] <= self.una
-            && range[1] > self.una
+        let range = [low, high].map(|wire| self.space.sequence.offset(wire, ack));
+        self.pauses.gap.retransmitted.count() > 0
+            && range[0] <= self.space.una
+            && range[1] > self.space.una
             && self.is_duplicate_report(blocks, range.into(), ack)
             && !self.is_of_a_copy(range.into())
-    }
-
-    /// Notes data of the other side. A repeat of it is no other message.
-    pub(crate) fn note_request(&mut self, at: At, bytes: u32, is_repeat: bool) {
-        self.peer_data = (at.now, at.packet);
-        if !is_repeat {
-            let behind_ms = match self.last_data_ns {
-                0 => u64::MAX,
-                last_ns => at.now.saturating_sub(last_ns).div_ceil(NS_PER_MS),
-            };
-            self.peer_message = (bytes, u32::try_from(behind_ms).unwrap_or(u32::MAX));
-        }
     }
 
     fn note_receiver(&mut self, at: At, segment: &Segment, identified: &Identified) {
         self.counts.acks += 1;
         self.counts.pure_acks += u64::from(segment.sequence_length() == 0);
         self.counts.ecn_echoes += self.echoes.of(segment.flags);
-        self.from_receiver += 1;
-        let way_ns = |flow: &Self| flow.receiver_rtt_ns().unwrap_or(0);
-        let (since_ns, answer) = self.gap.acked_answer;
-        if answer == 0
-            && self.gap.retransmitted_acked.count() > 0
+        self.pauses.gap.from_receiver += 1;
+        let way_ns = |flow: &Self| flow.trips.receiver_rtt_ns().unwrap_or(0);
+        let since_ns = self.pauses.gap.last_acked_ns;
+        if self.pauses.gap.acked_answer.is_none()
+            && self.pauses.gap.retransmitted_acked.count() > 0
             && at.now.saturating_sub(since_ns) >= way_ns(self) / 4 * 3
         {
-            self.gap.acked_answer = (at.now, at.packet);
+            self.pauses.gap.acked_answer = Some(at);
         }
-        if std::mem::take(&mut self.gap.is_probe_pending) {
-            let asked_ns = self.gap.last_window_probe_ns;
+        if std::mem::take(&mut self.pauses.gap.is_probe_pending) {
+            let asked_ns = self.pauses.gap.last_window_probe_ns;
             let answer_ns = way_ns(self).saturating_mul(3) / 2 + PROBE_ANSWER_NS;
-            self.gap.probes_unanswered += u32::from(at.now.saturating_sub(asked_ns) > answer_ns);
+            self.pauses.gap.probes_unanswered +=
+                u32::from(at.now.saturating_sub(asked_ns) > answer_ns);
         }
         if segment.payload_bytes > 0 && !identified.is_sign_of_life {
-            if self.peer_data.0 <= self.last_data_ns {
+            if self.peer.data_ns() <= self.data.last_ns() {
                 self.stamps.request = segment.timestamps.map(|stamp| stamp.value);
                 self.stamps.asked_ns = at.now;
             }
-            self.gap.dirty = true;
-            self.gap.receiver_data.push(at.packet);
+            self.pauses.gap.dirty = true;
+            self.pauses.gap.receiver_data.push(at.packet.get());
             self.note_request(at, segment.payload_bytes, identified.is_repeat);
-            if self.after_open {
+            if self.pauses.after_open {
                 self.note_after(|after| after.peer_spoke |= after.next_data_ns.is_none());
             }
         }
@@ -313,36 +309,41 @@ impl Flow {
 
     /// Adds a hole for data that was acknowledged and never captured: the capture dropped it.
     fn on_unseen(&mut self, at: At, ack: u64) {
-        if self.has_data {
-            self.board.push(self.nxt, ack, at.now, at.packet, 0);
+        if self.data.is_any {
+            self.board
+                .push(self.space.nxt, ack, at.now, at.packet.get(), 0);
         }
-        self.nxt = ack;
+        self.space.nxt = ack;
     }
 
     /// Counts answers that come later than any receiver holds an acknowledgement back (RFC 1122,
     /// 4.2.3.2), and without a repair.
     fn note_late_answer(&mut self, at: At) {
-        let waited_ns = at.now.saturating_sub(self.last_data_ns);
+        let waited_ns = at.now.saturating_sub(self.data.last_ns());
         // Answers of data may all be late ones.
-        let way_ns = self.handshake_receiver_ns.unwrap_or(0);
+        let way_ns = self.trips.handshake_receiver_ns.unwrap_or(0);
         let is_late = waited_ns > HELD_BACK_MOST_NS + way_ns.saturating_mul(2);
-        self.counts.late_answers += u64::from(is_late && self.gap.retransmitted.count() == 0);
+        self.counts.late_answers +=
+            u64::from(is_late && self.pauses.gap.retransmitted.count() == 0);
     }
 
     fn on_delivered(&mut self, at: At, delivered: &Delivered) {
         self.tick_rounds(at);
-        self.delivered += delivered.bytes;
+        self.acks.delivered += delivered.bytes;
         self.rounds.note_delivered(at, delivered.bytes);
         if delivered.overtaken > 0 {
             self.loss_stats.overtaken(at, delivered.overtaken);
         }
         self.loss_stats.needless += delivered.needless;
-        self.delivered_max = self.delivered_max.max(delivered.largest.min(self.mss()));
+        self.sizes.delivered_max = self
+            .sizes
+            .delivered_max
+            .max(delivered.largest.min(self.sizes.mss()));
         if let Some(sent_ns) = delivered.sent_once_ns {
-            self.newest_delivered_ns = self.newest_delivered_ns.max(sent_ns);
+            self.acks.newest_delivered_ns = self.acks.newest_delivered_ns.max(sent_ns);
             self.sample_round_trip(at.now.saturating_sub(sent_ns), delivered.bytes);
         }
-        if self.after_open {
+        if self.pauses.after_open {
             self.note_after(|after| {
                 after.acked = true;
                 if at.now <= after.soon_until_ns {
@@ -354,25 +355,28 @@ impl Flow {
 
     /// Adds a sample of the round trip, which the receiver may have made longer by waiting.
     fn sample_round_trip(&mut self, ns: u64, delivered_bytes: u64) {
-        self.receiver_side.sample(ns);
+        self.trips.receiver_side.sample(ns);
         // Two full segments make a receiver answer at once (RFC 1122, 4.2.3.2). With no more
         // outstanding the receiver may have waited for its timer. Where that happens in every
         // round trip, the smoothed round trip would consist of the very waits that are to be
         // found. So a sample that is longer than the least by just such a timer does not count
         // for the path.
-        let under_way = delivered_bytes + self.nxt.saturating_sub(self.una);
-        let held_ns = ns.saturating_sub(self.receiver_rtt_ns().unwrap_or(ns));
-        if under_way > 2 * self.mss() || !is_delayed_ack(held_ns) {
-            self.receiver_way.sample(ns);
+        let under_way = delivered_bytes + self.space.nxt.saturating_sub(self.space.una);
+        let held_ns = ns.saturating_sub(self.trips.receiver_rtt_ns().unwrap_or(ns));
+        if under_way > 2 * self.sizes.mss() || !is_delayed_ack(held_ns) {
+            self.trips.receiver_way.sample(ns);
         }
         self.renew_threshold();
     }
 
     fn leave_recovery(&mut self, at: At) {
-        let una = self.una;
-        self.loss_point = self.loss_point.filter(|&point| una < point);
-        self.recovery_point = self.recovery_point.filter(|&point| una < point);
-        let repairing = self.recovery_point.is_some() || self.loss_point.is_some();
+        let una = self.space.una;
+        self.repairs.loss_point = self.repairs.loss_point.filter(|point| una < point.get());
+        self.repairs.recovery_point = self
+            .repairs
+            .recovery_point
+            .filter(|point| una < point.get());
+        let repairing = self.repairs.recovery_point.is_some() || self.repairs.loss_point.is_some();
         if self.loss_stats.is_repaired(una, repairing) {
             self.loss_stats.episode_ends(at);
         }
@@ -384,7 +388,7 @@ impl Flow {
             return;
         }
         self.counts.sack_seen = true;
-        let offset = |flow: &mut Self, wire| flow.sequence.offset(wire, ack);
+        let offset = |flow: &mut Self, wire| flow.space.sequence.offset(wire, ack);
         let mut first = None;
         for (index, &(low, high)) in blocks.iter().enumerate() {
             let (start, end) = (offset(self, low), offset(self, high));
@@ -394,7 +398,7 @@ impl Flow {
             let duplicate = index == 0 && self.is_duplicate_report(blocks, (start, end), ack);
             if duplicate {
                 self.on_duplicate_report(start, end);
-            } else if end > self.una && end <= self.nxt + FAR {
+            } else if end > self.space.una && end <= self.space.nxt + FAR {
                 first.get_or_insert((start, end));
                 self.on_block(at, start, end, delivered);
             }
@@ -407,16 +411,17 @@ impl Flow {
     }
 
     fn on_block(&mut self, at: At, start: u64, end: u64, delivered: &mut Delivered) {
-        if end > self.nxt {
+        if end > self.space.nxt {
             self.on_unseen(at, end);
         }
-        let highest = self.board.highest_sacked().max(self.una);
+        let highest = self.board.highest_sacked();
+        let highest = highest.map_or(self.space.una, |end| end.max(self.space.una));
         let before = delivered.bytes;
         if !self.board.sack(start, end, delivered) {
             self.counts.reports_beyond += 1;
         }
         if delivered.bytes > before && start > highest {
-            let (near, far) = (&self.receiver_side, &self.sender_side);
+            let (near, far) = (&self.trips.receiver_side, &self.trips.sender_side);
             // Near the receiver only the half between capture and sender has a queue in it.
             // Elsewhere that half contains the sender's own waiting and does not count.
             let far_counts = u64::from(near.min_ns.saturating_mul(4) < far.min_ns);
@@ -425,9 +430,9 @@ impl Flow {
             self.loss_stats.hole(
                 at,
                 start - highest,
-                self.delivered + before,
+                self.acks.delivered + before,
                 (now_ns, least_ns),
-                self.nxt,
+                self.space.nxt,
             );
         }
     }
@@ -444,8 +449,8 @@ impl Flow {
             return true;
         }
         blocks.get(1).is_some_and(|&(low, high)| {
-            let low = self.sequence.offset(low, ack);
-            let high = self.sequence.offset(high, ack);
+            let low = self.space.sequence.offset(low, ack);
+            let high = self.space.sequence.offset(high, ack);
             low < high && low <= start && end <= high
         })
     }
@@ -453,8 +458,8 @@ impl Flow {
     /// Returns whether a report may be of the second copy of one packet: that was captured, and the
     /// receiver reports such copies.
     fn is_of_a_copy(&self, (start, end): (u64, u64)) -> bool {
-        let is_it = |recent: &&super::Recent| (start..end).contains(&recent.start);
-        let recent = self.recent.iter().rev().find(is_it);
+        let is_it = |recent: &&Recent| (start..end).contains(&recent.start);
+        let recent = self.repairs.recent.iter().rev().find(is_it);
         self.loss_stats.duplicated > 0 && recent.is_some_and(|recent| recent.is_copied)
     }
 
@@ -463,12 +468,12 @@ impl Flow {
             self.loss_stats.duplicated += 1;
             return;
         }
-        let about = |recent: &&mut super::Recent| {
+        let about = |recent: &&mut Recent| {
             // Of a repeat that joins two segments only the second may have arrived.
             !recent.spurious && (start..end).contains(&recent.start)
         };
         // The report answers the latest retransmission of these bytes.
-        let Some(recent) = self.recent.iter_mut().rev().find(about) else {
+        let Some(recent) = self.repairs.recent.iter_mut().rev().find(about) else {
             self.loss_stats.duplicated += 1;
             return;
         };
@@ -477,20 +482,22 @@ impl Flow {
         self.note_spurious(recent);
     }
 
-    fn note_spurious(&mut self, recent: super::Recent) {
+    fn note_spurious(&mut self, recent: Recent) {
         let (at_ns, overtaken) = (recent.at_ns, u32::from(recent.was_passed));
-        self.retransmissions.spurious += recent.segments;
+        self.repairs.counts.spurious += recent.segments;
         if recent.was_passed {
             self.loss_stats.spurious_fast += recent.segments;
         }
         if self
+            .pauses
             .last_progress
             .is_some_and(|progress| at_ns > progress.now)
         {
-            self.gap.spurious += 1;
-            self.gap.overtaken += overtaken;
+            self.pauses.gap.spurious += 1;
+            self.pauses.gap.overtaken += overtaken;
         } else if let Some(stall) = self
-            .stalls
+            .pauses
+            .closed
             .last_mut()
             .filter(|stall| at_ns >= stall.start_ns)
         {
@@ -506,16 +513,15 @@ impl Flow {
         let (Some(echo), Some(head)) = (echo, self.board.head()) else {
             return;
         };
-        let older = (echo.wrapping_sub(head.timestamp) as i32) < 0;
+        let older = |stamp: NonZeroU32| (echo.wrapping_sub(stamp.get()) as i32) < 0;
         // Where only one of two copies was captured, the acknowledgement may answer either.
-        if head.copies != 2 || head.kind.is_none() || head.timestamp == 0 || !older {
+        if head.copies != 2 || head.kind.is_none() || !head.timestamp.is_some_and(older) {
             return;
         }
         let start = head.start;
-        let seen_twice = |recent: &&mut super::Recent| {
-            !recent.spurious && recent.start <= start && start < recent.end
-        };
-        if let Some(recent) = self.recent.iter_mut().rev().find(seen_twice) {
+        let seen_twice =
+            |recent: &&mut Recent| !recent.spurious && recent.start <= start && start < recent.end;
+        if let Some(recent) = self.repairs.recent.iter_mut().rev().find(seen_twice) {
             recent.spurious = true;
             let recent = *recent;
             self.note_spurious(recent);
@@ -528,10 +534,10 @@ impl Flow {
         let (Some(echo), Some(head)) = (echo, self.board.head()) else {
             return Answered::Unknown;
         };
-        if head.copies < 2 || head.timestamp == 0 {
+        let Some(stamp) = head.timestamp.filter(|_| head.copies >= 2) else {
             return Answered::Unknown;
-        }
-        match echo.wrapping_sub(head.timestamp) as i32 {
+        };
+        match echo.wrapping_sub(stamp.get()) as i32 {
             ..0 => Answered::Older,
             _ if head.has_new_timestamp => Answered::Last,
             _ => Answered::Unknown,
@@ -545,9 +551,9 @@ impl Flow {
         delivered: &Delivered,
     ) {
         if let Some(facts) = &mut pause {
-            facts.delivered_by_close = delivered.bytes;
-            facts.holes_by_close = delivered.holes;
-            facts.largest_by_close = delivered.largest;
+            facts.answer.delivered_bytes = delivered.bytes;
+            facts.answer.hole_bytes = delivered.holes;
+            facts.answer.largest_bytes = delivered.largest;
         }
         self.close_pause(at, pause, Closed::Delivery);
     }

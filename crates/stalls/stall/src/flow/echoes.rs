@@ -3,7 +3,7 @@
 //! by ECE (RFC 3168) or, where the handshake agreed on accurate ECN (RFC 9768), by the counter that
 //! AE, CWR and ECE are then.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use capture::segment::Flags;
 
@@ -14,15 +14,14 @@ const BITS: u16 = Flags::AE | Flags::CWR | Flags::ECE;
 pub(crate) struct Stamps {
     /// Of the first data of the other side since this side's last.
     pub(super) request: Option<u32>,
-    /// When the other side began what this side has not answered yet.
+    /// When the other side began what this side has not answered yet; 0, when the capture begins, before.
     pub(super) asked_ns: u64,
     /// The shortest time from that to the answer, in microseconds begun; `None`: there was none.
     pub(super) answered_us: Option<NonZeroU32>,
     /// What this side's last segment echoes.
     pub(super) echo: Option<u32>,
-    /// Of the receiver's last segment, and its time; 0: none.
-    pub(super) reply: u32,
-    pub(super) replied_ns: u64,
+    /// Of the receiver's last segment, and its time.
+    pub(super) reply: Option<(u32, NonZeroU64)>,
 }
 
 impl Stamps {

@@ -2,9 +2,17 @@
 //! The facts about a pause that are kept until the whole capture is known: enough for every
 //! rule, in constant memory.
 
+use std::num::NonZeroU64;
+
 use units::time::NS_PER_MS;
 
+use super::at::At;
 use super::packed::{Span, fields, variants};
+use super::round_trip::KnownTrips;
+use super::state::acks::{AckedBy, Answer};
+use super::state::data::{DataBefore, NextData};
+use super::state::peer::Peer;
+use super::state::window::WindowBefore;
 use crate::history::RetransmissionKind;
 
 /// A sender that waited for an acknowledgement goes on within this time.
@@ -58,7 +66,7 @@ impl Packets {
 pub(crate) struct Retransmitted {
     pub(crate) at_ns: u64,
     pub(crate) bytes: u64,
-    /// How often the segment had been captured before; 0: never.
+    /// How often the segment had been captured before.
     pub(crate) copies_before: u8,
     /// When the segment had last been captured before.
     pub(crate) last_ns: u64,
@@ -81,6 +89,8 @@ pub(crate) struct Retransmitted {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gap {
     pub(crate) dirty: bool,
+    /// Segments that the receiver sent.
+    pub(crate) from_receiver: u64,
     pub(crate) retransmitted: Packets,
     pub(crate) timeouts: u32,
     pub(crate) probes: u32,
@@ -97,16 +107,15 @@ pub(crate) struct Gap {
     pub(crate) last_resent_ns: u64,
     /// Retransmissions of data whose acknowledgement had been captured.
     pub(crate) retransmitted_acked: Packets,
-    /// When the first and the last of them came; 0: none did.
+    /// When the first and the last of them came.
     pub(crate) first_acked_ns: u64,
     pub(crate) last_acked_ns: u64,
     /// What the sender's echoes tell of the acknowledgements that it repeated in spite of.
     pub(crate) known: Known,
     /// Bytes that the sender did not know to be acknowledged, most.
     pub(crate) unknown_acked_bytes: u64,
-    /// What the receiver said after the last of them could have reached it: time and packet.
-    /// Without a packet: the time of the last of them.
-    pub(crate) acked_answer: (u64, u64),
+    /// What the receiver said after the last of them could have reached it.
+    pub(crate) acked_answer: Option<At>,
     pub(crate) new_segments: u64,
     /// Number of new segments that left a hole below them.
     pub(crate) holes: u64,
@@ -119,11 +128,13 @@ pub(crate) struct Gap {
     /// Least room in the window for new data. `None`: no window was captured.
     pub(crate) room_least_bytes: Option<u64>,
     /// When the window's edge last advanced, and by which packet.
-    pub(crate) update: Option<(u64, u64)>,
+    pub(crate) update: Option<At>,
+    /// When the window closed last; 0, when the capture begins, before.
     pub(crate) closed_ns: u64,
-    pub(crate) opened: Option<(u64, u64)>,
+    pub(crate) opened: Option<At>,
     /// Probes of a closed window, or of one that the sender does not know to be open.
     pub(crate) window_probes: Packets,
+    /// When the last of them was sent; 0, when the capture begins, before.
     pub(crate) last_window_probe_ns: u64,
     /// Whether nothing has answered the last probe yet; and the probes that were not answered in
     /// time.
@@ -140,16 +151,6 @@ pub(crate) struct Gap {
     pub(crate) head_interval_ns: u64,
 }
 
-/// The segment that acknowledged most so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AckedBy {
-    pub(crate) value: Option<u32>,
-    /// Whether the acknowledgement before it had another timestamp.
-    pub(crate) is_of_new_tick: bool,
-    /// Whether it lay below the sender's window.
-    pub(crate) is_below_window: bool,
-}
-
 /// What the sender knew of acknowledgements when it repeated what they acknowledge, by the
 /// timestamps that it echoes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -159,7 +160,7 @@ pub(crate) struct Known {
     /// The timestamp of the acknowledgement that it did not know, perhaps.
     acked: Option<u32>,
     /// The first timestamp of the receiver after that, and when it was captured.
-    reply: Option<(u32, u64)>,
+    reply: Option<(u32, NonZeroU64)>,
     /// The repeat echoes the acknowledgement, or a later segment: the sender had it.
     pub(crate) at_repeat: bool,
     /// The acknowledgements reached the sender after it had repeated: they were late.
@@ -204,7 +205,7 @@ impl Known {
     /// Notes the timestamp of a segment of the receiver.
     pub(super) fn replied(&mut self, value: u32, now: u64) {
         if self.echo.is_some() && self.acked != Some(value) {
-            self.reply.get_or_insert((value, now));
+            self.reply = self.reply.or(NonZeroU64::new(now).map(|now| (value, now)));
         }
     }
 
@@ -219,7 +220,7 @@ impl Known {
         let in_time_ns = way_ns.saturating_mul(3) / 2 + LATE_NS;
         match self.reply {
             Some((reply, at_ns)) if echo.wrapping_sub(reply) as i32 >= 0 => {
-                self.never = now.saturating_sub(at_ns) <= in_time_ns;
+                self.never = now.saturating_sub(at_ns.get()) <= in_time_ns;
             }
             _ => self.late = true,
         }
@@ -250,9 +251,9 @@ pub(crate) struct After {
     /// End of the time for `prompt_segments`.
     pub(crate) prompt_until_ns: u64,
     /// When the first of the new segments came, if the pause did not end with it.
-    pub(crate) next_data_ns: Option<u64>,
-    /// Ticks of the sender's clock from the last data before the pause to that; the most: not known.
-    pub(crate) next_ticks: u32,
+    pub(crate) next_data_ns: Option<NonZeroU64>,
+    /// Ticks of the sender's clock from the last data before the pause to that.
+    pub(crate) next_ticks: Option<u32>,
     /// Whether the sender ended its stream.
     pub(crate) has_ended: bool,
     /// Acknowledgements of the receiver for which nothing was under way: each answers a copy.
@@ -270,26 +271,30 @@ pub(crate) struct After {
     pub(crate) soon_until_ns: u64,
     pub(crate) retransmissions: u64,
     pub(crate) holes: u64,
+    /// Whether the hole that ended the pause was filled.
+    pub(crate) is_hole_filled: bool,
     /// Retransmissions of the pause that turned out to be of data that had arrived before.
     pub(crate) spurious: u64,
     /// Of these, the ones whose originals were overtaken.
     pub(crate) overtaken: u32,
 }
 
-/// Which copy of a segment its acknowledgement answers, by the timestamp that it echoes
-/// (RFC 3522).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Answered {
-    /// The timestamps do not tell.
-    #[default]
-    Unknown,
-    /// A copy before the last one.
-    Older,
-    /// The last copy: the copies before it had not arrived.
-    Last,
+/// What was under way at the end of a pause, before what ended it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnderWay {
+    pub(crate) bytes: u64,
+    /// Packets, of whatever size.
+    pub(crate) packets: u32,
+    pub(crate) sacked_bytes: u64,
+    /// Whether only the FIN is not acknowledged.
+    pub(crate) is_only_fin: bool,
+    /// Whether a repair on acknowledgements was not over.
+    pub(crate) is_recovering: bool,
+    /// Largest payload that was delivered so far.
+    pub(crate) delivered_max_bytes: u64,
 }
 
-/// A pause, with the states in which it began and ended.
+/// A pause, with the states in which it began and ended. Each group is in the file that fills it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub(crate) start_ns: u64,
@@ -297,103 +302,23 @@ pub(crate) struct Facts {
     pub(crate) packet_before: u64,
     pub(crate) packet_after: u64,
     pub(crate) closed: Closed,
+    /// Whether the sender itself reset the connection.
+    pub(crate) is_own_reset: bool,
     /// Whether it was too short for a silence, and is kept only because an answer came late.
     pub(crate) is_only_late: bool,
-    /// Segments that the receiver sent in the pause.
-    pub(crate) from_receiver: u64,
+    /// The shortest pause that counts.
+    pub(crate) threshold_ns: u64,
+    /// Rate before the pause, in bytes per second, if it is known.
+    pub(crate) rate_before: Option<NonZeroU64>,
     pub(crate) gap: Gap,
     pub(crate) after: After,
-    /// Whether only the FIN is not acknowledged.
-    pub(crate) is_only_fin: bool,
-    /// Whether new data that ended the pause is the end of the stream alone.
-    pub(crate) ended_by_fin: bool,
-    /// Whether the segment that ended the pause carries data of the receiver.
-    pub(crate) ended_by_peer_data: bool,
-    pub(crate) answered: Answered,
-    /// When the other side sent data last, and in which packet; 0: never.
-    pub(crate) peer_data: (u64, u64),
-    /// The bytes of its last message, and the milliseconds, begun, by which that first came behind
-    /// this side's last data; the most: there was none.
-    pub(crate) peer_message: (u32, u32),
-    /// When all data of the other side had last been acknowledged.
-    pub(crate) peer_settled_ns: u64,
-    /// Whether the other side had ended its stream.
-    pub(crate) has_peer_ended: bool,
-    /// Bytes of new data from the pause before to this one.
-    pub(crate) burst_before_bytes: u64,
-    /// Whether the data that ended the pause reaches exactly to the window's edge.
-    pub(crate) fills_window: bool,
-    /// The same of the edge before the last update of the window.
-    pub(crate) fills_untold: bool,
-    /// Bytes outstanding at the end, before what ended the pause.
-    pub(crate) outstanding_bytes: u64,
-    pub(crate) sacked_bytes: u64,
-    pub(crate) window_bytes: Option<u64>,
-    /// Whether it is known how much room the window has at most.
-    pub(crate) is_room_known: bool,
-    /// The window's edge at most, before what ended the pause; whether that advanced it, and
-    /// made the window as large as it ever was.
-    pub(crate) edge_before: u64,
-    pub(crate) has_grown: bool,
-    pub(crate) is_whole: bool,
-    /// Largest value of the window field so far.
-    pub(crate) window_field_max: u16,
-    /// Largest window so far, in bytes.
-    pub(crate) window_max_bytes: u64,
-    /// Whole round trip, if it is known.
-    pub(crate) rtt_ns: Option<u64>,
-    pub(crate) rtt_min_ns: u64,
-    pub(crate) rto_ns: u64,
-    /// Whether several segments of data were answered before: the sender's timer follows the
-    /// round trip then, and no longer begins with a guess.
-    pub(crate) is_timer_measured: bool,
-    /// Shortest round trip from the capture to the receiver and back.
-    pub(crate) receiver_rtt_ns: u64,
-    /// Shortest round trip from the capture to the sender and back.
-    pub(crate) sender_rtt_ns: u64,
-    pub(crate) mss_bytes: u64,
-    pub(crate) last_data_ns: u64,
-    pub(crate) last_data_bytes: u64,
-    /// Segments sent since the last acknowledgement that advanced.
-    pub(crate) unanswered_segments: u64,
-    pub(crate) delivered_by_close: u64,
-    pub(crate) holes_by_close: u64,
-    /// The largest captured segment that the end delivered.
-    pub(crate) largest_by_close: u64,
-    /// Whether the segment that ended the pause reports a repair as received twice (RFC 2883).
-    pub(crate) reported_twice: bool,
-    /// Packets that the receiver sent since the one captured before the end, by its IP
-    /// identification, where that counts the packets of this connection.
-    pub(crate) answers_sent: Option<u16>,
-    /// Packets under way, of whatever size; below, whether the hole that ended the pause was
-    /// filled later.
-    pub(crate) outstanding_packets: u64,
-    /// Whether the sender had sent a small segment while another small one was under way: it did
-    /// not follow Nagle's rule then (RFC 9293, 3.7.4). SSH turns it off when a session begins.
-    pub(crate) sends_small_ones: bool,
-    /// Whether a repair on acknowledgements was not over.
-    pub(crate) is_recovering: bool,
-    pub(crate) is_hole_filled: bool,
-    /// Largest payload that was delivered so far.
-    pub(crate) delivered_max_bytes: u64,
-    /// Ticks of the sender's own clock from the last data before the pause to the data that
-    /// ended it.
-    pub(crate) ticks_apart: Option<u32>,
-    /// Packets of the sender that the capture lacks before the data that ended the pause, if its IP
-    /// identifications count them.
-    pub(crate) missed: Option<u16>,
-    /// Whether the data that ended the pause echoes the last acknowledgement, or later; below,
-    /// the beginning of what the other side had asked. `None`: no timestamps.
-    pub(crate) knows_ack: Option<bool>,
-    pub(crate) knows_request: Option<bool>,
-    /// Ticks of the receiver's clock between the acknowledgement that ended the pause and its
-    /// segment before, and the milliseconds between the two.
-    pub(crate) answer_apart: Option<(u32, u32)>,
-    /// The shortest pause that counts; below, whether the sender itself reset the connection.
-    pub(crate) threshold_ns: u64,
-    pub(crate) is_own_reset: bool,
-    /// Rate before the pause, in bytes per second; 0: not known.
-    pub(crate) rate_before: u64,
+    pub(crate) under_way: UnderWay,
+    pub(crate) data: DataBefore,
+    pub(crate) trips: KnownTrips,
+    pub(crate) window: WindowBefore,
+    pub(crate) peer: Peer,
+    pub(crate) answer: Answer,
+    pub(crate) next: NextData,
 }
 
 impl Facts {
@@ -404,21 +329,21 @@ impl Facts {
     /// Returns whether the other side sent data in the pause, or with the segment that began
     /// it.
     pub(crate) fn peer_spoke(&self) -> bool {
-        self.peer_data.0 >= self.start_ns
+        self.peer.data_ns() >= self.start_ns
     }
 
     /// Returns whether the other side sent data behind this side's last, which waits for an answer.
     pub(crate) fn is_asked(&self) -> bool {
-        self.peer_spoke() && self.peer_data.0 > self.last_data_ns
+        self.peer_spoke() && self.peer.data_ns() > self.data.last_ns
     }
 
     /// Returns whether new data followed as if the acknowledgement that ended the pause had let
     /// it go: not before that can have reached the sender, and at once then.
     pub(crate) fn goes_on_at_once(&self) -> bool {
-        let way_ns = self.sender_rtt_ns;
+        let way_ns = self.trips.sender_rtt_ns;
         let allowed_ns = way_ns / 4 * 3..=way_ns + (way_ns / 4).max(LET_GO_NS);
         let next_ns = self.after.next_data_ns;
-        next_ns.is_some_and(|next_ns| allowed_ns.contains(&next_ns.saturating_sub(self.end_ns)))
+        next_ns.is_some_and(|ns| allowed_ns.contains(&ns.get().saturating_sub(self.end_ns)))
     }
 
     /// Returns whether the pause was longer than any timer leaves data unacknowledged without
@@ -426,7 +351,7 @@ impl Facts {
     pub(crate) fn outlasts_timers(&self) -> bool {
         // What was under way when the pause began waited for all of it.
         let since_ns = match self.gap.new_segments {
-            0 => self.last_data_ns,
+            0 => self.data.last_ns,
             _ => self.start_ns,
         };
         let waited_ns = self.end_ns.saturating_sub(since_ns);
@@ -435,7 +360,10 @@ impl Facts {
 
     /// Returns the longest time after which any sender repeats for the first time.
     pub(crate) fn longest_timer_ns(&self) -> u64 {
-        self.rto_ns.saturating_mul(4).max(LONGEST_FIRST_TIMER_NS)
+        self.trips
+            .rto_ns
+            .saturating_mul(4)
+            .max(LONGEST_FIRST_TIMER_NS)
     }
 }
 
@@ -469,6 +397,7 @@ fields!(Retransmitted {
 });
 fields!(Gap {
     dirty,
+    from_receiver,
     retransmitted,
     timeouts,
     probes,
@@ -535,8 +464,17 @@ fields!(After {
     soon_until_ns,
     retransmissions,
     holes,
+    is_hole_filled,
     spurious,
     overtaken,
+});
+fields!(UnderWay {
+    bytes,
+    packets,
+    sacked_bytes,
+    is_only_fin,
+    is_recovering,
+    delivered_max_bytes,
 });
 fields!(Facts {
     start_ns,
@@ -544,69 +482,25 @@ fields!(Facts {
     packet_before,
     packet_after,
     closed,
+    is_own_reset,
     is_only_late,
-    from_receiver,
+    threshold_ns,
+    rate_before,
     gap,
     after,
-    is_only_fin,
-    ended_by_fin,
-    ended_by_peer_data,
-    answered,
-    peer_data,
-    peer_message,
-    peer_settled_ns,
-    has_peer_ended,
-    burst_before_bytes,
-    fills_window,
-    fills_untold,
-    outstanding_bytes,
-    sacked_bytes,
-    window_bytes,
-    is_room_known,
-    edge_before,
-    has_grown,
-    is_whole,
-    window_field_max,
-    window_max_bytes,
-    rtt_ns,
-    rtt_min_ns,
-    rto_ns,
-    is_timer_measured,
-    receiver_rtt_ns,
-    sender_rtt_ns,
-    mss_bytes,
-    last_data_ns,
-    last_data_bytes,
-    unanswered_segments,
-    delivered_by_close,
-    holes_by_close,
-    largest_by_close,
-    reported_twice,
-    answers_sent,
-    outstanding_packets,
-    sends_small_ones,
-    is_recovering,
-    is_hole_filled,
-    delivered_max_bytes,
-    ticks_apart,
-    missed,
-    knows_ack,
-    knows_request,
-    answer_apart,
-    threshold_ns,
-    is_own_reset,
-    rate_before,
+    under_way,
+    data,
+    trips,
+    window,
+    peer,
+    answer,
+    next,
 });
 variants!(Closed {
     NewData,
     Delivery,
     Reset,
     Capture,
-});
-variants!(Answered {
-    Unknown,
-    Older,
-    Last,
 });
 variants!(RetransmissionKind {
     Fast,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts the losses of a flow, by what may show where they come from.
 
+use std::num::NonZeroU64;
+
 use units::time::NS_PER_MS;
 
 use super::at::At;
@@ -22,7 +24,7 @@ struct Episode {
     is_open: bool,
     /// When this byte is acknowledged, everything outstanding at the beginning of the episode
     /// is.
-    until: u64,
+    until: Option<NonZeroU64>,
 }
 
 /// Running mean and variance (Welford).
@@ -114,7 +116,7 @@ impl LossStats {
             self.span.first_ns = at.now;
         }
         self.span.last_ns = at.now;
-        self.span.packets.push(at.packet);
+        self.span.packets.push(at.packet.get());
     }
 
     /// Notes that the sender had nothing to send: losses after that are another story.
@@ -152,7 +154,7 @@ impl LossStats {
         let episode = &mut self.episode;
         if episode.holes == 0 {
             (episode.first_hole_ns, episode.delivered_first) = (at.now, delivered);
-            episode.until = nxt;
+            episode.until = NonZeroU64::new(nxt);
         } else {
             episode.lost_bytes += bytes;
         }
@@ -177,8 +179,8 @@ impl LossStats {
     /// Returns whether all losses of one flight lie below `una`.
     pub(super) fn is_repaired(&self, una: u64, repairing: bool) -> bool {
         match self.episode.until {
-            0 => !repairing,
-            until => una >= until,
+            None => !repairing,
+            Some(until) => una >= until.get(),
         }
     }
 

@@ -5,6 +5,8 @@
 //! Each becomes a row of numbers, as many for all. What is kept of a row is a bit for each number
 //! that differs from the first one's, and by how much, with or without the time that lies between.
 
+use std::num::NonZeroU64;
+
 /// How many are kept as they are; the last may still change.
 const PLAIN: usize = 4;
 
@@ -54,6 +56,16 @@ macro_rules! numbers {
 }
 
 numbers!(u8, u16, u32, u64);
+
+impl Numbers for NonZeroU64 {
+    fn put(&self, row: &mut impl Sink) {
+        row.put(self.get());
+    }
+
+    fn take(row: &mut impl Source) -> Self {
+        Self::new(row.take()).unwrap_or(Self::MIN)
+    }
+}
 
 impl Numbers for bool {
     fn put(&self, row: &mut impl Sink) {

@@ -86,9 +86,9 @@ impl Ranges {
         self.bytes
     }
 
-    /// Returns the byte after the last one; 0 if the set is empty.
-    pub(crate) fn end(&self) -> u64 {
-        self.list.last_key_value().map_or(0, |(_, &end)| end)
+    /// Returns the byte after the last one, if there is one.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.list.last_key_value().map(|(_, &end)| end)
     }
 
     /// Returns how many bytes of the set lie at or above `from`. O(ranges there).
@@ -132,7 +132,7 @@ mod tests {
                     prop_assert_eq!(fresh, new);
                 }
                 prop_assert_eq!(ranges.bytes() as usize, bytes.len());
-                prop_assert_eq!(ranges.end(), bytes.last().map_or(0, |last| last + 1));
+                prop_assert_eq!(ranges.end(), bytes.last().map(|last| last + 1));
                 let above = bytes.range(100..).count();
                 prop_assert_eq!(ranges.bytes_from(100) as usize, above);
                 let runs = bytes.iter().filter(|&&byte| !bytes.contains(&(byte + 1))).count();

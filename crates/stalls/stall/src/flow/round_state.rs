@@ -9,12 +9,13 @@ impl Flow {
     pub(super) fn round_state(&self) -> RoundState {
         RoundState {
             length_ns: self
+                .trips
                 .rtt_ns()
                 .map_or(ROUND_BLIND_NS, |rtt| rtt.max(ROUND_MIN_NS)),
-            is_recovering: self.recovery_point.is_some(),
-            is_in_loss: self.loss_point.is_some(),
-            window_known: self.scale.is_some(),
-            mss: self.mss(),
+            is_recovering: self.repairs.recovery_point.is_some(),
+            is_in_loss: self.repairs.loss_point.is_some(),
+            window_known: self.window.scale.is_some(),
+            mss: self.sizes.mss(),
         }
     }
 

@@ -3,6 +3,9 @@
 
 use units::time::NS_PER_MS;
 
+use super::clocked::Clocked;
+use super::packed::fields;
+
 /// Least variance part of Linux's timeout.
 const RTO_MIN_NS: u64 = 200 * NS_PER_MS;
 /// Longest timeout of Linux.
@@ -12,6 +15,9 @@ const RTO_FIRST_NS: u64 = 1000 * NS_PER_MS;
 /// Timers, in ms, after which known systems acknowledge at the latest, with a margin for what a
 /// host adds: Linux's 40 ms are up to 50 where its clock ticks every 10 ms.
 const DELAYED_ACK_MS: [std::ops::Range<u64>; 4] = [38..52, 98..110, 195..215, 490..520];
+
+/// After so many round trips the timer of every stack follows them (RFC 6298, section 2).
+const MEASURED_SAMPLES: u64 = 3;
 
 /// Returns whether an acknowledgement that was held back for so long, beside the round trip,
 /// fits a delayed-acknowledgement timer.
@@ -117,6 +123,111 @@ impl EchoTimer {
         (self.samples > 0).then_some(self.min_ns)
     }
 }
+
+/// What is known of the two halves of a flow's round trip, from the capture to each of its ends
+/// and back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoundTrips {
+    /// Round trips from the capture to the receiver and back.
+    pub(super) receiver_side: Smoothed,
+    /// The same round trips, without those that a receiver's timer made longer.
+    pub(super) receiver_way: Smoothed,
+    /// Round trips from the capture to the sender and back.
+    pub(crate) sender_side: EchoTimer,
+    /// Round trips of the handshake, capture to sender and back, and capture to receiver and
+    /// back.
+    pub(crate) handshake_sender_ns: Option<u64>,
+    pub(super) handshake_receiver_ns: Option<u64>,
+    /// Shortest time in which the sender acknowledged data of the other direction.
+    pub(super) peer_rtt_ns: Option<u64>,
+    /// A bound of the sender's round trip, where the handshake alone gives a long one.
+    pub(super) clocked: Option<Box<Clocked>>,
+}
+
+impl RoundTrips {
+    /// Returns the shortest round trip from the capture to the sender and back.
+    pub(crate) fn sender_rtt_ns(&self) -> Option<u64> {
+        // This is asked for each segment: an iterator over the four takes ten times as long.
+        let clocked_ns = self.clocked.as_ref().and_then(|clocked| clocked.min());
+        let some = |ns: Option<u64>| ns.unwrap_or(u64::MAX);
+        let measured_ns = some(self.sender_side.min()).min(some(self.peer_rtt_ns));
+        let others_ns = some(self.handshake_sender_ns).min(some(clocked_ns));
+        let least_ns = measured_ns.min(others_ns);
+        (least_ns != u64::MAX).then_some(least_ns)
+    }
+
+    /// Returns the shortest time from the capture of data to the capture of its
+    /// acknowledgement.
+    pub(crate) fn measured_receiver_rtt_ns(&self) -> Option<u64> {
+        (self.receiver_side.samples > 0).then_some(self.receiver_side.min_ns)
+    }
+
+    /// Returns the shortest round trip from the capture to the receiver and back.
+    pub(crate) fn receiver_rtt_ns(&self) -> Option<u64> {
+        match (self.measured_receiver_rtt_ns(), self.handshake_receiver_ns) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Returns the whole round trip, smoothed; `None` if a half of it is not known.
+    pub(crate) fn rtt_ns(&self) -> Option<u64> {
+        let receiver = self
+            .receiver_side
+            .srtt_ns()
+            .or(self.handshake_receiver_ns)?;
+        Some(receiver + self.sender_rtt_ns()?)
+    }
+
+    /// Returns the shortest whole round trip, or the half of it that is known.
+    pub(crate) fn rtt_min_ns(&self) -> u64 {
+        self.receiver_rtt_ns().unwrap_or(0) + self.sender_rtt_ns().unwrap_or(0)
+    }
+
+    /// Returns the timeout that Linux would have now, doublings not included.
+    pub(crate) fn rto_ns(&self) -> u64 {
+        self.receiver_side
+            .rto_ns(self.sender_rtt_ns().unwrap_or_default())
+    }
+
+    /// Returns what the rules are told of the round trips.
+    pub(super) fn known(&self) -> KnownTrips {
+        KnownTrips {
+            rtt_ns: self.rtt_ns(),
+            rtt_min_ns: self.rtt_min_ns(),
+            rto_ns: self.rto_ns(),
+            is_timer_measured: self.receiver_side.samples >= MEASURED_SAMPLES,
+            receiver_rtt_ns: self.receiver_rtt_ns().unwrap_or(0),
+            sender_rtt_ns: self.sender_rtt_ns().unwrap_or(0),
+        }
+    }
+}
+
+/// The round trips as they were known in a pause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownTrips {
+    /// Whole round trip, if it is known.
+    pub(crate) rtt_ns: Option<u64>,
+    pub(crate) rtt_min_ns: u64,
+    pub(crate) rto_ns: u64,
+    /// Whether several segments of data were answered before: the sender's timer follows the
+    /// round trip then, and no longer begins with a guess.
+    pub(crate) is_timer_measured: bool,
+    /// Shortest round trip from the capture to the receiver and back; 0 adds nothing where it is
+    /// not known.
+    pub(crate) receiver_rtt_ns: u64,
+    /// The same to the sender.
+    pub(crate) sender_rtt_ns: u64,
+}
+
+fields!(KnownTrips {
+    rtt_ns,
+    rtt_min_ns,
+    rto_ns,
+    is_timer_measured,
+    receiver_rtt_ns,
+    sender_rtt_ns,
+});
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,8 @@
 //! Divides a transfer into round trips, finds what limited each, and joins consecutive rounds
 //! of one limit to phases. Takes constant memory.
 
+use std::num::NonZeroU64;
+
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::at::At;
@@ -56,8 +58,8 @@ pub(crate) struct Phase {
     pub(crate) retransmitted: u64,
     pub(crate) first_packet: u64,
     pub(crate) last_packet: u64,
-    /// Rate before the phase, in bytes per second; 0: not known.
-    pub(crate) rate_before: u64,
+    /// Rate before the phase, in bytes per second, if it is known.
+    pub(crate) rate_before: Option<NonZeroU64>,
     first_amount: u64,
     misses: u32,
 }
@@ -79,8 +81,8 @@ struct Round {
     bursts_let_go: u32,
     idle_starts: u64,
     silence_ns: u64,
-    last_event_ns: u64,
-    first_packet: u64,
+    last_event_ns: Option<NonZeroU64>,
+    first_packet: Option<NonZeroU64>,
     last_packet: u64,
 }
 
@@ -100,9 +102,9 @@ pub(crate) struct Rounds {
     start_ns: Option<u64>,
     now: Round,
     /// Rate of undisturbed rounds, smoothed, in bytes per second.
-    rate: u64,
+    rate: Option<NonZeroU64>,
     /// The same rate before the last loss.
-    rate_before_loss: u64,
+    rate_before_loss: Option<NonZeroU64>,
     collapsed: bool,
     phase: Option<Phase>,
     done: Vec<Phase>,
@@ -122,14 +124,14 @@ impl Rounds {
         if duration < state.length_ns {
             return;
         }
-        if self.now.last_event_ns > 0 {
-            let silence_ns = now.saturating_sub(self.now.last_event_ns);
+        if let Some(last_ns) = self.now.last_event_ns {
+            let silence_ns = now.saturating_sub(last_ns.get());
             self.now.silence_ns = self.now.silence_ns.max(silence_ns);
         }
         self.close(start, now, state);
         self.start_ns = Some(now);
         self.now = Round {
-            last_event_ns: now,
+            last_event_ns: NonZeroU64::new(now),
             ..Round::default()
         };
     }
@@ -137,7 +139,8 @@ impl Rounds {
     /// Ends the last round and the phase, because the connection ends.
     pub(super) fn end(&mut self, state: RoundState) {
         if let Some(start) = self.start_ns {
-            let now = self.now.last_event_ns.max(start);
+            let last_ns = self.now.last_event_ns;
+            let now = last_ns.map_or(start, |ns| ns.get().max(start));
             if now > start {
                 self.close(start, now, state);
             }
@@ -147,15 +150,15 @@ impl Rounds {
 
     fn note_event(&mut self, at: At) {
         let round = &mut self.now;
-        let silence = at.now.saturating_sub(round.last_event_ns);
-        if round.last_event_ns > 0 {
-            round.silence_ns = round.silence_ns.max(silence);
+        if let Some(last_ns) = round.last_event_ns {
+            let silence_ns = at.now.saturating_sub(last_ns.get());
+            round.silence_ns = round.silence_ns.max(silence_ns);
         }
-        round.last_event_ns = at.now;
-        if round.first_packet == 0 {
-            round.first_packet = at.packet;
+        round.last_event_ns = NonZeroU64::new(at.now);
+        if round.first_packet.is_none() {
+            round.first_packet = Some(at.packet);
         }
-        round.last_packet = at.packet;
+        round.last_packet = at.packet.get();
     }
 
     pub(super) fn note_new(&mut self, at: At, bytes: u64, idle: bool) {
@@ -165,10 +168,10 @@ impl Rounds {
     }
 
     pub(super) fn note_delivered(&mut self, at: At, bytes: u64) {
-        if self.now.first_packet == 0 {
+        if self.now.first_packet.is_none() {
             self.note_event(at);
         }
-        self.now.last_packet = at.packet;
+        self.now.last_packet = at.packet.get();
         self.now.delivered += bytes;
     }
 
@@ -208,8 +211,8 @@ impl Rounds {
         self.now.window = Some((least.min(window), most.max(window)));
     }
 
-    /// Returns the rate before the present disturbance, in bytes per second.
-    pub(crate) fn rate(&self) -> u64 {
+    /// Returns the rate before the present disturbance, in bytes per second, if it is known.
+    pub(crate) fn rate(&self) -> Option<NonZeroU64> {
         self.rate.max(self.rate_before_loss)
     }
 
@@ -240,17 +243,15 @@ impl Rounds {
         let limit = self.limit(&round, rate, duration, disturbed, state);
         self.estimate_cwnd(&round, limit);
         if !disturbed && !self.collapsed && round.idle_starts == 0 {
-            self.rate = if self.rate == 0 {
-                rate
-            } else {
-                self.rate - self.rate / 4 + rate / 4
-            };
+            let smooth = |of: NonZeroU64| of.get() - of.get() / 4 + rate / 4;
+            self.rate = NonZeroU64::new(self.rate.map_or(rate, smooth));
             self.rate_before_loss = self.rate_before_loss.min(self.rate);
         }
-        if self.collapsed && !disturbed && rate >= self.rate_before_loss / 2 {
+        let before = self.rate_before_loss.map_or(0, NonZeroU64::get);
+        if self.collapsed && !disturbed && rate >= before / 2 {
             self.collapsed = false;
-            self.rate = rate;
-            self.rate_before_loss = 0;
+            self.rate = NonZeroU64::new(rate);
+            self.rate_before_loss = None;
         }
         self.extend(limit, &round, start, end);
     }
@@ -263,7 +264,7 @@ impl Rounds {
         disturbed: bool,
         state: RoundState,
     ) -> Option<Limit> {
-        let before = self.rate_before_loss;
+        let before = self.rate_before_loss.map_or(0, NonZeroU64::get);
         let before_per_round = (u128::from(before) * u128::from(duration) / 1_000_000_000) as u64;
         let crawls = round.delivered <= (3 * state.mss).max(before_per_round / 10)
             && before_per_round >= 10 * state.mss;
@@ -361,9 +362,11 @@ impl Rounds {
             first_amount: amount,
             window,
             retransmitted: round.retransmitted,
-            first_packet: round.first_packet,
+            first_packet: round
+                .first_packet
+                .map_or(round.last_packet, NonZeroU64::get),
             last_packet: round.last_packet,
-            rate_before: self.rate.max(self.rate_before_loss),
+            rate_before: self.rate(),
             misses: 0,
         });
     }

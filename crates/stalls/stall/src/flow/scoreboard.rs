@@ -2,6 +2,8 @@
 //! The outstanding data: each segment from its capture until it is acknowledged, as its sender
 //! would have to keep it (RFC 6675), and what of it the receiver has reported by SACK.
 
+use std::num::NonZeroU32;
+
 use super::queue::{Place, Queue};
 use super::ranges::Ranges;
 use super::sent::Sent;
@@ -27,13 +29,13 @@ pub(crate) struct Delivered {
     /// What was sent after this time is not answered yet.
     unanswered_since_ns: u64,
     /// End of the highest report before: what was not reported below it had been skipped.
-    passed_over: u64,
+    passed_over: Option<u64>,
 }
 
 impl Delivered {
     /// Creates an empty record; what is not reported below `passed_over` had been skipped, and
     /// what was sent after `unanswered_since_ns` is not answered yet.
-    pub(crate) fn beyond(passed_over: u64, unanswered_since_ns: u64) -> Self {
+    pub(crate) fn beyond(passed_over: Option<u64>, unanswered_since_ns: u64) -> Self {
         Self {
             passed_over,
             unanswered_since_ns,
@@ -52,7 +54,7 @@ impl Delivered {
             // answers.
             1 if sent.first_ns == sent.last_ns => {
                 self.sent_once_ns = self.sent_once_ns.max(Some(sent.last_ns));
-                self.overtaken += u64::from(sent.end <= self.passed_over);
+                self.overtaken += u64::from(Some(sent.end) <= self.passed_over);
             }
             2.. if sent.last_ns > self.unanswered_since_ns => self.needless += 1,
             _ => {}
@@ -75,7 +77,7 @@ pub(crate) struct Scoreboard {
     retrans_bytes: u64,
     /// Counts timeouts. A timeout begins a new epoch, which marks all retransmissions of the
     /// one before as lost.
-    epoch: u32,
+    epoch: NonZeroU32,
     /// Below this byte everything that is not reported is lost, because of a timeout.
     lost_below: u64,
 }
@@ -90,7 +92,7 @@ impl Scoreboard {
             repeated_most: options.repeated_most,
             steps: 0,
             retrans_bytes: 0,
-            epoch: 0,
+            epoch: NonZeroU32::MIN,
             lost_below: 0,
         }
     }
@@ -122,7 +124,7 @@ impl Scoreboard {
         self.sacked.bytes_from(from)
     }
 
-    pub(crate) fn highest_sacked(&self) -> u64 {
+    pub(crate) fn highest_sacked(&self) -> Option<u64> {
         self.sacked.end()
     }
 
@@ -153,7 +155,7 @@ impl Scoreboard {
             if !head.sacked {
                 delivered.note(head, bytes);
             }
-            if head.retrans_epoch == self.epoch + 1 {
+            if head.retrans_epoch == Some(self.epoch) {
                 self.retrans_bytes -= bytes;
             }
             if upto < head.end {
@@ -206,8 +208,8 @@ impl Scoreboard {
             self.steps += 1;
             sent.sacked = true;
             delivered.note(sent, sent.end - sent.start);
-            if sent.retrans_epoch == self.epoch + 1 {
-                sent.retrans_epoch = 0;
+            if sent.retrans_epoch == Some(self.epoch) {
+                sent.retrans_epoch = None;
                 self.retrans_bytes -= sent.end - sent.start;
             }
             at = self.sent.next(at);
@@ -268,7 +270,7 @@ impl Scoreboard {
     }
 
     fn note_retransmission(&mut self, at: Place, end: u64) {
-        let mark = self.epoch + 1;
+        let mark = Some(self.epoch);
         if let Some(sent) = self.sent.get_mut(at).filter(|sent| sent.start < end) {
             if sent.retrans_epoch != mark && !sent.sacked {
                 sent.retrans_epoch = mark;
@@ -279,7 +281,7 @@ impl Scoreboard {
 
     /// Marks everything that is not reported as lost, as the sender does at a timeout.
     pub(crate) fn all_lost(&mut self) {
-        self.epoch = self.epoch.wrapping_add(1) % (u32::MAX - 1);
+        self.epoch = self.epoch.checked_add(1).unwrap_or(NonZeroU32::MIN);
         self.retrans_bytes = 0;
         self.lost_below = self.sent.back().map_or(0, |last| last.end);
     }
@@ -292,7 +294,8 @@ impl Scoreboard {
             return 0;
         };
         let outstanding = last.end - head.start;
-        let mark = self.sacked.end().max(self.lost_below).max(head.start);
+        let mark = self.lost_below.max(head.start);
+        let mark = self.sacked.end().map_or(mark, |end| end.max(mark));
         // The mark is never below the highest reported byte.
         let lost = (mark.min(last.end) - head.start) - self.sacked.bytes();
         (outstanding - self.sacked.bytes()).saturating_sub(lost) + self.retrans_bytes

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A segment that was sent and is not acknowledged yet.
 
+use std::num::NonZeroU32;
+
+use capture::segment::Segment;
+
 use crate::history::RetransmissionKind;
 
 /// An outstanding segment, or a hole: bytes that were skipped.
@@ -14,18 +18,17 @@ pub(crate) struct Sent {
     pub(crate) last_ns: u64,
     /// Number of the packet captured last.
     pub(crate) packet: u64,
-    /// Timestamp of the packet captured last; 0 if it has none.
-    pub(crate) timestamp: u32,
+    /// Timestamp of the packet captured last, if it has one; its clock passes 0 too seldom to matter.
+    pub(crate) timestamp: Option<NonZeroU32>,
     /// IP identification of the packet captured last.
     pub(crate) ip_id: u16,
-    /// How often the segment was captured; 0: it is a hole.
+    /// How often the segment was captured. A hole was not.
     pub(crate) copies: u8,
     pub(crate) sacked: bool,
     /// Whether the copy captured last has another timestamp than the one before.
     pub(crate) has_new_timestamp: bool,
-    /// Epoch of the board, plus 1, in which the segment was retransmitted and thought to be in
-    /// flight; 0: never.
-    pub(super) retrans_epoch: u32,
+    /// Epoch of the board in which the segment was retransmitted and thought to be in flight.
+    pub(super) retrans_epoch: Option<NonZeroU32>,
     /// What made the sender retransmit it last.
     pub(crate) kind: Option<RetransmissionKind>,
 }
@@ -38,13 +41,18 @@ impl Sent {
             first_ns: now,
             last_ns: now,
             packet,
-            timestamp: 0,
+            timestamp: None,
             has_new_timestamp: false,
             ip_id: 0,
             copies,
             sacked: false,
-            retrans_epoch: 0,
+            retrans_epoch: None,
             kind: None,
         }
     }
+}
+
+/// Returns a segment's timestamp as `Sent` keeps it.
+pub(super) fn timestamp(segment: &Segment) -> Option<NonZeroU32> {
+    NonZeroU32::new(segment.timestamps?.value)
 }

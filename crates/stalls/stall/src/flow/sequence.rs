@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Converts sequence numbers of 32 bits to offsets that do not wrap.
 
+use std::num::NonZeroU64;
+
 /// Offset of the first byte that was captured. It is above 0 so that retransmissions of earlier
 /// data have offsets as well.
 pub(crate) const ORIGIN: u64 = 1 << 40;
@@ -34,6 +36,52 @@ impl Sequence {
         let near_wire = base.wrapping_add(near.wrapping_sub(ORIGIN) as u32);
         let delta = wire.wrapping_sub(near_wire) as i32;
         near.saturating_add_signed(i64::from(delta))
+    }
+}
+
+/// The bytes of a flow, by their offsets: which of them were sent, and which acknowledged (RFC 9293,
+/// 3.4). Offsets are above 0: an `Option` of one takes no more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SequenceSpace {
+    pub(super) sequence: Sequence,
+    /// Whether the SYN was captured before anything else.
+    pub(super) has_begin: bool,
+    /// First byte that is not acknowledged.
+    pub(super) una: u64,
+    /// Byte after the highest one seen.
+    pub(super) nxt: u64,
+    /// First byte that was captured, if bytes were under way below it by then.
+    pub(super) early_end: Option<NonZeroU64>,
+    /// From this byte on, data was sent only as probes of a closed window.
+    pub(super) probe_from: Option<NonZeroU64>,
+    /// End of the stream, the FIN included.
+    pub(super) fin: Option<NonZeroU64>,
+}
+
+impl Default for SequenceSpace {
+    fn default() -> Self {
+        Self {
+            sequence: Sequence::default(),
+            has_begin: false,
+            una: ORIGIN,
+            nxt: ORIGIN,
+            early_end: None,
+            probe_from: None,
+            fin: None,
+        }
+    }
+}
+
+impl SequenceSpace {
+    /// Returns the byte after the last one that was sent into an open window.
+    pub(super) fn sent_end(&self) -> u64 {
+        let probe_from = self.probe_from.map_or(u64::MAX, NonZeroU64::get);
+        self.nxt.min(probe_from).max(self.una)
+    }
+
+    /// Returns whether the FIN is the last byte seen.
+    pub(super) fn ends_here(&self) -> bool {
+        self.fin.is_some_and(|fin| fin.get() == self.nxt)
     }
 }
 

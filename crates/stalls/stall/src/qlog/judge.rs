@@ -499,7 +499,7 @@ impl Judge {
             explanation: judgement.explanation,
             advice: judgement.cause.advice().to_owned(),
             asked,
-            number: 0,
+            number: None,
         });
     }
 

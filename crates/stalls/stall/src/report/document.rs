@@ -36,8 +36,8 @@ pub struct StallRow {
     /// Begin, seconds after the capture's first segment.
     pub start_s: f64,
     pub duration_s: f64,
-    /// What the stall cost, for example `1.2 MB`; empty if that is not known.
-    pub cost: String,
+    /// What the stall cost, for example `1.2 MB`, if that is known.
+    pub cost: Option<String>,
     pub cause: String,
     /// Whose side caused it, and how certain that is.
     pub side: String,
@@ -171,10 +171,8 @@ fn section(connection: &StallConnection) -> Markup {
 }
 
 fn stall(number: usize, stall: &StallRow) -> Markup {
-    let cost = match stall.cost.as_str() {
-        "" => String::new(),
-        cost => format!(", cost {cost}"),
-    };
+    let cost = stall.cost.as_ref();
+    let cost = cost.map_or_else(String::new, |cost| format!(", cost {cost}"));
     let heading = format!(
         "{number}. At {:.3} s for {}{cost}: {}",
         stall.start_s,

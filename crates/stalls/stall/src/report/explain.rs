@@ -71,11 +71,8 @@ fn because(row: &Row, state: State, answers: Answers) -> String {
 /// Writes both tables of a stall.
 pub fn write(out: &mut impl Write, stall: &Stall, style: Style) -> io::Result<()> {
     let (cause, confidence) = (cause(stall), words(&stall.confidence));
-    writeln!(
-        out,
-        "Stall {}: {cause}, {confidence} confidence",
-        stall.number
-    )?;
+    let number = stall.number.unwrap_or(0);
+    writeln!(out, "Stall {number}: {cause}, {confidence} confidence")?;
     if stall.asked.are_none() {
         return writeln!(
             out,

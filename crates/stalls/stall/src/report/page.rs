@@ -168,7 +168,7 @@ fn stall(s: &Stall) -> StallRow {
     StallRow {
         start_s: in_seconds(s.start_ns),
         duration_s: in_seconds(s.duration_ns),
-        cost: s.bytes_cost.map(units::terse::size).unwrap_or_default(),
+        cost: s.bytes_cost.map(units::terse::size),
         cause: phrases::cause(s),
         side: format!(
             "{}; {} confidence",

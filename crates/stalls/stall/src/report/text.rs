@@ -216,10 +216,7 @@ impl<W: Write> Writer<'_, W> {
             n => format!(", {} times in a row", number(n)),
         };
         let at = format!("at {:>10}  ", ms(s.start_ns));
-        let number = match s.number {
-            0 => String::new(),
-            n => n.to_string(),
-        };
+        let number = s.number.map_or_else(String::new, |n| n.to_string());
         let head = format!("{kind} {direction} for {}{cost}{times}", ms(s.duration_ns));
         writeln!(self.out)?;
         if 4 + at.chars().count() + head.chars().count() <= self.width() {

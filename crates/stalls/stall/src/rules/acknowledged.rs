@@ -6,7 +6,8 @@ use units::time::NS_PER_MS;
 use super::finding::{Context, Finding};
 use super::timeouts::{arrived_unanswered, is_late_repeat};
 use crate::cause::{Cause, Confidence, Side};
-use crate::flow::facts::{Answered, Closed, Facts};
+use crate::flow::facts::{Closed, Facts};
+use crate::flow::state::acks::Answered;
 use crate::predictions::{DUPACK_THRESHOLD, WHOLE_FLIGHT, is_delayed_ack};
 use crate::vantage::{View, ms};
 
@@ -19,7 +20,7 @@ const LONGEST_HELD_NS: u64 = 200 * NS_PER_MS;
 
 /// Finds retransmissions of data whose acknowledgement was captured: it was lost, or far too
 /// late, between the capture and the sender.
-pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
+pub(super) fn retransmitted_acked(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     if gap.retransmitted_acked.count() == 0 || gap.retransmitted.count() > 0 {
         return None;
@@ -82,10 +83,10 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         _ => first_ns,
     };
     let waited_ns = repeat_ns.saturating_sub(facts.start_ns);
-    let had_time = waited_ns > facts.sender_rtt_ns.saturating_mul(2);
-    let by_timer = had_time && waited_ns >= facts.rto_ns / 10 * 8;
+    let had_time = waited_ns > facts.trips.sender_rtt_ns.saturating_mul(2);
+    let by_timer = had_time && waited_ns >= facts.trips.rto_ns / 10 * 8;
     // What the receiver said again ended the stop; the sender may have had no more to send.
-    let end = Some(gap.acked_answer).filter(|&(_, packet)| packet > 0);
+    let end = gap.acked_answer.map(|at| (at.now, at.packet.get()));
     if !by_timer && !known.never {
         // One that waited, and then repeats what it does not know, lacked what was sent to it.
         let has_waited = had_time && known.is_lacking() && facts.closed == Closed::NewData;
@@ -106,7 +107,7 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         return Some(finding.shown_by(packets));
     }
     let room = gap.room_least_bytes.unwrap_or(u64::MAX);
-    let is_open = gap.window_probes.count() == 0 && room >= facts.mss_bytes;
+    let is_open = gap.window_probes.count() == 0 && room >= facts.data.mss_bytes;
     if known.below_window {
         let text = format!(
             "{text}; it has a number below what the sender had of the other direction, for which a \
@@ -128,7 +129,7 @@ pub(super) fn already(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
 /// Returns the number of acknowledgements in a row that the sender does not have, as it repeats
 /// what they are about: at least so many, if the receiver acknowledged as it usually does.
 fn acks_lost(facts: &Facts, context: &Context<'_>) -> u64 {
-    let at_once_bytes = facts.mss_bytes * (2 * context.flow.segments_per_ack()).max(2);
+    let at_once_bytes = facts.data.mss_bytes * (2 * context.flow.segments_per_ack()).max(2);
     facts.gap.unknown_acked_bytes.div_ceil(at_once_bytes.max(1))
 }
 
@@ -153,31 +154,31 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     let sent_above = gap
         .first_timeout
         .map_or(0, |retransmitted| retransmitted.sent_above);
-    let all_at_once = facts.delivered_by_close >= facts.outstanding_bytes
+    let all_at_once = facts.answer.delivered_bytes >= facts.under_way.bytes
         && sent_above > 0
         && gap.retransmitted_segments == 1
-        && facts.sacked_bytes == 0
+        && facts.under_way.sacked_bytes == 0
         && gap.duplicate_acks.count() == 0;
-    let came_late = are_answers_of_before(facts) || facts.answered == Answered::Older;
+    let came_late = are_answers_of_before(facts) || facts.answer.copy == Answered::Older;
     if only_fast || (reported == 0 && !all_at_once && !came_late) {
         return None;
     }
-    let covers_all = facts.delivered_by_close * 10 >= facts.outstanding_bytes * 9;
+    let covers_all = facts.answer.delivered_bytes * 10 >= facts.under_way.bytes * 9;
     let needed = facts.after.retransmissions > facts.after.spurious + gap.spurious + 2;
     let first_ns = gap
         .first_timeout
         .map_or(facts.start_ns, |retransmitted| retransmitted.at_ns);
     // A first copy that had arrived shows that repeats before this one did not matter; unless
     // nothing passed of a whole flight for so long.
-    let is_deaf = first_ns > facts.start_ns + DEAF_TIMERS * facts.rto_ns
-        && facts.outstanding_bytes >= WHOLE_FLIGHT * facts.mss_bytes;
-    let no_matter = facts.reported_twice && !is_deaf;
+    let is_deaf = first_ns > facts.start_ns + DEAF_TIMERS * facts.trips.rto_ns
+        && facts.under_way.bytes >= WHOLE_FLIGHT * facts.data.mss_bytes;
+    let no_matter = facts.answer.reported_twice && !is_deaf;
     let others_before =
         is_late_repeat(facts, first_ns) && context.view != View::Sender && !no_matter;
     // If each copy was reported as received twice, none was lost, however many there were.
     let several = gap.timeouts > 1
         && reported < gap.retransmitted.count()
-        && facts.answered != Answered::Older;
+        && facts.answer.copy != Answered::Older;
     if others_before || (!covers_all && !came_late && (several || needed)) {
         return None; // there was loss as well
     }
@@ -196,7 +197,7 @@ pub(super) fn needless(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     }
     // A repeat may bring new data, too.
     let sent_ns = captured.map_or(u64::MAX, |retransmitted| retransmitted.last_ns);
-    let sent_ns = sent_ns.min(facts.last_data_ns);
+    let sent_ns = sent_ns.min(facts.data.last_ns);
     let wait_ns = facts.end_ns.saturating_sub(sent_ns);
     if let Some(held_ns) = held_back(facts, sent_ns) {
         let text = format!(
@@ -242,19 +243,21 @@ fn is_keepalive(facts: &Facts) -> bool {
         let since_ns = first.at_ns.saturating_sub(first.last_ns);
         first.copies_before == 1 && since_ns > facts.longest_timer_ns()
     });
-    is_late && facts.outstanding_bytes == 1 && facts.reported_twice
+    is_late && facts.under_way.bytes == 1 && facts.answer.reported_twice
 }
 
 /// Returns for how long a receiver may have held back the acknowledgement of one or two segments,
 /// until its timer, or the repair, made it answer.
 fn held_back(facts: &Facts, sent_ns: u64) -> Option<u64> {
-    if facts.unanswered_segments > 2 {
+    if facts.data.unanswered_segments > 2 {
         return None;
     }
-    let held_ns = facts.end_ns.saturating_sub(sent_ns + facts.receiver_rtt_ns);
+    let held_ns = facts
+        .end_ns
+        .saturating_sub(sent_ns + facts.trips.receiver_rtt_ns);
     // The repair came before the longest timer in use, and was answered at once.
     let repaired_ns = facts.gap.last_resent_ns.saturating_sub(sent_ns);
-    let by_repair = facts.reported_twice && repaired_ns < LONGEST_HELD_NS;
+    let by_repair = facts.answer.reported_twice && repaired_ns < LONGEST_HELD_NS;
     (by_repair || is_delayed_ack(held_ns)).then_some(held_ns)
 }
 
@@ -262,23 +265,23 @@ fn held_back(facts: &Facts, sent_ns: u64) -> Option<u64> {
 /// that ended the pause tells: one that reports the repair as received twice is the repair's own,
 /// one that comes sooner than that can, or next after the one before, is the first copy's.
 fn was_it_lost(facts: &Facts) -> Option<bool> {
-    if facts.reported_twice {
-        return Some(facts.answers_sent != Some(1));
+    if facts.answer.reported_twice {
+        return Some(facts.answer.sent != Some(1));
     }
     let since_ns = facts.end_ns.saturating_sub(facts.gap.last_resent_ns);
-    let is_too_soon = since_ns < facts.receiver_rtt_ns / 4 * 3;
+    let is_too_soon = since_ns < facts.trips.receiver_rtt_ns / 4 * 3;
     let is_late = is_too_soon
         || are_both_answered(facts)
         || are_answers_of_before(facts)
-        || facts.answered == Answered::Older
-        || facts.answers_sent == Some(1);
+        || facts.answer.copy == Answered::Older
+        || facts.answer.sent == Some(1);
     is_late.then_some(false)
 }
 
 /// Returns whether the only segment and its repeat were each answered: both arrived. Without
 /// reports of duplicates nothing else tells.
 fn are_both_answered(facts: &Facts) -> bool {
-    let is_alone = facts.outstanding_packets == 1 && facts.gap.retransmitted.count() == 1;
+    let is_alone = facts.under_way.packets == 1 && facts.gap.retransmitted.count() == 1;
     is_alone && facts.after.extra_acks > 0
 }
 
@@ -287,6 +290,8 @@ fn are_both_answered(facts: &Facts) -> bool {
 /// been on its way.
 fn are_answers_of_before(facts: &Facts) -> bool {
     let gap = &facts.gap;
-    let repeats = gap.retransmitted_segments.saturating_mul(facts.mss_bytes);
-    gap.timeouts > 0 && facts.after.soon_bytes >= repeats + DUPACK_THRESHOLD * facts.mss_bytes
+    let repeats = gap
+        .retransmitted_segments
+        .saturating_mul(facts.data.mss_bytes);
+    gap.timeouts > 0 && facts.after.soon_bytes >= repeats + DUPACK_THRESHOLD * facts.data.mss_bytes
 }

@@ -3,7 +3,8 @@
 
 use super::finding::Context;
 use super::{idle, late, timeouts, window};
-use crate::flow::facts::{Answered, Closed, Facts};
+use crate::flow::facts::{Closed, Facts};
+use crate::flow::state::acks::Answered;
 use crate::predictions::{Answers, Ask, HELD_BACK_NS, is_delayed_ack};
 use crate::vantage::View;
 
@@ -22,7 +23,7 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
     let after = facts.after.retransmissions * u64::from(gap.new_segments == 1);
     let again = gap.retransmitted.count() + gap.retransmitted_acked.count() + after > 0;
     // Away from the sender, what was lost before is not seen, nor what repeats it.
-    let saw_all = at_sender || by_ack || facts.missed == Some(0);
+    let saw_all = at_sender || by_ack || facts.next.missed == Some(0);
     let of_sender = |known: Option<bool>| known.or(at_sender.then_some(true)).filter(|_| by_data);
     // Near the receiver, what it holds back, or repeats not, is its own doing, for however long.
     let of_receiver = |is: bool| (is || !at_receiver).then_some(is);
@@ -31,15 +32,18 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
     } else {
         late::receiver_held(facts, context).filter(|_| !at_receiver)
     };
-    let complete = facts.answers_sent.map(|sent| sent == 1 || at_receiver);
+    let complete = facts.answer.sent.map(|sent| sent == 1 || at_receiver);
     let is_timed = by_ack && !again && held != Some(false) && complete != Some(false);
-    let is_short = facts.duration_ns() < HELD_BACK_NS.end + facts.receiver_rtt_ns;
+    let is_short = facts.duration_ns() < HELD_BACK_NS.end + facts.trips.receiver_rtt_ns;
     let timed = is_timed.then(|| is_delayed_ack(late::held_ns(facts)));
     let by_timer = gap.timeouts + gap.probes > 0;
     let several = gap.timeouts >= 2 || gap.head_copies >= 2 && by_timer;
     let first = gap.first_timeout.or(gap.first_probe);
-    let behind_bytes = first.map_or(facts.sacked_bytes, |first| first.sacked_above);
-    let largest_bytes = facts.delivered_max_bytes.max(facts.largest_by_close);
+    let behind_bytes = first.map_or(facts.under_way.sacked_bytes, |first| first.sacked_above);
+    let largest_bytes = facts
+        .under_way
+        .delivered_max_bytes
+        .max(facts.answer.largest_bytes);
     let all = [
         (Ask::UnderWay, under_way(facts, context)),
         (Ask::EndedByData, ended(Closed::NewData)),
@@ -56,7 +60,7 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
         ),
         (
             Ask::SentTwiceMore,
-            (several || at_sender || facts.missed == Some(0)).then_some(several),
+            (several || at_sender || facts.next.missed == Some(0)).then_some(several),
         ),
         (Ask::Room, room(facts)),
         (Ask::TookForClosed, took_for_closed(facts, context)),
@@ -75,11 +79,11 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
         ),
         (
             Ask::SenderKnewAck,
-            of_sender(facts.knows_ack.filter(|_| !at_sender)),
+            of_sender(facts.next.knows_ack.filter(|_| !at_sender)),
         ),
         (
             Ask::SenderKnewRequest,
-            of_sender(facts.knows_request.filter(|_| !at_sender)),
+            of_sender(facts.next.knows_request.filter(|_| !at_sender)),
         ),
         (
             Ask::FewUnderWay,
@@ -104,7 +108,7 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
         ),
         (
             Ask::LargePassed,
-            Some(largest_bytes * 10 >= facts.mss_bytes * 9),
+            Some(largest_bytes * 10 >= facts.data.mss_bytes * 9),
         ),
     ];
     let note = |answers: Answers, (ask, answer)| answers.with(ask, answer);
@@ -114,14 +118,14 @@ pub(super) fn answers(facts: &Facts, context: &Context<'_>) -> Answers {
 /// Returns whether the sender had data under way, as far as it knew.
 fn under_way(facts: &Facts, context: &Context<'_>) -> Option<bool> {
     let again = facts.gap.retransmitted.count() + facts.gap.retransmitted_acked.count() > 0;
-    if again || facts.knows_ack == Some(false) {
+    if again || facts.next.knows_ack == Some(false) {
         return Some(true);
     }
     if idle::rested(facts, context) == Some(false) {
         return Some(true); // what ended the pause was on its way
     }
-    match facts.outstanding_bytes {
-        0 if context.view == View::Sender || facts.knows_ack == Some(true) => Some(false),
+    match facts.under_way.bytes {
+        0 if context.view == View::Sender || facts.next.knows_ack == Some(true) => Some(false),
         0 => None,
         _ if idle::is_next_to_nothing(facts, context) => None,
         _ => Some(true),
@@ -134,14 +138,14 @@ fn first_copy_arrived(facts: &Facts, context: &Context<'_>) -> Option<bool> {
     let Some(first) = gap.first_timeout.or(gap.first_probe) else {
         return (gap.retransmitted_acked.count() > 0).then_some(true);
     };
-    let is_reported = facts.reported_twice || gap.spurious + facts.after.spurious > 0;
+    let is_reported = facts.answer.reported_twice || gap.spurious + facts.after.spurious > 0;
     if is_reported
-        || facts.answered == Answered::Older
+        || facts.answer.copy == Answered::Older
         || timeouts::had_arrived(facts, &first, context)
     {
         return Some(true);
     }
-    let would_report = context.flow.uses_sack() && facts.answered == Answered::Last;
+    let would_report = context.flow.uses_sack() && facts.answer.copy == Answered::Last;
     let was_unseen = context.view == View::Receiver && first.copies_before == 0;
     (would_report || was_unseen || first.sacked_above > 0).then_some(false)
 }
@@ -163,17 +167,21 @@ fn room(facts: &Facts) -> Option<bool> {
     if gap.retransmitted.count() + gap.retransmitted_acked.count() > 0 {
         return Some(true);
     }
-    let room = gap.room_least_bytes.filter(|_| facts.is_room_known)?;
+    let room = gap
+        .room_least_bytes
+        .filter(|_| facts.window.is_room_known)?;
     let had = match facts.closed {
         Closed::NewData => facts.after.prompt_bytes,
         _ => facts.after.burst_bytes,
     };
-    let is_filled = facts.fills_window && room < facts.mss_bytes && had >= room
-        || facts.fills_untold && had < facts.mss_bytes;
-    let enough = had.min(facts.mss_bytes).min(facts.window_max_bytes / 2);
+    let is_filled = facts.next.fills_window && room < facts.data.mss_bytes && had >= room
+        || facts.next.fills_untold && had < facts.data.mss_bytes;
+    let enough = had
+        .min(facts.data.mss_bytes)
+        .min(facts.window.max_bytes / 2);
     // Nothing shows that it was the window which let the data go.
-    let is_untold =
-        room > 0 && !facts.has_grown || facts.is_whole && is_delayed_ack(late::held_ns(facts));
+    let is_untold = room > 0 && !facts.window.has_grown
+        || facts.window.is_whole && is_delayed_ack(late::held_ns(facts));
     match facts.closed {
         _ if room >= enough && !is_filled => Some(true),
         Closed::Delivery if is_untold => None,

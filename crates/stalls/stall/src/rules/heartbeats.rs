@@ -55,9 +55,9 @@ pub(super) fn begin(flow: &Flow) -> bool {
     let Some(first) = flow.first_data().filter(|_| events.len() > facts.len()) else {
         return false;
     };
-    match (first.asked.0, events.as_slice()) {
+    match (first.asked, events.as_slice()) {
         // Nobody had asked for it.
-        (0, [a, b, c, ..]) => are_regular([a, b, c]),
+        (None, [a, b, c, ..]) => are_regular([a, b, c]),
         _ => beats(&events)[0] == Beat::Yes,
     }
 }
@@ -66,14 +66,14 @@ pub(super) fn begin(flow: &Flow) -> bool {
 fn events(flow: &Flow, facts: &[Facts]) -> Vec<Event> {
     let first = flow.first_data().map(|first| Event {
         at_ns: first.at.now,
-        peer_ns: first.asked.0,
+        peer_ns: first.asked.map_or(0, |asked| asked.now),
         is_small: true,
     });
     let begin_ns = facts.first().map_or(u64::MAX, |facts| facts.end_ns);
     let first = first.filter(|first| first.at_ns < begin_ns);
     let others = facts.iter().map(|facts| Event {
         at_ns: facts.end_ns,
-        peer_ns: facts.peer_data.0,
+        peer_ns: facts.peer.data_ns(),
         is_small: is_message(facts),
     });
     first.into_iter().chain(others).collect()
@@ -110,7 +110,9 @@ fn are_regular([a, b, c]: [&Event; 3]) -> bool {
 /// Returns whether the pause ended with a small message of this side.
 fn is_message(facts: &Facts) -> bool {
     let bytes = facts.after.burst_bytes;
-    facts.closed == Closed::NewData && bytes > 0 && bytes < facts.mss_bytes.max(MSS_LEAST_BYTES) / 2
+    facts.closed == Closed::NewData
+        && bytes > 0
+        && bytes < facts.data.mss_bytes.max(MSS_LEAST_BYTES) / 2
 }
 
 /// Returns how long before a message the other side had sent one, and how long that came after this

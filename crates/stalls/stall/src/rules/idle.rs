@@ -7,7 +7,9 @@ use super::finding::{Context, Finding};
 use super::window;
 use crate::cause::{Cause, Confidence, Side};
 use crate::flow::Flow;
+use crate::flow::at::At;
 use crate::flow::facts::{Closed, Facts};
+use crate::flow::state::peer::Message;
 use crate::predictions::{ANSWER_NS, WHOLE_FLIGHT};
 use crate::vantage::{View, ms};
 
@@ -26,17 +28,17 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
     if facts.closed != Closed::NewData || gap.retransmitted.count() > 0 || !delivered {
         return None;
     }
-    if facts.outstanding_bytes > 0 && gap.duplicate_acks.count() > 0 {
+    if facts.under_way.bytes > 0 && gap.duplicate_acks.count() > 0 {
         return None;
     }
     let before = window::no_room(facts).or_else(|| lost_before_the_capture(facts, context));
     let is_small = facts.after.burst_bytes <= SMALL_MESSAGE_BYTES;
     let is_last_word = facts.after.has_ended && is_small && !facts.is_asked();
-    if facts.has_peer_ended || is_last_word {
+    if facts.peer.has_ended || is_last_word {
         // What is said after the other side's end, or just before the own, says good-bye.
         return before.or_else(|| Some(Finding::idle()));
     }
-    if facts.ended_by_fin {
+    if facts.next.is_fin {
         // The end of the stream alone answers nothing, and is nothing that was to be sent.
         return before.or_else(|| Some(Finding::idle()));
     }
@@ -45,20 +47,20 @@ pub(super) fn nothing_to_send(facts: &Facts, context: &Context<'_>) -> Option<Fi
 
 /// Returns whether hardly anything was under way: away from the sender a little may be acknowledged.
 pub(super) fn is_next_to_nothing(facts: &Facts, context: &Context<'_>) -> bool {
-    let little = facts.outstanding_bytes <= 2 * facts.mss_bytes && context.view != View::Sender;
+    let little = facts.under_way.bytes <= 2 * facts.data.mss_bytes && context.view != View::Sender;
     // Data that is sent now and then, each time with next to nothing outstanding before it.
     let new_segments = facts.gap.new_segments;
-    let lone = (2 + new_segments) * facts.mss_bytes;
-    let now_and_then = new_segments > 0 && facts.outstanding_bytes <= lone;
-    facts.outstanding_bytes == 0 || little || now_and_then
+    let lone = (2 + new_segments) * facts.data.mss_bytes;
+    let now_and_then = new_segments > 0 && facts.under_way.bytes <= lone;
+    facts.under_way.bytes == 0 || little || now_and_then
 }
 
 /// Finds which side had to act while nothing was outstanding.
 fn who_acts(facts: &Facts, context: &Context<'_>) -> Finding {
-    let (peer_ns, _) = facts.peer_data;
+    let peer_ns = facts.peer.data_ns();
     // Without the SYN, the largest segment captured counts as a full one, and it may be a
     // message.
-    let is_full = |bytes: u64| bytes >= facts.mss_bytes.max(MSS_LEAST_BYTES);
+    let is_full = |bytes: u64| bytes >= facts.data.mss_bytes.max(MSS_LEAST_BYTES);
     if facts.is_asked() {
         let since_ns = facts.end_ns.saturating_sub(peer_ns);
         if !context.knows_roles {
@@ -70,8 +72,13 @@ fn who_acts(facts: &Facts, context: &Context<'_>) -> Finding {
         }
         // The client decides when to send the next request; between parts of an upload it may
         // wait for a word of the server, and goes on as soon as that has come.
-        let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
-        let is_upload = is_full(facts.burst_before_bytes) && is_full(facts.after.burst_bytes);
+        let answer_ns = facts
+            .trips
+            .rtt_ns
+            .unwrap_or(0)
+            .saturating_mul(2)
+            .max(ANSWER_NS);
+        let is_upload = is_full(facts.data.burst_bytes) && is_full(facts.after.burst_bytes);
         if !is_upload || since_ns > answer_ns {
             return Finding::idle();
         }
@@ -83,7 +90,7 @@ fn who_acts(facts: &Facts, context: &Context<'_>) -> Finding {
         let finding = Finding::new(Cause::WaitingForPeer, Confidence::Low, text);
         return finding.shown_by(facts.gap.receiver_data.iter());
     }
-    if !is_full(facts.burst_before_bytes) && !is_full(facts.after.burst_bytes) {
+    if !is_full(facts.data.burst_bytes) && !is_full(facts.after.burst_bytes) {
         return Finding::idle(); // one small message, and later another
     }
     if context.is_client && !context.is_upload {
@@ -103,8 +110,8 @@ pub(super) fn without_acks(facts: &Facts, context: &Context<'_>) -> Option<Findi
         let finding = Finding::new(Cause::Unknown, Confidence::Low, text);
         return Some(finding.shown_by(facts.gap.retransmitted.iter()));
     }
-    let is_next = facts.closed == Closed::NewData && !facts.ended_by_fin && context.knows_roles;
-    if !is_next || context.is_client || facts.has_peer_ended {
+    let is_next = facts.closed == Closed::NewData && !facts.next.is_fin && context.knows_roles;
+    if !is_next || context.is_client || facts.peer.has_ended {
         return Some(Finding::idle());
     }
     if facts.is_asked() {
@@ -119,16 +126,22 @@ pub(super) fn without_acks(facts: &Facts, context: &Context<'_>) -> Option<Findi
 
 /// Judges the time that the server took to answer after the client's last data.
 fn response(facts: &Facts, context: &Context<'_>) -> Finding {
-    let (asked_ns, packet) = facts.peer_data;
-    let way_ns = facts.sender_rtt_ns;
+    let Some(At {
+        now: asked_ns,
+        packet,
+    }) = facts.peer.data
+    else {
+        return Finding::idle(); // nobody asked
+    };
+    let way_ns = facts.trips.sender_rtt_ns;
     let took_ns = facts.end_ns.saturating_sub(asked_ns).saturating_sub(way_ns);
-    let settled_ns = facts.peer_settled_ns;
-    let handshake_ns = context.flow.handshake_sender_ns.unwrap_or(0);
+    let settled_ns = facts.peer.settled_ns;
+    let handshake_ns = context.flow.trips.handshake_sender_ns;
     let times_ns = (asked_ns, settled_ns, facts.end_ns);
     let beyond = Beyond::of(times_ns, handshake_ns, context.flow);
-    if took_ns < wait_least_ns(facts.rtt_ns)
+    if took_ns < wait_least_ns(facts.trips.rtt_ns)
         || is_dialogue(facts)
-        || facts.knows_request == Some(false)
+        || facts.next.knows_request == Some(false)
         || beyond == Beyond::Nothing
     {
         return Finding::idle(); // what had not arrived was not answered
@@ -141,7 +154,7 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
             ms(took_ns)
         );
         let finding = Finding::new(Cause::DelaySpike, Confidence::Low, text);
-        return finding.waited_since(facts.end_ns - took_ns, packet);
+        return finding.waited_since(facts.end_ns - took_ns, packet.get());
     }
     let acked = if had_it {
         ", which its host had acknowledged"
@@ -170,20 +183,22 @@ fn response(facts: &Facts, context: &Context<'_>) -> Finding {
         confidence
     };
     let finding = Finding::new(Cause::ResponseTime, confidence, text);
-    finding.waited_since(facts.end_ns - took_ns, packet)
+    finding.waited_since(facts.end_ns - took_ns, packet.get())
 }
 
 /// Returns whether the server's host had acknowledged the request for half of the time or more.
 pub(super) fn had_request(facts: &Facts) -> bool {
-    let (asked_ns, _) = facts.peer_data;
-    let took_ns = facts.end_ns.saturating_sub(asked_ns + facts.sender_rtt_ns);
-    let since_ns = facts.end_ns.saturating_sub(facts.peer_settled_ns);
-    facts.peer_settled_ns >= asked_ns && since_ns * 2 >= took_ns
+    let asked_ns = facts.peer.data_ns();
+    let took_ns = facts
+        .end_ns
+        .saturating_sub(asked_ns + facts.trips.sender_rtt_ns);
+    let since_ns = facts.end_ns.saturating_sub(facts.peer.settled_ns);
+    facts.peer.settled_ns >= asked_ns && since_ns * 2 >= took_ns
 }
 
 /// Returns whether both sides sent small messages of one length: keep-alives, keys and their echo.
 fn is_dialogue(facts: &Facts) -> bool {
-    let (bytes, _) = facts.peer_message;
+    let bytes = facts.peer.message.bytes;
     let own_bytes = facts.after.burst_bytes;
     if own_bytes.max(bytes.into()) > SMALL_MESSAGE_BYTES {
         return false;
@@ -193,9 +208,15 @@ fn is_dialogue(facts: &Facts) -> bool {
 
 /// Returns whether the other side's last message is small and followed this side's at once.
 fn is_said_at_once(facts: &Facts) -> bool {
-    let (bytes, behind_ms) = facts.peer_message;
-    let answer_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2).max(ANSWER_NS);
-    u64::from(behind_ms) * NS_PER_MS <= answer_ns && u64::from(bytes) <= SMALL_MESSAGE_BYTES
+    let Message { bytes, behind_ms } = facts.peer.message;
+    let answer_ns = facts
+        .trips
+        .rtt_ns
+        .unwrap_or(0)
+        .saturating_mul(2)
+        .max(ANSWER_NS);
+    let is_soon = behind_ms.is_some_and(|ms| u64::from(ms) * NS_PER_MS <= answer_ns);
+    is_soon && u64::from(bytes) <= SMALL_MESSAGE_BYTES
 }
 
 /// How much of the time that an answer took lies beyond the round trip of the handshake.
@@ -215,14 +236,14 @@ pub(super) enum Beyond {
 
 impl Beyond {
     /// Judges the time of a request, of its acknowledgement, and of its answer, by the time from the
-    /// SYN to its answer; 0: not known.
-    pub(super) fn of(times_ns: (u64, u64, u64), handshake_ns: u64, server: &Flow) -> Self {
+    /// SYN to its answer, if that is known and no coarse clock made it 0.
+    pub(super) fn of(times_ns: (u64, u64, u64), handshake_ns: Option<u64>, server: &Flow) -> Self {
         let (asked_ns, settled_ns, answered_ns) = times_ns;
         let acked_ns = settled_ns.saturating_sub(asked_ns);
         let took_ns = answered_ns.saturating_sub(asked_ns);
-        if settled_ns < asked_ns || handshake_ns == 0 {
+        let Some(handshake_ns) = handshake_ns.filter(|&ns| ns > 0 && settled_ns >= asked_ns) else {
             return Beyond::Unknown;
-        }
+        };
         let is_together = acked_ns >= took_ns / 4 * 3;
         let alike = handshake_ns / 100 * 85..=handshake_ns / 100 * 115;
         let is_near = acked_ns <= handshake_ns / 4 && !server.has_answered_within(*alike.start());
@@ -275,7 +296,7 @@ fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
     } else {
         confidence
     };
-    let room = facts.window_bytes.and(facts.gap.room_least_bytes);
+    let room = facts.window.bytes.and(facts.gap.room_least_bytes);
     let room = room.map_or_else(String::new, |room| {
         format!(" and the window had room for {room} bytes")
     });
@@ -291,9 +312,9 @@ fn paused(facts: &Facts, context: &Context<'_>) -> Finding {
 /// been.
 fn window_allows(facts: &Facts) -> Confidence {
     let least = facts.gap.window_least.unwrap_or(0);
-    match facts.window_bytes {
+    match facts.window.bytes {
         Some(_) => Confidence::High,
-        None if least > facts.window_field_max / 4 => Confidence::Medium,
+        None if least > facts.window.field_max / 4 => Confidence::Medium,
         None => Confidence::Low,
     }
 }
@@ -303,7 +324,7 @@ fn window_allows(facts: &Facts) -> Confidence {
 pub(super) fn rested(facts: &Facts, context: &Context<'_>) -> Option<bool> {
     let waited_ns = facts.duration_ns();
     let tick = context.flow.sender_clock.tick(waited_ns);
-    let ticks = facts.ticks_apart?;
+    let ticks = facts.next.ticks_apart?;
     let (least_ns, most_ns) = match tick {
         Some(tick) => (tick.apart_least_ns(ticks), tick.apart_most_ns(ticks)),
         // There are as many ticks as milliseconds: that is no coincidence.
@@ -335,11 +356,11 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
     let waited_ns = facts.duration_ns();
     // A tail loss probe may have come before the timeout, and restarts the timer (RFC 8985,
     // section 7.3: after two round trips).
-    let probe_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(2);
-    let timer = facts.rto_ns / 20 * 17..facts.rto_ns / 4 * 5 + probe_ns;
+    let probe_ns = facts.trips.rtt_ns.unwrap_or(0).saturating_mul(2);
+    let timer = facts.trips.rto_ns / 20 * 17..facts.trips.rto_ns / 4 * 5 + probe_ns;
     let tick = context.flow.sender_clock.tick(waited_ns);
     let apart_ns = tick
-        .zip(facts.ticks_apart)
+        .zip(facts.next.ticks_apart)
         .map(|(tick, ticks)| tick.apart_most_ns(ticks));
     if let Some(apart_ns) = apart_ns.filter(|apart_ns| apart_ns.saturating_mul(4) < waited_ns) {
         let stood_ns = tick.map_or(0, |tick| context.flow.sender_clock.stood_still_ns(tick));
@@ -362,7 +383,7 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         });
     }
     // A hole that no repair filled is the capture's own.
-    let left_hole = facts.gap.holes > 0 && facts.is_hole_filled;
+    let left_hole = facts.gap.holes > 0 && facts.after.is_hole_filled;
     if left_hole {
         let text = format!(
             "after {} the sender went on behind a hole: what came before was lost on its way to \
@@ -377,6 +398,7 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         return Some(Finding::new(cause, Confidence::Low, text));
     }
     if let Some(missed) = facts
+        .next
         .missed
         .filter(|missed| u64::from(*missed) >= WHOLE_FLIGHT)
     {
@@ -389,7 +411,7 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         // has one connection.
         return Some(Finding::new(Cause::SilentPath, Confidence::Low, text));
     }
-    if facts.knows_ack == Some(false) {
+    if facts.next.knows_ack == Some(false) {
         let text = format!(
             "what came after {} had been sent before the last acknowledgement reached its sender: \
              the way takes so long by now, and the sender waited for acknowledgements",
@@ -397,18 +419,18 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         );
         return Some(Finding::new(Cause::DelaySpike, Confidence::Low, text));
     }
-    if facts.peer_spoke() || facts.missed == Some(0) {
+    if facts.peer_spoke() || facts.next.missed == Some(0) {
         return None; // it answers the other side's, at whatever time, or sent nothing meanwhile
     }
     let alone = is_alone(facts);
-    let is_full = facts.last_data_bytes >= facts.mss_bytes.max(MSS_LEAST_BYTES);
+    let is_full = facts.data.last_bytes >= facts.data.mss_bytes.max(MSS_LEAST_BYTES);
     // Timeouts double: two, three, four, five of them take so many times the first.
     let several = [3, 7, 15, 31].into_iter().any(|times| {
-        let due_ns = facts.rto_ns.saturating_mul(times);
+        let due_ns = facts.trips.rto_ns.saturating_mul(times);
         let (least_ns, most_ns) = (due_ns / 10 * 9, due_ns / 10 * 11 + probe_ns);
         (least_ns..=most_ns).contains(&waited_ns)
     });
-    if several && alone && is_full && facts.rtt_ns.is_some() {
+    if several && alone && is_full && facts.trips.rtt_ns.is_some() {
         let text = format!(
             "after {} the sender went on with a single segment, as after several timeouts: the \
              tail and its repairs were lost before the capture, or the sender paused",
@@ -416,7 +438,7 @@ fn lost_before_the_capture(facts: &Facts, context: &Context<'_>) -> Option<Findi
         );
         return Some(Finding::new(Cause::RtoTail, Confidence::Low, text));
     }
-    if timer.contains(&waited_ns) && alone && is_full && facts.rtt_ns.is_some() {
+    if timer.contains(&waited_ns) && alone && is_full && facts.trips.rtt_ns.is_some() {
         let text = format!(
             "after {}, which is a timer's time, the sender went on with a single segment: the \
              tail was lost on its way to the capture, or the sender paused by chance as long",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules for pauses in which an acknowledgement was late and nothing was retransmitted.
 
+use std::num::NonZeroU64;
+
 use units::time::NS_PER_MS;
 
 use super::finding::{Context, Finding};
@@ -14,7 +16,7 @@ use crate::vantage::{View, ms};
 pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let again = gap.retransmitted.count() > 0;
-    if facts.closed != Closed::Delivery || again || facts.outstanding_bytes == 0 {
+    if facts.closed != Closed::Delivery || again || facts.under_way.bytes == 0 {
         return None;
     }
     // No sender leaves data unacknowledged for so long without retransmitting it: it had been
@@ -23,7 +25,7 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
         return Some(Finding::idle());
     }
     let held_ns = held_ns(facts);
-    match (facts.unanswered_segments, gap.new_segments) {
+    match (facts.data.unanswered_segments, gap.new_segments) {
         (..=2, 0) => held_back(facts, held_ns, context),
         (..=2, 1) => held_back_meanwhile(facts, held_ns, context),
         (..=2, _) => None,
@@ -34,16 +36,16 @@ pub(super) fn acknowledgement(facts: &Facts, context: &Context<'_>) -> Option<Fi
 /// Returns for how long the acknowledgement that ended the pause was held back, beside the way.
 pub(super) fn held_ns(facts: &Facts) -> u64 {
     let wait_ns = match facts.gap.new_segments {
-        0 => facts.end_ns.saturating_sub(facts.last_data_ns),
+        0 => facts.end_ns.saturating_sub(facts.data.last_ns),
         _ => facts.duration_ns(),
     };
-    wait_ns.saturating_sub(facts.receiver_rtt_ns)
+    wait_ns.saturating_sub(facts.trips.receiver_rtt_ns)
 }
 
 /// Returns whether no more was under way than a receiver may leave unacknowledged; `None`: one that
 /// gathers segments may.
 pub(super) fn is_few(facts: &Facts, context: &Context<'_>) -> Option<bool> {
-    match facts.unanswered_segments {
+    match facts.data.unanswered_segments {
         ..=2 => Some(true),
         few if few <= (2 * context.flow.segments_per_ack()).max(3) => None,
         _ => Some(false),
@@ -54,7 +56,7 @@ pub(super) fn is_few(facts: &Facts, context: &Context<'_>) -> Option<bool> {
 /// was under way for most of the time. `None`: it shows neither.
 pub(super) fn receiver_held(facts: &Facts, context: &Context<'_>) -> Option<bool> {
     let tick = context.receiver_clock.tick(facts.duration_ns())?;
-    let (ticks, apart_ms) = facts.answer_apart.filter(|&(ticks, _)| ticks < 1 << 31)?;
+    let (ticks, apart_ms) = facts.answer.apart.filter(|&(ticks, _)| ticks < 1 << 31)?;
     let late_ns = (u64::from(apart_ms) * NS_PER_MS).saturating_sub(tick.apart_most_ns(ticks));
     if late_ns >= held_ns(facts) / 4 * 3 {
         return Some(false);
@@ -66,17 +68,17 @@ pub(super) fn receiver_held(facts: &Facts, context: &Context<'_>) -> Option<bool
 /// until that was captured, or neither side's clock advanced.
 pub(super) fn did_not_wait(facts: &Facts, context: &Context<'_>) -> bool {
     let after = &facts.after;
-    let waited_ns = after.next_data_ns.unwrap_or(0);
-    let waited_ns = waited_ns.saturating_sub(facts.last_data_ns);
+    let waited_ns = after.next_data_ns.map_or(0, NonZeroU64::get);
+    let waited_ns = waited_ns.saturating_sub(facts.data.last_ns);
     let tick = context.flow.sender_clock.tick(waited_ns);
     match tick {
-        Some(tick) => tick.apart_most_ns(after.next_ticks) < waited_ns / 2,
+        Some(tick) => {
+            let apart_ns = after.next_ticks.map(|ticks| tick.apart_most_ns(ticks));
+            apart_ns.is_some_and(|ns| ns < waited_ns / 2)
+        }
         None => {
             let clocks = [&context.flow.sender_clock, context.receiver_clock];
-            let stood = [
-                Some(after.next_ticks),
-                facts.answer_apart.map(|apart| apart.0),
-            ];
+            let stood = [after.next_ticks, facts.answer.apart.map(|apart| apart.0)];
             stood == [Some(0); 2] && clocks.iter().all(|clock| clock.has_ticks_of(waited_ns / 4))
         }
     }
@@ -85,8 +87,11 @@ pub(super) fn did_not_wait(facts: &Facts, context: &Context<'_>) -> bool {
 /// Judges a late acknowledgement of a whole flight, and of what was sent into the silence to
 /// probe it.
 fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding> {
-    let usual = facts.delivered_by_close <= 2 * facts.mss_bytes;
-    let segments = facts.delivered_by_close.div_ceil(facts.mss_bytes.max(1));
+    let usual = facts.answer.delivered_bytes <= 2 * facts.data.mss_bytes;
+    let segments = facts
+        .answer
+        .delivered_bytes
+        .div_ceil(facts.data.mss_bytes.max(1));
     // Receivers acknowledge two segments at once, or more where they gather segments.
     if segments <= (2 * context.flow.segments_per_ack()).max(3) && segments > 2 {
         return held_back(facts, held_ns, context).map(|mut finding| {
@@ -96,8 +101,8 @@ fn of_many(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Finding
     }
     let at_receiver = context.view == View::Receiver;
     // All of it came late only if the rest follows at once.
-    let rest = facts.delivered_by_close + facts.after.soon_bytes;
-    if usual && !at_receiver && rest * 2 < facts.outstanding_bytes {
+    let rest = facts.answer.delivered_bytes + facts.after.soon_bytes;
+    if usual && !at_receiver && rest * 2 < facts.under_way.bytes {
         return None;
     }
     if usual && !at_receiver {
@@ -131,8 +136,8 @@ fn held_back_meanwhile(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Op
     // acknowledgement that comes sooner after that data than a round trip does not answer it:
     // the acknowledgement may have let the data go, and the capture have the two in the other
     // order.
-    let answer_ns = facts.end_ns.saturating_sub(facts.last_data_ns);
-    let is_answer = answer_ns >= facts.receiver_rtt_ns;
+    let answer_ns = facts.end_ns.saturating_sub(facts.data.last_ns);
+    let is_answer = answer_ns >= facts.trips.receiver_rtt_ns;
     if is_answer && !is_delayed_ack(held_ns) {
         return None;
     }
@@ -148,10 +153,10 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
         // The sender did not wait for it.
         return Some(Finding::idle());
     }
-    if facts.ended_by_peer_data || facts.after.peer_spoke {
+    if facts.answer.has_data || facts.after.peer_spoke {
         return Some(Finding::idle()); // it came with an answer, which the sender waited for
     }
-    if facts.sends_small_ones && facts.outstanding_bytes < facts.mss_bytes {
+    if facts.data.sends_small_ones && facts.under_way.bytes < facts.data.mss_bytes {
         return Some(Finding::idle()); // it does not wait for acknowledgements with so little
     }
     let is_known = is_delayed_ack(held_ns);
@@ -160,7 +165,8 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     }
     // What the receiver sent meanwhile, or its clock, says where the acknowledgement was.
     if let Some(sent) = facts
-        .answers_sent
+        .answer
+        .sent
         .filter(|&sent| sent > 1 && context.view != View::Receiver)
     {
         let text = format!(
@@ -189,11 +195,11 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     }
     let room = facts.gap.room_least_bytes.unwrap_or(u64::MAX);
     // What then fills the room to its edge may have waited for it.
-    let is_enough = room >= facts.mss_bytes || room > facts.after.burst_bytes;
-    let has_room = facts.is_room_known && is_enough;
+    let is_enough = room >= facts.data.mss_bytes || room > facts.after.burst_bytes;
+    let has_room = facts.window.is_room_known && is_enough;
     // Where segments are lost before the capture, the sender may have sent more.
     let may_lack = context.view != View::Sender && context.flow.counts().lost_before > 0;
-    let confidence = if held_ns < facts.receiver_rtt_ns {
+    let confidence = if held_ns < facts.trips.receiver_rtt_ns {
         Confidence::Low
     } else if is_known && has_room && !may_lack && context.view != View::Unknown {
         Confidence::High
@@ -203,7 +209,7 @@ fn held_back(facts: &Facts, held_ns: u64, context: &Context<'_>) -> Option<Findi
     let text = format!(
         "with {} bytes under way the sender sent no more, and the receiver acknowledged them \
          only after {}",
-        facts.outstanding_bytes,
+        facts.under_way.bytes,
         ms(held_ns)
     );
     Some(Finding::new(Cause::DelayedAck, confidence, text))

@@ -104,7 +104,7 @@ fn short_queue_ns(loss_stats: &LossStats) -> Option<u64> {
 fn are_losses(flow: &Flow, loss_stats: &LossStats) -> bool {
     let again = flow.retransmissions();
     let needed = again.total().saturating_sub(again.spurious);
-    let filled = needed.saturating_mul(flow.mss()).saturating_mul(2);
+    let filled = needed.saturating_mul(flow.sizes.mss()).saturating_mul(2);
     filled >= loss_stats.hole_bytes && loss_stats.overtaken * 4 <= loss_stats.holes
 }
 
@@ -142,7 +142,7 @@ fn policer(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
 }
 
 fn congestion(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
-    let least_ns = flow.rtt_min_ns();
+    let least_ns = flow.trips.rtt_min_ns();
     let queue_ns = loss_stats.queue_ns.mean() as u64;
     if loss_stats.queue_ns.count == 0 || queue_ns < (least_ns / 2).max(2 * NS_PER_MS) {
         return None;
@@ -160,7 +160,7 @@ fn congestion(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
 
 fn path_loss(flow: &Flow, loss_stats: &LossStats) -> Option<Origin> {
     // A host's own queue drops a few segments at once: those that its device would segment.
-    let few = loss_stats.hole_bytes <= loss_stats.holes * flow.mss() * FEW_SEGMENTS
+    let few = loss_stats.hole_bytes <= loss_stats.holes * flow.sizes.mss() * FEW_SEGMENTS
         && loss_stats.hole_bytes <= flow.counts().bytes / 10;
     if loss_stats.episodes < 3
         || loss_stats.holes < 3
@@ -213,6 +213,6 @@ pub(super) fn stall(flow: &Flow, context: &Context<'_>) -> Option<Stall> {
         explanation: origin.explanation.clone(),
         advice: origin.cause.advice().to_owned(),
         asked: crate::predictions::Answers::default(),
-        number: 0,
+        number: None,
     })
 }

@@ -14,6 +14,8 @@ mod setup;
 mod timeouts;
 mod window;
 
+use std::num::NonZeroU64;
+
 use finding::{Finding, Finds, in_order};
 use units::time::NS_PER_S;
 
@@ -39,7 +41,7 @@ const RULES: [Rule; 15] = [
     window::update_lost,
     window::closed,
     timeouts::one_direction,
-    acknowledged::already,
+    acknowledged::retransmitted_acked,
     acknowledged::needless,
     timeouts::large_packets_lost,
     timeouts::never_answered,
@@ -90,7 +92,7 @@ pub(crate) fn pauses(facts: &[Facts], context: &Context<'_>) -> (Vec<Stall>, Idl
         }
     }
     if !context.is_subflow {
-        merge(&mut all, context.flow.rtt_ns().unwrap_or(0));
+        merge(&mut all, context.flow.trips.rtt_ns().unwrap_or(0));
     }
     (all, idle)
 }
@@ -113,7 +115,7 @@ enum Judged {
 
 fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
     // All data had been acknowledged; or the sender gave the connection up by itself.
-    if facts.is_only_fin || facts.is_own_reset && facts.gap.retransmitted.count() < 2 {
+    if facts.under_way.is_only_fin || facts.is_own_reset && facts.gap.retransmitted.count() < 2 {
         return Judged::Nothing;
     }
     let (finding, answers) = if context.is_filtered {
@@ -131,7 +133,11 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
     if facts.is_only_late && finding.cause != Cause::DelayedAck {
         return Judged::Nothing; // an answer was late, and nothing waited for it
     }
-    let rtt_ns = context.flow.rtt_ns().filter(|_| facts.rtt_ns.is_none());
+    let rtt_ns = context
+        .flow
+        .trips
+        .rtt_ns()
+        .filter(|_| facts.trips.rtt_ns.is_none());
     if rtt_ns.is_some_and(|rtt_ns| facts.duration_ns() < 2 * rtt_ns) {
         return Judged::Nothing; // too short for the round trip, which was not known yet
     }
@@ -151,7 +157,8 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
     if finding.until.is_some() && end_ns.saturating_sub(start_ns) < facts.threshold_ns {
         return Judged::Nothing; // no silence is shorter than that
     }
-    let cost = u128::from(facts.rate_before) * u128::from(end_ns.saturating_sub(facts.start_ns));
+    let rate_before = facts.rate_before.map_or(0, NonZeroU64::get);
+    let cost = u128::from(rate_before) * u128::from(end_ns.saturating_sub(facts.start_ns));
     let cost = u64::try_from(cost / u128::from(NS_PER_S)).unwrap_or(u64::MAX);
     let mut packets = vec![first];
     packets.extend(&finding.evidence);
@@ -163,7 +170,7 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
         start_ns: start_ns.saturating_sub(context.start_ns),
         duration_ns: end_ns.saturating_sub(start_ns),
         kind,
-        bytes_cost: (facts.rate_before > 0 && kind == StallKind::Silence).then_some(cost),
+        bytes_cost: (rate_before > 0 && kind == StallKind::Silence).then_some(cost),
         cause: finding.cause,
         root: context.root_of(finding.cause),
         side: finding.side,
@@ -173,7 +180,7 @@ fn of_pause(facts: &Facts, context: &Context<'_>) -> Judged {
         explanation: finding.explanation + &not_excluded(finding.cause, answers),
         advice: finding.cause.advice().to_owned(),
         asked: answers,
-        number: 0,
+        number: None,
     }))
 }
 
@@ -192,8 +199,8 @@ fn not_excluded(cause: Cause, answers: Answers) -> String {
 /// pause itself.
 fn doubt(confidence: Confidence, facts: &Facts, context: &Context<'_>) -> Confidence {
     match confidence {
-        _ if facts.holes_by_close > 0 && context.is_patchy => Confidence::Low,
-        _ if facts.gap.holes > 0 && !facts.is_hole_filled => Confidence::Low,
+        _ if facts.answer.hole_bytes > 0 && context.is_patchy => Confidence::Low,
+        _ if facts.gap.holes > 0 && !facts.after.is_hole_filled => Confidence::Low,
         _ if context.is_filtered => Confidence::Low,
         Confidence::High if context.is_patchy => Confidence::Medium,
         as_it_is => as_it_is,
@@ -207,7 +214,7 @@ fn unknown(facts: &Facts) -> Finding {
         Closed::NewData => "new data ended it",
         Closed::Delivery => "an acknowledgement ended it",
     };
-    let bytes = facts.outstanding_bytes;
+    let bytes = facts.under_way.bytes;
     let text = format!("nothing moved, with {bytes} bytes under way; {what}");
     Finding::new(Cause::Unknown, Confidence::Low, text)
 }
@@ -232,20 +239,13 @@ impl Series {
     }
 
     /// Returns whether a stall belongs to the series: it has the same cause, with next to
-    /// nothing between. Such stalls are waits for each acknowledgement, or pauses between
-    /// messages. A stall that is far longer or shorter than the others is judged for itself.
+    /// nothing between. A stall that is far longer or shorter than the others is judged for
+    /// itself.
     fn takes(&self, stall: &Stall, near_ns: u64) -> bool {
-        let mergeable = matches!(
-            stall.cause,
-            Cause::DelayedAck
-                | Cause::Application
-                | Cause::WaitingForPeer
-                | Cause::ReceiverWindowClosed
-        );
         let last = &self.stall;
         let end_ns = last.start_ns + last.duration_ns;
         let mean_ns = self.paused_ns / last.count.max(1);
-        mergeable
+        stall.cause.is_serial()
             && (last.cause, last.side) == (stall.cause, stall.side)
             && stall.start_ns.saturating_sub(end_ns) <= near_ns
             && stall.duration_ns.max(mean_ns)

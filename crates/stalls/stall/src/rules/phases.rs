@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds consecutive rounds in which data moved slowly.
 
+use std::num::NonZeroU64;
+
 use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::finding::{Context, Finding, in_order};
@@ -37,7 +39,8 @@ fn stall(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stall> {
         Limit::Window => window(phase, flow, context)?,
         Limit::Plateau => plateau(phase, flow, context)?,
     };
-    let expected = u128::from(phase.rate_before) * u128::from(duration_ns) / u128::from(NS_PER_S);
+    let rate_before = phase.rate_before.map_or(0, NonZeroU64::get);
+    let expected = u128::from(rate_before) * u128::from(duration_ns) / u128::from(NS_PER_S);
     let expected = u64::try_from(expected).unwrap_or(u64::MAX);
     let cost = expected.saturating_sub(phase.delivered_bytes);
     let compares = matches!(phase.limit, Limit::Pinned | Limit::Growth);
@@ -47,7 +50,7 @@ fn stall(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stall> {
         start_ns: phase.start_ns.saturating_sub(context.start_ns),
         duration_ns,
         kind: StallKind::Slow,
-        bytes_cost: (compares && phase.rate_before > 0).then_some(cost),
+        bytes_cost: (compares && rate_before > 0).then_some(cost),
         cause: finding.cause,
         root: context.root_of(finding.cause),
         side: finding.side,
@@ -61,7 +64,7 @@ fn stall(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Stall> {
         explanation: finding.explanation,
         advice: finding.cause.advice().to_owned(),
         asked: crate::predictions::Answers::default(),
-        number: 0,
+        number: None,
     })
 }
 
@@ -97,11 +100,12 @@ fn pinned(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> 
 }
 
 fn growth(phase: &Phase) -> Finding {
+    let rate_before = phase.rate_before.map_or(0, NonZeroU64::get);
     let text = format!(
         "after a timeout {} rounds at {}, where there had been {}",
         phase.rounds,
         rate(phase),
-        crate::verdict::rate(phase.rate_before.saturating_mul(8))
+        crate::verdict::rate(rate_before.saturating_mul(8))
     );
     Finding::new(Cause::SlowGrowth, Confidence::Medium, text)
 }
@@ -109,8 +113,8 @@ fn growth(phase: &Phase) -> Finding {
 /// Returns whether the round trip is far above its least: then a queue stands somewhere, and
 /// the window is not what limits the rate.
 fn has_queue(flow: &Flow) -> bool {
-    let least_ns = flow.rtt_min_ns();
-    let now_ns = flow.rtt_ns().unwrap_or(least_ns);
+    let least_ns = flow.trips.rtt_min_ns();
+    let now_ns = flow.trips.rtt_ns().unwrap_or(least_ns);
     now_ns > least_ns + (least_ns / 2).max(NS_PER_MS)
 }
 
@@ -118,7 +122,7 @@ fn window(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> 
     if has_queue(flow) {
         return None;
     }
-    let rtt_ns = flow.rtt_ns()?;
+    let rtt_ns = flow.trips.rtt_ns()?;
     let text = format!(
         "for {} the window of {} bytes was full each round trip of {}: {} and no more fits",
         ms(phase.end_ns - phase.start_ns),
@@ -138,7 +142,7 @@ fn window(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> 
 
 fn plateau(phase: &Phase, flow: &Flow, context: &Context<'_>) -> Option<Finding> {
     let is_long = phase.end_ns - phase.start_ns >= PLATEAU_LEAST_NS;
-    if !is_long || has_queue(flow) || flow.rtt_ns().is_none() {
+    if !is_long || has_queue(flow) || flow.trips.rtt_ns().is_none() {
         return None;
     }
     if !flow.scale_known() {

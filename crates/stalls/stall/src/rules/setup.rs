@@ -10,9 +10,10 @@ use crate::analysis::{Stall, StallKind};
 use crate::cause::{Cause, Confidence, Side};
 use crate::connection::Connection;
 use crate::direction::Direction;
+use crate::flow::Flow;
 use crate::flow::at::At;
 use crate::flow::facts::Packets;
-use crate::flow::{FirstData, Flow};
+use crate::flow::state::data::FirstData;
 use crate::roles;
 use crate::vantage::{View, ms};
 
@@ -62,19 +63,19 @@ fn wait(
         root: None,
         side,
         confidence,
-        evidence: in_order(vec![span.from, span.to.packet]),
+        evidence: in_order(vec![span.from, span.to.packet.get()]),
         count: 1,
         explanation,
         advice: cause.advice().to_owned(),
         asked: crate::predictions::Answers::default(),
-        number: 0,
+        number: None,
     }
 }
 
 /// Returns the round trip from the capture to the server and back, as data shows it.
 fn server_way_ns(flows: [&Flow; 2]) -> Option<u64> {
-    let answered_ns = flows[0].measured_receiver_rtt_ns();
-    answered_ns.or(flows[1].sender_side.min())
+    let answered_ns = flows[0].trips.measured_receiver_rtt_ns();
+    answered_ns.or(flows[1].trips.sender_side.min())
 }
 
 /// Finds one SYN whose one answer came far later than data is acknowledged afterwards.
@@ -92,8 +93,9 @@ fn slow_handshake(
     }
     // The handshake was one round trip, and a host on the way acknowledges data.
     let beyond = flows[1].first_data().map(|first| {
-        let times_ns = (first.asked.0, first.settled_ns, first.at.now);
-        idle::Beyond::of(times_ns, took_ns, flows[1])
+        let asked_ns = first.asked.map_or(0, |asked| asked.now);
+        let times_ns = (asked_ns, first.settled_ns, first.at.now);
+        idle::Beyond::of(times_ns, Some(took_ns), flows[1])
     });
     if beyond == Some(idle::Beyond::Nothing) {
         return None;
@@ -105,7 +107,7 @@ fn slow_handshake(
     );
     let span = Span {
         took_ns,
-        from: syn.packet,
+        from: syn.packet.get(),
         to: answer,
     };
     // At the server only the server lies between the two packets, or what answers for it: a
@@ -123,13 +125,11 @@ fn slow_handshake(
 fn first_request(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option<Stall> {
     let ready = connection.handshake.ack?;
     let FirstData {
-        at: first,
-        asked: (peer_ns, _),
-        ..
+        at: first, asked, ..
     } = flows[0].first_data()?;
-    let way_ns = flows[0].sender_rtt_ns().unwrap_or(0);
+    let way_ns = flows[0].trips.sender_rtt_ns().unwrap_or(0);
     let took_ns = first.now.saturating_sub(ready.now);
-    if peer_ns > 0 || took_ns < idle::wait_least_ns(Some(way_ns)) {
+    if asked.is_some() || took_ns < idle::wait_least_ns(Some(way_ns)) {
         return None;
     }
     // Browsers and pools of connections set one up before they need it.
@@ -140,7 +140,7 @@ fn first_request(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> O
     );
     let span = Span {
         took_ns,
-        from: ready.packet,
+        from: ready.packet.get(),
         to: first,
     };
     let cause = (Cause::Application, Side::Sender, confidence);
@@ -156,43 +156,39 @@ fn first_response(
 ) -> Option<Stall> {
     let FirstData {
         at: first,
-        asked: (asked_ns, packet),
+        asked,
         settled_ns,
     } = flows[1].first_data()?;
-    if !roles::are_known(connection) || settled_ns < asked_ns {
+    if !roles::are_known(connection) || asked.is_some_and(|asked| settled_ns < asked.now) {
         return None; // the client's next request looks the same, or the request had not arrived
     }
     if heartbeats::begin(flows[1]) {
         return None;
     }
-    let handshake_ns = flows[1].handshake_sender_ns.unwrap_or(0);
-    let beyond = match asked_ns {
-        0 => idle::Beyond::Unknown,
-        _ => idle::Beyond::of((asked_ns, settled_ns, first.now), handshake_ns, flows[1]),
-    };
+    let handshake_ns = flows[1].trips.handshake_sender_ns;
+    let beyond = asked.map_or(idle::Beyond::Unknown, |asked| {
+        idle::Beyond::of((asked.now, settled_ns, first.now), handshake_ns, flows[1])
+    });
     if beyond == idle::Beyond::Nothing {
         return None;
     }
     let ready = connection.handshake.ack;
-    let (from_ns, from) = match asked_ns {
-        0 => ready.map(|ready| (ready.now, ready.packet))?,
-        _ => (asked_ns, packet),
-    };
-    let way_ns = server_way_ns(flows).or(flows[1].sender_rtt_ns());
+    let from = asked.or(ready)?;
+    let way_ns = server_way_ns(flows).or(flows[1].trips.sender_rtt_ns());
     let way_ns = way_ns.unwrap_or(0);
-    let took_ns = first.now.saturating_sub(from_ns).saturating_sub(way_ns);
+    let took_ns = first.now.saturating_sub(from.now).saturating_sub(way_ns);
     if took_ns < idle::wait_least_ns(Some(way_ns)) {
         return None;
     }
-    let is_way = asked_ns > 0 && idle::was_way_late(asked_ns, settled_ns, first.now);
-    let after = match asked_ns {
-        0 => "the connection was set up",
-        _ => "the request",
+    let is_way = asked.is_some_and(|asked| idle::was_way_late(asked.now, settled_ns, first.now));
+    let after = match asked {
+        None => "the connection was set up",
+        Some(_) => "the request",
     };
     let text = format!("the server's first data came {} after {after}", ms(took_ns));
     // Without the handshake, what the capture begins with need not be the first request.
     // What is acknowledged late, or by its answer alone, may have come late.
-    let had_it = asked_ns == 0 || first.now.saturating_sub(settled_ns) >= took_ns / 2;
+    let had_it = asked.is_none() || first.now.saturating_sub(settled_ns) >= took_ns / 2;
     let confidence = match views[1] {
         _ if connection.handshake.client.is_none() => Confidence::Low,
         View::Sender => Confidence::High,
@@ -201,7 +197,7 @@ fn first_response(
     };
     let span = Span {
         took_ns,
-        from,
+        from: from.packet.get(),
         to: first,
     };
     let cause = if is_way {
@@ -234,13 +230,22 @@ fn repeated(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option
     let handshake = &connection.handshake;
     let begun = handshake.syn.or(handshake.syn_ack)?;
     let second = handshake.syns.iter().nth(1).unwrap_or(u64::MAX);
-    if handshake.reset.is_some_and(|reset| reset.packet < second) && handshake.syn_ack.is_none() {
+    if handshake
+        .reset
+        .is_some_and(|reset| reset.packet.get() < second)
+        && handshake.syn_ack.is_none()
+    {
         return None; // it was refused at once, and the client tries again by itself
     }
     let (syns, answers) = (handshake.syns.count(), handshake.syn_acks.count());
     let ended = setup_end(connection, flows)?;
     // What was sent again after the end is of no account: its answer had been lost.
-    let again = |packets: &Packets| packets.iter().nth(1).is_some_and(|p| p <= ended.packet);
+    let again = |packets: &Packets| {
+        packets
+            .iter()
+            .nth(1)
+            .is_some_and(|p| p <= ended.packet.get())
+    };
     if !again(&handshake.syns) && !again(&handshake.syn_acks) {
         return None;
     }
@@ -272,8 +277,8 @@ fn repeated(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option
         .iter()
         .chain(handshake.syn_acks.iter())
         .collect();
-    packets.push(ended.packet);
-    packets.retain(|&packet| packet <= ended.packet);
+    packets.push(ended.packet.get());
+    packets.retain(|&packet| packet <= ended.packet.get());
     // A client that asks once has the answer: the acknowledgement of that was lost, and the
     // server waits. From the server's packets alone the client's are not to be told.
     let (direction, confidence) = match (syns, handshake.ack) {
@@ -297,6 +302,6 @@ fn repeated(connection: &Connection, flows: [&Flow; 2], start_ns: u64) -> Option
         explanation,
         advice: Cause::ConnectionSetup.advice().to_owned(),
         asked: crate::predictions::Answers::default(),
-        number: 0,
+        number: None,
     })
 }

@@ -5,7 +5,8 @@ use units::time::{NS_PER_MS, NS_PER_S};
 
 use super::finding::{Context, Finding};
 use crate::cause::{Cause, Confidence, Side};
-use crate::flow::facts::{Answered, Closed, Facts, Retransmitted};
+use crate::flow::facts::{Closed, Facts, Retransmitted};
+use crate::flow::state::acks::Answered;
 use crate::history::RetransmissionKind;
 use crate::predictions::{DUPACK_THRESHOLD, WHOLE_FLIGHT};
 use crate::vantage::{View, ms};
@@ -24,14 +25,14 @@ const LONGEST_SECOND_NS: u64 = 3250 * NS_PER_MS;
 /// the receiver came through.
 pub(super) fn large_packets_lost(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let size = gap.retransmitted_bytes_max.min(facts.mss_bytes);
-    let passed = facts.delivered_max_bytes;
-    let reports = facts.sacked_bytes > 0 || gap.duplicate_acks.count() > 0;
+    let size = gap.retransmitted_bytes_max.min(facts.data.mss_bytes);
+    let passed = facts.under_way.delivered_max_bytes;
+    let reports = facts.under_way.sacked_bytes > 0 || gap.duplicate_acks.count() > 0;
     let has_small = gap.retransmitted_bytes_min * 10 < size * 9;
-    if facts.from_receiver == 0 && facts.closed != Closed::Delivery && has_small {
+    if facts.gap.from_receiver == 0 && facts.closed != Closed::Delivery && has_small {
         return None; // nothing small was answered either
     }
-    if facts.largest_by_close * 10 >= size * 9 {
+    if facts.answer.largest_bytes * 10 >= size * 9 {
         return None; // one of them did come through, and ended the stop
     }
     if gap.timeouts < 2 || size <= CARRIED_BYTES || context.view == View::Receiver {
@@ -79,7 +80,7 @@ pub(super) fn one_direction(facts: &Facts, context: &Context<'_>) -> Option<Find
 pub(super) fn never_answered(facts: &Facts, _: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let is_open_end = matches!(facts.closed, Closed::Capture | Closed::Reset);
-    if !is_open_end || facts.from_receiver > 0 || gap.retransmitted.count() == 0 {
+    if !is_open_end || facts.gap.from_receiver > 0 || gap.retransmitted.count() == 0 {
         return None;
     }
     let until = match facts.closed {
@@ -115,8 +116,8 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
     if gap.timeouts < 2 && (gap.head_copies < 2 || !by_timer) {
         return repeated_unseen(facts, context);
     }
-    let segments = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
-    let is_silent = facts.from_receiver == 0 && facts.sacked_bytes == 0;
+    let segments = facts.under_way.bytes.div_ceil(facts.data.mss_bytes.max(1));
+    let is_silent = facts.gap.from_receiver == 0 && facts.under_way.sacked_bytes == 0;
     let packets = gap.retransmitted.iter();
     let took = ms(facts.duration_ns());
     if is_silent && (segments >= DUPACK_THRESHOLD || gap.timeouts >= 3) {
@@ -129,7 +130,7 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
         let finding = finding.at_most(Confidence::Medium);
         return Some(finding.shown_by(packets));
     }
-    let answered = match facts.answered {
+    let answered = match facts.answer.copy {
         Answered::Last => "; the answer is to the last copy",
         Answered::Older | Answered::Unknown => "",
     };
@@ -147,8 +148,8 @@ pub(super) fn repeated(facts: &Facts, context: &Context<'_>) -> Option<Finding> 
 /// an answer to the last copy, at a capture that saw all copies, of a receiver that would report
 /// a copy of what it had (RFC 2883): without such a report, it answers both alike.
 fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
-    let would_report = context.flow.uses_sack() && !facts.reported_twice;
-    match (facts.answered, context.view) {
+    let would_report = context.flow.uses_sack() && !facts.answer.reported_twice;
+    match (facts.answer.copy, context.view) {
         (Answered::Last, View::Sender) if would_report => Confidence::High,
         (_, View::Receiver) => Confidence::Medium,
         _ if would_report => Confidence::Medium,
@@ -159,8 +160,8 @@ fn proof(facts: &Facts, context: &Context<'_>) -> Confidence {
 /// Returns whether a retransmission comes too late to be the first one: a timer sends the first
 /// one sooner. Before it has measured round trips, it waits for the longest time in use.
 pub(super) fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
-    let timer_ns = facts.rto_ns.max(RTO_LEAST_NS).saturating_mul(17) / 10;
-    let least_ns = if facts.is_timer_measured {
+    let timer_ns = facts.trips.rto_ns.max(RTO_LEAST_NS).saturating_mul(17) / 10;
+    let least_ns = if facts.trips.is_timer_measured {
         timer_ns
     } else {
         timer_ns.max(LONGEST_FIRST_NS)
@@ -171,7 +172,7 @@ pub(super) fn is_late_repeat(facts: &Facts, at_ns: u64) -> bool {
 /// Returns whether a repair came no later than the answer to what was captured last: away from the
 /// sender, that is a round trip behind it.
 fn is_within_a_round(facts: &Facts, retransmitted: &Retransmitted, context: &Context<'_>) -> bool {
-    let way_ns = facts.sender_rtt_ns;
+    let way_ns = facts.trips.sender_rtt_ns;
     let waited_ns = retransmitted.at_ns.saturating_sub(facts.start_ns);
     context.view == View::Receiver && way_ns > 0 && waited_ns < way_ns.saturating_mul(3) / 2
 }
@@ -188,7 +189,10 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     }
     let waited_ns = retransmitted.at_ns.saturating_sub(facts.start_ns);
     let packets = gap.retransmitted.iter();
-    if facts.sacked_bytes == 0 && facts.from_receiver == 0 && retransmitted.copies_before > 0 {
+    if facts.under_way.sacked_bytes == 0
+        && facts.gap.from_receiver == 0
+        && retransmitted.copies_before > 0
+    {
         let text = format!(
             "nothing passed for {}, and the first that did was a repeat: those before it were \
              lost as well",
@@ -199,13 +203,13 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     }
     // Three timeouts, each twice as long as the one before, take seven times the first; of three,
     // two did not come here.
-    let is_long = waited_ns >= facts.rto_ns.saturating_mul(6).max(LONGEST_SECOND_NS);
+    let is_long = waited_ns >= facts.trips.rto_ns.saturating_mul(6).max(LONGEST_SECOND_NS);
     let is_third = retransmitted.missed.is_some_and(|missed| missed >= 2);
     // What was captured at the receiver behind a hole has arrived, reported or not.
     let is_passed = context.view == View::Receiver
         && retransmitted.copies_before == 0
         && retransmitted.sent_above > 0;
-    let is_hole = facts.sacked_bytes > 0 || is_passed;
+    let is_hole = facts.under_way.sacked_bytes > 0 || is_passed;
     if is_hole && (is_long || is_third) {
         let text = format!(
             "a hole was filled only after {}, when three timeouts or more had passed: their \
@@ -230,7 +234,7 @@ fn repeated_unseen(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
 pub(super) fn of_lost_retransmission(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
     let retransmitted = gap.first_timeout?;
-    let enough = DUPACK_THRESHOLD * facts.mss_bytes;
+    let enough = DUPACK_THRESHOLD * facts.data.mss_bytes;
     let was_repaired = retransmitted.copies_before >= 2
         && retransmitted.kind_before != Some(RetransmissionKind::Probe);
     // A capture at the receiver does not show the lost repair, but with so much reported the
@@ -284,25 +288,26 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         return None; // what told of the loss may have brought the repair
     }
     let behind = segments_behind(facts, &retransmitted);
-    let under_way = facts.outstanding_bytes.div_ceil(facts.mss_bytes.max(1));
+    let under_way = facts.under_way.bytes.div_ceil(facts.data.mss_bytes.max(1));
     // A packet that the sender's device cuts up, or the receiver's put together, is lost as one.
-    let at_once = under_way.min(facts.outstanding_packets);
+    let at_once = under_way.min(facts.under_way.packets.into());
     let packets = gap.retransmitted.iter();
     // SACK shows the hole; without it only the answer shows which copy arrived.
     let sure = match context.view {
         // What the answer delivers beside the repair had arrived without a report.
         View::Sender
-            if facts.sacked_bytes > 0 && facts.delivered_by_close <= retransmitted.bytes =>
+            if facts.under_way.sacked_bytes > 0
+                && facts.answer.delivered_bytes <= retransmitted.bytes =>
         {
             Confidence::High
         }
-        _ if facts.delivered_by_close > retransmitted.bytes => {
+        _ if facts.answer.delivered_bytes > retransmitted.bytes => {
             proof(facts, context).min(Confidence::Medium)
         }
         _ => proof(facts, context),
     };
     let timer = ms(retransmitted.at_ns.saturating_sub(facts.start_ns));
-    if behind == 0 && facts.is_recovering {
+    if behind == 0 && facts.under_way.is_recovering {
         let text = format!(
             "the sender was repairing a flight of which more was lost, and went on with the next \
              loss only by its timer, after {timer}: its recovery repairs one loss in a flight"
@@ -310,7 +315,8 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
         let finding = Finding::new(Cause::RtoOther, Confidence::Low, text);
         return Some(finding.on(Side::Unknown).shown_by(packets));
     }
-    if behind == 0 && at_once >= WHOLE_FLIGHT && facts.from_receiver == 0 && has_lost_all(facts) {
+    if behind == 0 && at_once >= WHOLE_FLIGHT && facts.gap.from_receiver == 0 && has_lost_all(facts)
+    {
         let text = format!(
             "all {under_way} segments under way were lost at once; the timer repaired it \
              after {timer}"
@@ -330,9 +336,12 @@ pub(super) fn first(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     }
     // What the answer delivers beside the repair had arrived as well, and its reports were lost.
     // Without SACK, duplicate acknowledgements told of some of the same segments.
-    let unreported = facts.delivered_by_close.saturating_sub(retransmitted.bytes);
-    let unreported = unreported / facts.mss_bytes.max(1);
-    let arrived = match facts.sacked_bytes {
+    let unreported = facts
+        .answer
+        .delivered_bytes
+        .saturating_sub(retransmitted.bytes);
+    let unreported = unreported / facts.data.mss_bytes.max(1);
+    let arrived = match facts.under_way.sacked_bytes {
         0 => behind.max(unreported),
         _ => behind + unreported,
     };
@@ -361,7 +370,7 @@ pub(super) fn had_arrived(
     context.view == View::Receiver
         && retransmitted.copies_before > 0
         && facts.closed == Closed::Delivery
-        && facts.delivered_by_close >= facts.outstanding_bytes
+        && facts.answer.delivered_bytes >= facts.under_way.bytes
 }
 
 /// Judges data that had arrived and was not acknowledged before the sender's timer repeated it.
@@ -381,13 +390,15 @@ pub(super) fn arrived_unanswered(facts: &Facts) -> Finding {
 /// Returns whether the answer to the repair delivered nothing but the repair itself.
 fn has_lost_all(facts: &Facts) -> bool {
     facts.closed != Closed::Delivery
-        || facts.delivered_by_close <= facts.gap.retransmitted_bytes_max
+        || facts.answer.delivered_bytes <= facts.gap.retransmitted_bytes_max
 }
 
 /// Returns the number of segments that arrived behind the retransmitted one, as the receiver
 /// reported: by SACK, else by duplicate acknowledgements.
 fn segments_behind(facts: &Facts, retransmitted: &Retransmitted) -> u64 {
-    let reported = retransmitted.sacked_above.div_ceil(facts.mss_bytes.max(1));
+    let reported = retransmitted
+        .sacked_above
+        .div_ceil(facts.data.mss_bytes.max(1));
     reported.max(facts.gap.duplicate_acks.count().min(DUPACK_THRESHOLD))
 }
 
@@ -431,19 +442,19 @@ pub(super) fn probe_by_new_data(facts: &Facts, context: &Context<'_>) -> Option<
     let gap = &facts.gap;
     let is_probe = gap.new_segments == 1 && gap.retransmitted.count() == 0;
     let reported_loss = facts.closed == Closed::Delivery && facts.after.retransmissions > 0;
-    if !is_probe || !reported_loss || facts.outstanding_bytes <= facts.last_data_bytes {
+    if !is_probe || !reported_loss || facts.under_way.bytes <= facts.data.last_bytes {
         return None;
     }
     let text = format!(
         "the tail was lost; after {} a probe, {} bytes of new data, brought the answer that \
          made the sender repair it",
-        ms(facts.last_data_ns.saturating_sub(facts.start_ns)),
-        facts.last_data_bytes
+        ms(facts.data.last_ns.saturating_sub(facts.start_ns)),
+        facts.data.last_bytes
     );
     // A probe comes after two round trips (RFC 8985, 7.2); what comes at another time is new data
     // by chance.
-    let waited_ns = facts.last_data_ns.saturating_sub(facts.start_ns);
-    let due_ns = facts.rtt_ns.unwrap_or(0);
+    let waited_ns = facts.data.last_ns.saturating_sub(facts.start_ns);
+    let due_ns = facts.trips.rtt_ns.unwrap_or(0);
     let is_due = waited_ns >= due_ns / 4 * 5 && waited_ns <= 4 * due_ns + 10 * NS_PER_MS;
     let confidence = match context.view {
         View::Sender if is_due && context.origin.is_some() => Confidence::Medium,

@@ -12,17 +12,18 @@ use crate::vantage::{View, ms};
 /// sender had to probe. What reported the opening was lost after the capture.
 pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let gap = &facts.gap;
-    let (opened_ns, opened) = gap.opened?;
+    let opened = gap.opened?;
+    let opened_ns = opened.now;
     if gap.window_probes.count() == 0 || gap.timeouts > 0 {
         return None;
     }
     let probe_ns = gap.last_window_probe_ns;
-    let answer_ns = facts.receiver_rtt_ns.saturating_mul(3) / 2 + NS_PER_MS;
+    let answer_ns = facts.trips.receiver_rtt_ns.saturating_mul(3) / 2 + NS_PER_MS;
     let packets = gap
         .closed_window
         .iter()
         .chain(gap.window_probes.iter())
-        .chain([opened]);
+        .chain([opened.packet.get()]);
     if let Some(ignored_ns) = ignored_ns(facts, context) {
         let text = format!(
             "the window was open again after {}, but the sender still probed {} later: what told \
@@ -50,9 +51,13 @@ pub(super) fn update_lost(facts: &Facts, context: &Context<'_>) -> Option<Findin
 /// Returns for how long the sender probed a window that was open where it was captured, if that
 /// is longer than the news took to reach it.
 pub(super) fn ignored_ns(facts: &Facts, context: &Context<'_>) -> Option<u64> {
-    let (opened_ns, _) = facts.gap.opened?;
+    let opened_ns = facts.gap.opened?.now;
     let ignored_ns = facts.gap.last_window_probe_ns.saturating_sub(opened_ns);
-    let way_ns = facts.rtt_ns.unwrap_or(facts.rtt_min_ns).max(NS_PER_MS);
+    let way_ns = facts
+        .trips
+        .rtt_ns
+        .unwrap_or(facts.trips.rtt_min_ns)
+        .max(NS_PER_MS);
     let is_late = facts.gap.window_probes.count() > 0
         && facts.gap.timeouts == 0
         && ignored_ns > way_ns.saturating_mul(2);
@@ -84,21 +89,21 @@ pub(super) fn closed(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
     let packets = gap
         .closed_window
         .iter()
-        .chain(gap.opened.map(|(_, packet)| packet));
+        .chain(gap.opened.map(|at| at.packet.get()));
     // A closed window holds up only a sender that has something to send. A probe shows that,
     // and so does data that follows the opening at once.
-    let waited = probes > 0 || gap.opened.is_some_and(|(at, _)| is_let_go(facts, at));
+    let waited = probes > 0 || gap.opened.is_some_and(|at| is_let_go(facts, at.now));
     // Where probes were not answered, or acknowledged data came again, packets of the receiver were lost, and one of them may have
     // told of room. At the receiver it would have been captured.
     let lost = gap.probes_unanswered > 0 || gap.retransmitted_acked.count() > 0;
     let saw_all = !lost || context.view == View::Receiver;
     // With a queue in the way, what told of room may be the answer to a probe.
-    let now_ns = facts.rtt_ns.unwrap_or(0).saturating_mul(3) / 2 + NS_PER_MS;
+    let now_ns = facts.trips.rtt_ns.unwrap_or(0).saturating_mul(3) / 2 + NS_PER_MS;
     let probe_ns = gap.last_window_probe_ns;
     let may_answer = probes > 0
         && gap
             .opened
-            .is_some_and(|(at, _)| (probe_ns..=probe_ns + now_ns).contains(&at));
+            .is_some_and(|at| (probe_ns..=probe_ns + now_ns).contains(&at.now));
     let confidence = match facts.closed {
         _ if waited && gap.timeouts == 0 && saw_all && !may_answer => Confidence::High,
         Closed::Capture | Closed::Reset if !waited => Confidence::Low,
@@ -111,14 +116,14 @@ pub(super) fn closed(facts: &Facts, context: &Context<'_>) -> Option<Finding> {
 /// Returns for how long of the pause the window was closed.
 pub(super) fn closed_ns(facts: &Facts) -> u64 {
     let from = facts.gap.closed_ns.max(facts.start_ns);
-    let until = facts.gap.opened.map_or(facts.end_ns, |(at, _)| at);
+    let until = facts.gap.opened.map_or(facts.end_ns, |at| at.now);
     until.saturating_sub(from)
 }
 
 /// Returns whether the data that ended the pause followed the packet captured at `at_ns` as
 /// soon as it could.
 fn is_let_go(facts: &Facts, at_ns: u64) -> bool {
-    let way_ns = facts.sender_rtt_ns;
+    let way_ns = facts.trips.sender_rtt_ns;
     let allowed_ns = way_ns / 4 * 3..=way_ns + (way_ns / 4).max(LET_GO_NS);
     facts.closed == Closed::NewData && allowed_ns.contains(&facts.end_ns.saturating_sub(at_ns))
 }
@@ -127,11 +132,16 @@ fn is_let_go(facts: &Facts, at_ns: u64) -> bool {
 /// with it. One that is then as large as it ever was, after a time that fits a timer, may have
 /// been read at once, and only told of late.
 pub(super) fn filled(facts: &Facts, is_timer: bool) -> Option<Finding> {
-    let room = facts.gap.room_least_bytes.filter(|_| facts.is_room_known)?;
+    let room = facts
+        .gap
+        .room_least_bytes
+        .filter(|_| facts.window.is_room_known)?;
     let had = facts.after.burst_bytes;
-    let enough = had.min(facts.mss_bytes).min(facts.window_max_bytes / 2);
-    let untold = is_timer && facts.is_whole;
-    let is_filled = room == 0 || facts.has_grown;
+    let enough = had
+        .min(facts.data.mss_bytes)
+        .min(facts.window.max_bytes / 2);
+    let untold = is_timer && facts.window.is_whole;
+    let is_filled = room == 0 || facts.window.has_grown;
     if facts.closed != Closed::Delivery || room >= enough || !is_filled || untold {
         return None;
     }
@@ -150,45 +160,50 @@ pub(super) fn filled(facts: &Facts, is_timer: bool) -> Option<Finding> {
 /// sender may send what it has if that fits, or if it makes a full segment or half of the
 /// largest window (RFC 1122, 4.2.3.4): the size of a full segment says nothing by itself.
 pub(super) fn no_room(facts: &Facts) -> Option<Finding> {
-    let room = facts.gap.room_least_bytes.filter(|_| facts.is_room_known)?;
+    let room = facts
+        .gap
+        .room_least_bytes
+        .filter(|_| facts.window.is_room_known)?;
     let text = |what: &str| format!("the receiver's window had room for {room} bytes: {what}");
     let found = |confidence, text| Finding::new(Cause::ReceiverWindowClosed, confidence, text);
     if facts.closed != Closed::NewData {
         return None; // nothing shows that there was more to send
     }
     let had = facts.after.prompt_bytes;
-    let enough = had.min(facts.mss_bytes).min(facts.window_max_bytes / 2);
-    let update = facts.gap.update.filter(|&(at, _)| is_let_go(facts, at));
-    if let Some((_, packet)) = update.filter(|_| room < enough) {
+    let enough = had
+        .min(facts.data.mss_bytes)
+        .min(facts.window.max_bytes / 2);
+    let update = facts.gap.update.filter(|at| is_let_go(facts, at.now));
+    if let Some(at) = update.filter(|_| room < enough) {
         let what = format!("{had} bytes followed as soon as it had more");
-        let confidence = if facts.peer_spoke() || facts.window_bytes.is_none() {
+        let confidence = if facts.peer_spoke() || facts.window.bytes.is_none() {
             Confidence::Medium
         } else {
             Confidence::High
         };
-        return Some(found(confidence, text(&what)).shown_by([packet]));
+        return Some(found(confidence, text(&what)).shown_by([at.packet.get()]));
     }
     // It opened so late in the pause that the sender could not have sent for most of it.
-    let opened = facts.gap.update.filter(|&(at, _)| {
-        let closed_ns = at.saturating_sub(facts.start_ns);
+    let opened = facts.gap.update.filter(|at| {
+        let closed_ns = at.now.saturating_sub(facts.start_ns);
         closed_ns >= facts.duration_ns() / 4 * 3
     });
-    if let Some((_, packet)) = opened.filter(|_| room < enough) {
+    if let Some(at) = opened.filter(|_| room < enough) {
         let what = format!("{had} bytes followed when it had more");
-        return Some(found(Confidence::Medium, text(&what)).shown_by([packet]));
+        return Some(found(Confidence::Medium, text(&what)).shown_by([at.packet.get()]));
     }
     // It fills the window as it was before the update: that never told the sender of room.
-    if let (true, Some((_, packet))) = (
-        facts.fills_untold && had < facts.mss_bytes,
+    if let (true, Some(at)) = (
+        facts.next.fills_untold && had < facts.data.mss_bytes,
         facts.gap.update,
     ) {
         let text = "the sender waited, and then filled the window as it was before the update that \
                     told of room: that was lost between the capture and the sender";
         let finding = Finding::new(Cause::ZeroWindowProbe, Confidence::Medium, text.to_owned());
-        return Some(finding.on(Side::Network).shown_by([packet]));
+        return Some(finding.on(Side::Network).shown_by([at.packet.get()]));
     }
     // A timer made the sender send into the room that there was, and no more than that.
-    if facts.fills_window && room > 0 && room < facts.mss_bytes && had >= room {
+    if facts.next.fills_window && room > 0 && room < facts.data.mss_bytes && had >= room {
         let what = "the sender waited, and then filled it to its edge";
         return Some(found(Confidence::Medium, text(what)));
     }

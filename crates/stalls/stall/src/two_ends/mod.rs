@@ -33,7 +33,7 @@ use crate::units::seconds;
 use crate::verdict::verdict;
 pub use clock::Clocks;
 pub use delay::{Delays, Interval};
-use pairing::{fates, unique_pairs};
+use pairing::{Sent, fates, unique_pairs};
 pub use path::Path;
 pub use trace::{TooMany, Trace};
 pub use unpaired::Unpaired;
@@ -269,16 +269,10 @@ fn counterpart<'a>(
 
 /// Returns the numbers in the near capture of the packets of the far one.
 fn numbers_here(data: &Path, back: &Path) -> FxHashMap<u64, u64> {
-    let here = data
-        .fates
-        .sent
-        .iter()
-        .map(|sent| (sent.packet.number, sent.number_there));
-    let there = back
-        .fates
-        .sent
-        .iter()
-        .map(|sent| (sent.number_there, sent.packet.number));
+    let both = |sent: &Sent| Some((sent.packet.number, sent.number_there?.get()));
+    let here = data.fates.sent.iter().filter_map(both);
+    let there = back.fates.sent.iter().filter_map(both);
+    let there = there.map(|(near, far)| (far, near));
     here.chain(there)
         .filter(|&(far, near)| far > 0 && near > 0)
         .collect()

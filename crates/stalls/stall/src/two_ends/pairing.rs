@@ -2,6 +2,7 @@
 //! Finds the packets of one end's capture in the other's.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
@@ -44,8 +45,8 @@ pub(super) struct Sent {
     pub(super) packet: Packet,
     pub(super) sent_ns: i64,
     pub(super) fate: Fate,
-    /// Its number in the capture where it arrived; 0: it is not there, or in parts.
-    pub(super) number_there: u64,
+    /// Its number in the capture where it arrived; `None`: it is not there, or in parts.
+    pub(super) number_there: Option<NonZeroU64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +104,7 @@ pub(super) fn fates(
         received_ns: &received_ns,
         slack_ns,
         arrival: vec![None; sent.len()],
-        number_there: vec![0; sent.len()],
+        number_there: vec![None; sent.len()],
         is_found: vec![false; received.len()],
     };
     pairing.by_identity(true);
@@ -154,7 +155,7 @@ struct Pairing<'a> {
     slack_ns: i64,
     /// By packet sent: when it arrived.
     arrival: Vec<Option<i64>>,
-    number_there: Vec<u64>,
+    number_there: Vec<Option<NonZeroU64>>,
     /// By packet received: whether it was sent.
     is_found: Vec<bool>,
 }
@@ -192,7 +193,7 @@ impl Pairing<'_> {
             });
             if let Some(copy) = place.and_then(|place| copies.remove(place)) {
                 self.arrival[copy] = Some(at_ns);
-                self.number_there[copy] = packet.number;
+                self.number_there[copy] = NonZeroU64::new(packet.number);
                 self.is_found[i] = true;
             }
         }
