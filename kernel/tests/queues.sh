@@ -12,6 +12,8 @@ LINE=$(choose 80 1000)
 DELAY=$(choose 125000 0)
 echo "# line of $LINE Mbit/s"
 cable c1 "${LINE}000000" sink=1 queues=4
+# Full queues are empty within two seconds.
+[ "$LINE" = 1000 ] || ip link set c1a txqueuelen 80
 
 # part PERCENT: prints so much of the line, in kbit/s.
 part() { echo $((LINE * 10 * $1)); }
@@ -156,6 +158,7 @@ done
 
 # What a group guarantees holds in one queue, whatever of it waits in the others.
 for spare in "mode normal" "rate $(part "5 / 2")kbit ceil $(part 10)kbit"; do
+	[ "$spare" = "mode normal" ] || whole "a group, $spare" || continue
 	for queue in 1 2 3 4; do
 		check "queue $queue has a group" class add $queue 10 mode group rate "$(part 10)kbit"
 		check "queue $queue has a class in the group" tc class add dev c1a \
@@ -180,7 +183,7 @@ done
 
 # A queue's psp goes and comes back, a class changes its type, while frames are sent.
 flow c1a "delay $DELAY" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
-for _ in 1 2 3 4 5; do
+for _ in $(choose "1 2" "1 2 3 4 5"); do
 	check "a psp takes the place of another" \
 		tc qdisc replace dev c1a parent 1:2 handle 22: psp shared on default 1
 	check "it has the class" tc class add dev c1a parent 22: classid 22:1 psp rate "$(part 20)kbit"
