@@ -94,7 +94,11 @@ pub const LONG: Duration = Duration::from_secs(300);
 
 /// Says to a script which part of it is to run: `PART` of `kernel/tests/lib.sh`.
 pub fn part() -> &'static str {
-    if testkit::everything() { "" } else { "PART=some" }
+    if testkit::everything() {
+        ""
+    } else {
+        "PART=some"
+    }
 }
 
 /// Returns the console's text from the kernel's first complaint on, else its end. The temporary
@@ -248,7 +252,11 @@ pub fn check_tap(place: impl Display, name: &str, status: i32, output: &str) {
 /// Returns every fourth case. Another kernel has others. Ids are random, so each part has all kinds.
 fn a_part(cases: Vec<Case>, kernel: Kernel) -> Vec<Case> {
     let first = Kernel::ALL.iter().position(|of| *of == kernel);
-    cases.into_iter().skip(first.unwrap_or(0)).step_by(4).collect()
+    cases
+        .into_iter()
+        .skip(first.unwrap_or(0))
+        .step_by(4)
+        .collect()
 }
 
 /// Runs the conformance cases in a guest, a part of them unless everything is to run. Below the checkers of the debug kernel a host is slower than the line of
