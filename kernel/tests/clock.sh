@@ -37,7 +37,9 @@ rate_over() {
 
 # --- gap frames that take no time ------------------------------------------------
 
-for mode in gap hybrid auto; do
+modes=$(choose auto "gap hybrid auto")
+echo "# gap frames that take no time: modes $modes"
+for mode in $modes; do
 	echo "drop_control=1" >$WIRE/c1/fault
 	before=$(said)
 	fresh mode $mode gap pause

@@ -92,7 +92,9 @@ in_force() {
 }
 line() { tc -s -j qdisc show dev c1a root | json_of line_in_force_bps; }
 
-for mode in gap hybrid; do
+modes=$(choose hybrid "gap hybrid")
+echo "# the link: modes $modes"
+for mode in $modes; do
 	fresh mode $mode
 	flow c1a "skb_priority 65537"
 	sleep 0.02
@@ -134,7 +136,10 @@ done
 
 tc qdisc del dev c1a root
 echo "tx_pause=1" >$WIRE/c1/fault
-for mode in auto gap hybrid; do
+modes=$(choose hybrid "auto gap hybrid")
+changed=$(choose auto "auto gap")
+echo "# flow control: modes $modes; it changes: modes $changed"
+for mode in $modes; do
 	fresh mode $mode gap pause
 	echo 1 >$WIRE/c1/reset
 	burst 20 "skb_priority 65537"
@@ -142,7 +147,7 @@ for mode in auto gap hybrid; do
 		same 0 "$(counter c1 a pause_frames)"
 	check "other gap frames fill the gaps ($mode)" at_least 1 "$(counter c1 a gap_frames)"
 done
-for mode in auto gap; do
+for mode in $changed; do
 	fresh mode $mode gap pause
 	in_force=$(stat_of c1a mode_in_force)
 	for pause in 0 1 0; do

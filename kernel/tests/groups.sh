@@ -52,7 +52,9 @@ shares() {
 	timely "$1: class 1:13 has $4 % of class 1:14" ratio "$4" "$b13" "$b14"
 }
 
-for mode in timer gap hybrid; do
+modes=$(choose hybrid "timer gap hybrid")
+echo "# shares: modes $modes"
+for mode in $modes; do
 	# What a class leaves goes to its group; the rest of the line to nobody.
 	port $mode
 	check "$mode: a group" add 1: 1:10 mode group rate 40mbit

@@ -6,11 +6,12 @@
 #
 #   one: psp-hostile, psp-send -> c1a (psp) ==== 10 Mbit/s ==== c1b -> two: psp-recv
 #
-# HOSTILE_SECONDS: length of the attack; default 60.
+# HOSTILE_SECONDS: length of the attack; default 60, in a part 13.
 
 . "$(dirname "$0")/lib.sh"
 
-HOSTILE_SECONDS=${HOSTILE_SECONDS:-60}
+HOSTILE_SECONDS=${HOSTILE_SECONDS:-$(choose 13 60)}
+echo "# an attack of $HOSTILE_SECONDS seconds"
 MALLORY=1001
 ALICE=1002
 BOB=1003

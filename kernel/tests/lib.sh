@@ -7,6 +7,7 @@
 #
 # TC, IP: the programs; by default those in the usual places, not a shell's built-ins.
 # SLOW: factor for all waiting times in a slow guest; default 1.
+# PART: some, for the part of a test that `make test` runs; default all.
 
 set -e
 
@@ -19,6 +20,7 @@ find_program() {
 TC=${TC:-$(find_program tc)}
 IP=${IP:-$(find_program ip)}
 SLOW=${SLOW:-1}
+PART=${PART:-all}
 WIRE=/sys/kernel/debug/wire
 PKTGEN=/proc/net/pktgen
 
@@ -31,6 +33,18 @@ echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 tests=0
 failures=0
 output=
+[ "$PART" = all ] || echo "# part: $PART; \`make test-all\` runs all"
+
+
+# choose SOME ALL: prints what this part runs.
+choose() {
+	case $PART in all) echo "$2" ;; *) echo "$1" ;; esac
+}
+
+# whole WHAT: succeeds if this part has what only the whole test runs; else says what that is.
+whole() {
+	[ "$PART" = all ] || { echo "# not in this part: $1"; return 1; }
+}
 
 ok() {
 	tests=$((tests + 1))

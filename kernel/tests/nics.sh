@@ -168,9 +168,11 @@ of() {
 		[ ! -e "/sys/class/net/$near" ]
 }
 
-of e1000e 1000
 of igb 1000
 of virtio_net 1000
-of 8139cp 100
-of vmxnet3 1000
+if whole "drivers e1000e, 8139cp and vmxnet3"; then
+	of e1000e 1000
+	of 8139cp 100
+	of vmxnet3 1000
+fi
 finish

@@ -87,7 +87,10 @@ kept() {
 
 # --- what each type gets of a period ----------------------------------------
 
-for mode in gap timer hybrid; do
+modes=$(choose hybrid "gap timer hybrid")
+changes=$(choose 40 200)
+echo "# modes: $modes; changes under traffic: $changes of each"
+for mode in $modes; do
 	streams $PERIOD 20000 30000 mode $mode
 	others 10 10
 	a_second
@@ -352,7 +355,7 @@ check "every frame is sent after the changes" drained c1a
 streams $PERIOD 20000 30000
 others 9 11
 i=0
-while [ $i -lt 200 ]; do
+while [ $i -lt "$changes" ]; do
 	echo "class change dev c1a parent 1: classid 1:2 psp mode rt reserve $((i * 150 + 1))"
 	echo "class change dev c1a parent 1: classid 1:3 psp mode nrt reserve $((20000 - i))"
 	echo "class change dev c1a parent 1: classid 1:4 psp mode nrt reserve $((i + 1))"

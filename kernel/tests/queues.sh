@@ -3,11 +3,20 @@
 #
 # Classes of a device: below mq each queue has them, and they have one rate.
 #
-#   pktgen --> c1a ==== 1 Gbit/s, 4 queues ==== c1b (sink)
+#   pktgen --> c1a ==== 1 Gbit/s or 80 Mbit/s, 4 queues ==== c1b (sink)
 
 . "$(dirname "$0")/lib.sh"
 
-cable c1 1000000000 sink=1 queues=4
+# On a slower line all rates are slower. pktgen then sleeps between its frames, and costs a tenth.
+LINE=$(choose 80 1000)
+DELAY=$(choose 125000 0)
+echo "# line of $LINE Mbit/s"
+cable c1 "${LINE}000000" sink=1 queues=4
+# Full queues are empty within two seconds.
+[ "$LINE" = 1000 ] || ip link set c1a txqueuelen 80
+
+# part PERCENT: prints so much of the line, in kbit/s.
+part() { echo $((LINE * 10 * $1)); }
 
 add_psp() {
 	queue=$1
@@ -33,9 +42,9 @@ for mode in gap hybrid; do
 done
 for queue in 1 2 3 4; do
 	check "psp on queue $queue is added" add_psp $queue
-	check "psp on queue $queue has the line of the device" same 1Gbit \
+	check "psp on queue $queue has the line of the device" same "$(choose 80Mbit 1Gbit)" \
 		"$(queue_stat $queue line_in_force)"
-	check "psp on queue $queue has a class of 80 % of the line" class add $queue 1 rate 800mbit
+	check "psp on queue $queue has a class of 80 % of the line" class add $queue 1 rate "$(part 80)kbit"
 done
 check "a shared line is in mode timer" same timer "$(queue_stat 1 mode_in_force)"
 check "the options are shown" sh -c "'$TC' qdisc show dev c1a parent 1:1 | grep -q 'shared on'"
@@ -46,12 +55,12 @@ refuse "an rt class" "mode rt: expected none with periods, psp is shared" \
 refuse "launch times" "txtime: expected none, psp is shared" \
 	class add 1 2 rate 1mbit txtime tai
 
-# rate_of MBIT NAME SETTING...: offers more than that on all queues for a second and a half and
+# rate_of PERCENT NAME SETTING...: offers more than that on all queues for a second and a half and
 # measures a second.
 rate_of() {
-	mbit=$1 name=$2
+	kbit=$(part $1) name=$2
 	shift 2
-	flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND" "$@"
+	flow c1a "delay $DELAY" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND" "$@"
 	nap 100
 	from_ns=$(now_ns)
 	bytes=$(counter c1 a data_bytes)
@@ -60,17 +69,18 @@ rate_of() {
 	ns=$(($(now_ns) - from_ns))
 	flow_stop
 	# The clock has steps of 10 ms.
-	expected=$((mbit * (ns / 1000) / 8))
+	expected=$((kbit * (ns / 1000) / 8000))
 	check "$name: $bytes of $expected bytes" between $((expected * 98 / 100)) \
 		$((expected * 102 / 100)) $bytes
 }
-for rate in 200 50; do
+percents=$(choose 20 "20 5")
+for percent in $percents; do
 	for queue in 1 2 3 4; do
-		class change $queue 1 rate ${rate}mbit
+		class change $queue 1 rate "$(part $percent)kbit"
 	done
 	check "all is sent" drained c1a
 	echo 1 >$WIRE/c1/reset
-	rate_of $rate "all queues together send $rate Mbit/s"
+	rate_of $percent "all queues together send $percent % of the line"
 	for queue in 1 2 3 4; do
 		check "queue $queue sends" at_least 100 "$(queue_stat $queue sent_frames)"
 	done
@@ -79,9 +89,9 @@ check "all is sent" drained c1a
 
 # One queue alone has the whole rate.
 for queue in 1 2 3 4; do
-	class change $queue 1 rate 200mbit
+	class change $queue 1 rate "$(part 20)kbit"
 done
-rate_of 200 "one queue alone sends 200 Mbit/s" "udp_dst_max 1"
+rate_of 20 "one queue alone sends 20 % of the line" "udp_dst_max 1"
 
 # Best effort of other queues leaves it its rate.
 for queue in 1 2 3 4; do
@@ -89,8 +99,8 @@ for queue in 1 2 3 4; do
 	tc filter add dev c1a parent "1$queue:" protocol ip pref 1 u32 \
 		match ip dport 1 0x1 classid "1$queue:2"
 done
-check "a ceil comes and goes" class change 1 1 rate 200mbit ceil 400mbit
-check "a ceil comes and goes" class change 1 1 rate 200mbit ceil 200mbit
+check "a ceil comes and goes" class change 1 1 rate "$(part 20)kbit" ceil "$(part 40)kbit"
+check "a ceil comes and goes" class change 1 1 rate "$(part 20)kbit" ceil "$(part 20)kbit"
 # class_bytes MINOR: what all queues have sent of a class.
 class_bytes() {
 	sum=0
@@ -100,9 +110,10 @@ class_bytes() {
 	done
 	echo $sum
 }
-# class_rate NAME MINOR MBIT: offers more to all queues, and measures a class for a second.
+# class_rate NAME MINOR PERCENT: offers more to all queues, and measures a class for a second.
 class_rate() {
-	flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
+	kbit=$(part "$3")
+	flow c1a "delay $DELAY" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
 	nap 100
 	# Reading takes time.
 	before_ns=$(now_ns)
@@ -114,19 +125,19 @@ class_rate() {
 	after_ns=$(now_ns)
 	flow_stop
 	check "$1: $bytes bytes" between \
-		$(($3 * 98 * ((end_ns - begun_ns) / 1000) / 800)) \
-		$(($3 * 102 * ((after_ns - before_ns) / 1000) / 800)) $bytes
+		$((kbit * 98 * ((end_ns - begun_ns) / 1000) / 800000)) \
+		$((kbit * 102 * ((after_ns - before_ns) / 1000) / 800000)) $bytes
 	check "all is sent" drained c1a
 }
-class_rate "beside best effort the class has its rate" 1 200
+class_rate "beside best effort the class has its rate" 1 20
 
 # A group has its rate once, too, and so has a class in it.
 for queue in 1 2 3 4; do
-	check "queue $queue has a group" class add $queue 10 mode group rate 100mbit
+	check "queue $queue has a group" class add $queue 10 mode group rate "$(part 10)kbit"
 	check "queue $queue has a class in the group" tc class add dev c1a \
-		parent "1$queue:10" classid "1$queue:11" psp rate 60mbit ceil 100mbit
+		parent "1$queue:10" classid "1$queue:11" psp rate "$(part 6)kbit" ceil "$(part 10)kbit"
 	check "queue $queue has another one" tc class add dev c1a \
-		parent "1$queue:10" classid "1$queue:12" psp rate 60mbit
+		parent "1$queue:10" classid "1$queue:12" psp rate "$(part 6)kbit"
 	tc filter del dev c1a parent "1$queue:" pref 1
 	tc filter add dev c1a parent "1$queue:" protocol ip pref 1 u32 \
 		match ip dport 1 0x1 classid "1$queue:11"
@@ -135,7 +146,7 @@ for queue in 1 2 3 4; do
 done
 check "all is sent" drained c1a
 echo 1 >$WIRE/c1/reset
-rate_of 100 "a group of all queues sends 100 Mbit/s"
+rate_of 10 "a group of all queues sends 10 % of the line"
 check "all is sent" drained c1a
 for queue in 1 2 3 4; do
 	tc filter del dev c1a parent "1$queue:" pref 1
@@ -146,11 +157,12 @@ for queue in 1 2 3 4; do
 done
 
 # What a group guarantees holds in one queue, whatever of it waits in the others.
-for spare in "mode normal" "rate 25mbit ceil 100mbit"; do
+for spare in "mode normal" "rate $(part "5 / 2")kbit ceil $(part 10)kbit"; do
+	[ "$spare" = "mode normal" ] || whole "a group, $spare" || continue
 	for queue in 1 2 3 4; do
-		check "queue $queue has a group" class add $queue 10 mode group rate 100mbit
+		check "queue $queue has a group" class add $queue 10 mode group rate "$(part 10)kbit"
 		check "queue $queue has a class in the group" tc class add dev c1a \
-			parent "1$queue:10" classid "1$queue:11" psp rate 75mbit
+			parent "1$queue:10" classid "1$queue:11" psp rate "$(part "15 / 2")kbit"
 		# shellcheck disable=SC2086
 		check "queue $queue has what is to spare" tc class add dev c1a \
 			parent "1$queue:10" classid "1$queue:12" psp $spare
@@ -158,8 +170,8 @@ for spare in "mode normal" "rate 25mbit ceil 100mbit"; do
 		tc filter add dev c1a parent "1$queue:" protocol ip pref 1 u32 \
 			match u32 0 0 classid "1$queue:$minor"
 	done
-	class_rate "beside $spare a class has what its group guarantees" 11 75
-	class_rate "and that the rest" 12 25
+	class_rate "beside $spare a class has what its group guarantees" 11 "15 / 2"
+	class_rate "and that the rest" 12 "5 / 2"
 	for queue in 1 2 3 4; do
 		tc filter del dev c1a parent "1$queue:" pref 1
 		for minor in 11 12 10; do
@@ -170,18 +182,18 @@ for spare in "mode normal" "rate 25mbit ceil 100mbit"; do
 done
 
 # A queue's psp goes and comes back, a class changes its type, while frames are sent.
-flow c1a "delay 0" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
-for _ in 1 2 3 4 5; do
+flow c1a "delay $DELAY" "udp_dst_min 1" "udp_dst_max 999" "flag UDPDST_RND"
+for _ in $(choose "1 2" "1 2 3 4 5"); do
 	check "a psp takes the place of another" \
 		tc qdisc replace dev c1a parent 1:2 handle 22: psp shared on default 1
-	check "it has the class" tc class add dev c1a parent 22: classid 22:1 psp rate 200mbit
+	check "it has the class" tc class add dev c1a parent 22: classid 22:1 psp rate "$(part 20)kbit"
 	check "a class becomes normal" class change 3 1 mode normal
-	check "and paced again" class change 3 1 rate 200mbit
+	check "and paced again" class change 3 1 rate "$(part 20)kbit"
 	check "psp goes" tc qdisc del dev c1a parent 1:2
 	check "and comes back" add_psp 2
-	check "with its class" class add 2 1 rate 200mbit
+	check "with its class" class add 2 1 rate "$(part 20)kbit"
 	check "a class is deleted" tc class del dev c1a classid 14:1
-	check "and added" class add 4 1 rate 200mbit
+	check "and added" class add 4 1 rate "$(part 20)kbit"
 done
 flow_stop
 check "all is sent" drained c1a

@@ -86,14 +86,17 @@ last_frames_of() {
 }
 
 last_frames_of "netem" netem delay $((300 * SLOW))ms
-last_frames_of "tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
-last_frames_of "fq" fq maxrate $((RATE * 2))kbit quantum 1514 \
-	initial_quantum 1514
+if whole "the last frames of tbf and fq"; then
+	last_frames_of "tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
+	last_frames_of "fq" fq maxrate $((RATE * 2))kbit quantum 1514 initial_quantum 1514
+fi
 below="netem delay $((300 * SLOW))ms"
 last_frames_of "netem below prio" prio
 below=
 # The reservation is 10 frames in 100 ms.
-for kind in rt nrt normal; do
+kinds=$(choose rt "rt nrt normal")
+echo "# the last frames of types: $kinds"
+for kind in $kinds; do
 	psp_port period $((100 * SLOW))ms
 	# shellcheck disable=SC2046
 	tc class add dev c1a parent 1: classid 1:1 psp mode $kind \
@@ -123,25 +126,30 @@ held_back() {
 	rate_kept "$name"
 }
 
-held_back "netem" netem delay 10ms limit 1000
-held_back "tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
-held_back "fq" fq maxrate $((RATE * 2))kbit quantum 1514 initial_quantum 1514
 held_back "netem with a jitter" netem delay 10ms 5ms limit 1000
 below="netem delay 10ms limit 1000"
-held_back "netem below prio" prio
 held_back "netem below tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
 below=
+if whole "netem, tbf and fq alone, netem below prio and htb, mode timer, order rate"; then
+	held_back "netem" netem delay 10ms limit 1000
+	held_back "tbf" tbf rate $((RATE * 2))kbit burst 3000 limit 1000000
+	held_back "fq" fq maxrate $((RATE * 2))kbit quantum 1514 initial_quantum 1514
+	below="netem delay 10ms limit 1000"
+	held_back "netem below prio" prio
+	below=
 
-# The netem is below class 11:1 of an htb.
-psp_port
-tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
-child htb default 1
-tc class add dev c1a parent 11: classid 11:1 htb rate $((RATE * 4))kbit
-tc qdisc add dev c1a parent 11:1 handle 12: netem delay 10ms limit 1000
-beside_busy
-rate_kept "netem below a class of htb"
+	# The netem is below class 11:1 of an htb.
+	psp_port
+	tc class add dev c1a parent 1: classid 1:1 psp rate ${RATE}kbit
+	child htb default 1
+	tc class add dev c1a parent 11: classid 11:1 htb rate $((RATE * 4))kbit
+	tc qdisc add dev c1a parent 11:1 handle 12: netem delay 10ms limit 1000
+	beside_busy
+	rate_kept "netem below a class of htb"
+fi
 
 for options in "mode timer" "mode gap" "guard on" "order rate"; do
+	case $(choose "$options" all) in "mode timer" | "order rate") continue ;; esac
 	# guard holds back normal frames that do not fit before one of 1:1.
 	[ "$options" != "guard on" ] || rest=700
 	# shellcheck disable=SC2086
@@ -172,7 +180,10 @@ check "tbf below htb sends at its rate" at_least 42 "$htb_sent"
 
 # 100 frames a second come for 1:1, and leave: 10.7 in 100 ms are reserved, as the link
 # layer counts. The budget of all classes is 70 % of the line, 625 frames.
-for kind in rt nrt; do
+kinds=$(choose nrt "rt nrt")
+guards=$(choose on "off on")
+echo "# beside a busy class: types $kinds, normal with guard $guards"
+for kind in $kinds; do
 	psp_port period $((100 * SLOW))ms
 	tc class add dev c1a parent 1: classid 1:1 psp mode $kind reserve 15000
 	child netem delay 10ms limit 1000
@@ -183,7 +194,7 @@ for kind in rt nrt; do
 	check "$kind: the other class has the rest" at_least 480 "$sent_normal"
 done
 
-for guard in off on; do
+for guard in $guards; do
 	psp_port guard $guard
 	tc class add dev c1a parent 1: classid 1:1 psp mode normal
 	child netem delay 10ms limit 1000

@@ -76,10 +76,13 @@ all_sent() {
 
 # --- when frames leave --------------------------------------------------------
 
-for noise in 0 60000; do
+clocks=$(choose tai "monotonic tai")
+noises=$(choose 60000 "0 60000")
+echo "# when frames leave: clocks $clocks, interrupts held up to $noises ns"
+for noise in $noises; do
 	echo "hold_max_ns=$noise every_ns=500000 seed=3" >$WIRE/noise
 	for mode in gap hybrid timer; do
-		for clock in monotonic tai; do
+		for clock in $clocks; do
 			what="$mode, $clock, interrupts held up to $noise ns"
 			fresh $mode rate 500mbit txtime $clock
 			launch 200 "$STREAM,txtime=$clock,lead=$LEAD"
@@ -132,7 +135,7 @@ echo "hold_max_ns=0" >$WIRE/noise
 cable c2 1000000000 sink=1 snap=$SNAP
 ip addr add 10.8.0.1/24 dev c2a
 ip neigh add 10.8.0.2 lladdr 02:00:00:00:00:02 dev c2a
-for noise in 0 60000; do
+for noise in $noises; do
 	echo "hold_max_ns=$noise every_ns=500000 seed=3" >$WIRE/noise
 	tc qdisc add dev c2a root handle 1: psp mode gap default 1
 	tc class add dev c2a parent 1: classid 1:1 psp rate 500mbit txtime tai

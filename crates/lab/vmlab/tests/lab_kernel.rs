@@ -6,21 +6,11 @@
 use scenario::Kernel;
 use vmlab::{Lab, MACHINE_SCRIPTS};
 
-use crate::common::{LONG, kernel_test, kernel_tests};
+use crate::common::{LONG, kernel_test, kernel_tests, part};
 
+/// Runs the part of a script that says most, unless everything is to run.
 fn run(kernel: Kernel, script: &str) {
-    kernel_test(&Lab::find().unwrap(), kernel, script, "", LONG * 2);
-}
-
-/// What a user without privileges can do, for a third of the time unless everything is to run.
-fn hostile(kernel: Kernel) {
-    let seconds = if testkit::everything() {
-        "HOSTILE_SECONDS=60"
-    } else {
-        "HOSTILE_SECONDS=20"
-    };
-    let lab = Lab::find().unwrap();
-    kernel_test(&lab, kernel, "hostile.sh", seconds, LONG * 2);
+    kernel_test(&Lab::find().unwrap(), kernel, script, part(), LONG * 2);
 }
 
 /// Launch times beside other classes: with interrupts that are held up and two loads, unless
@@ -29,7 +19,7 @@ fn launch_beside(kernel: Kernel) {
     let what = if testkit::everything() {
         ""
     } else {
-        "NOISES=60000 LOADS='140000000 850000000'"
+        "NOISES=60000 LOADS='140000000 850000000' WHENS='before after'"
     };
     let lab = Lab::find().unwrap();
     kernel_test(&lab, kernel, "launch-beside.sh", what, LONG * 2);
@@ -70,7 +60,7 @@ macro_rules! on_every_kernel {
 }
 
 on_every_kernel! {
-    a_user_without_privileges_gets_what_is_stated: hostile;
+    a_user_without_privileges_gets_what_is_stated: |kernel| run(kernel, "hostile.sh");
     children_that_hold_frames_back: |kernel| run(kernel, "throttled.sh");
     classes_by_the_period: |kernel| run(kernel, "periods.sh");
     a_wire_that_is_no_clock: |kernel| run(kernel, "clock.sh");
