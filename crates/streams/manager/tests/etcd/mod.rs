@@ -324,7 +324,11 @@ fn agents_put_a_stream_into_force_before_it_is_granted() {
 #[test]
 fn histories_full_of_trouble_keep_what_must_hold() {
     // Each third has two seats.
-    let seeds = if testkit::everything() { 1..=200 } else { 2..=3 };
+    let seeds = if testkit::everything() {
+        1..=200
+    } else {
+        2..=3
+    };
     let mut of_all = String::new();
     for seed in seeds.clone() {
         let variable = (history::SEED, &*seed.to_string());
@@ -340,7 +344,10 @@ fn histories_full_of_trouble_keep_what_must_hold() {
         let counts = counts.filter_map(|of| of.split_whitespace().last()?.parse::<u64>().ok());
         let count: u64 = counts.sum();
         let histories = seeds.clone().count() as u64;
-        assert!(count >= histories, "{what}: {count} in {histories} histories");
+        assert!(
+            count >= histories,
+            "{what}: {count} in {histories} histories"
+        );
     }
 }
 
