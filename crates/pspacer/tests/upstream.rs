@@ -10,6 +10,8 @@ use crate::common::root;
 
 /// Each goes on top of the one before.
 const SERIES: [&str; 4] = ["first", "ceil", "launch", "gap"];
+/// Of so many wrong schedulers `make test` looks for one, `make test-all` for each.
+const FOUND_OF: usize = 3;
 
 fn sources() -> PathBuf {
     root().join("packaging/upstream/pspacer")
@@ -89,10 +91,15 @@ fn the_scheduler_of_the_series_decides_what_core_decides() {
     }
 }
 
+/// Looks for each mutant, or for one in [`FOUND_OF`].
 fn finds(series: &str, mutants: &[(&str, &str)]) {
     let scheduler = scheduler(series);
-    for (from, to) in mutants {
+    let every = if testkit::everything() { 1 } else { FOUND_OF };
+    for (number, (from, to)) in mutants.iter().enumerate() {
         assert!(scheduler.contains(from), "{from}");
+        if number % every != 0 {
+            continue;
+        }
         let output = compare(series, &scheduler.replace(from, to), "400");
         assert!(!output.status.success(), "{from}: {}", said(&output));
     }

@@ -48,7 +48,7 @@ use crate::core_module;
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/port.bpf.o"));
 
 /// Seeds that are compared, and those of `make test-all`.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 40;
 const SEEDS_ALL: u64 = 1_000;
 /// Calls of a scenario.
 const CALLS_MIN: usize = 50;

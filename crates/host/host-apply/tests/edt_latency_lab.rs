@@ -224,22 +224,22 @@ fn tables() {
 /// 32 flows of 100 Mbit/s, with ECN and without, keep the rate, and nothing waits for longer than
 /// the defaults say. One frame on the wire and fq's timer come to it.
 fn check(kernel: Kernel) {
-    let lines = [
-        line(NEW_MARKS, 1_000, "own", 32),
-        line(NEW_MARKS, 1_000, "routed", 32),
-        line(NEW, 1_000, "routed", 32),
-    ];
-    let cells = measure(kernel, &lines);
+    let marked = ["own", "routed"].map(|from| line(NEW_MARKS, 1_000, from, 32));
+    // `make test` has one cell with ECN: the host's own flows.
+    let marked = &marked[..if testkit::everything() { 2 } else { 1 }];
+    let dropped = line(NEW, 1_000, "routed", 32);
+    let cells = measure(kernel, &[marked, &[dropped]].concat());
+    let (dropped, marked) = cells.split_last().unwrap();
     for cell in &cells {
         let part = cell.sent_bps / (f64::from(RATE_MBIT) * 1e6);
         assert!((0.995..1.005).contains(&part), "{kernel}: {cell:?}");
     }
-    for cell in &cells[..2] {
+    for cell in marked {
         assert!(cell.marked > 0 && cell.dropped == 0, "{kernel}: {cell:?}");
         assert!(cell.worst_ms < 25.0, "{kernel}: {cell:?}");
     }
-    assert!(cells[2].dropped > 0 && cells[2].marked == 0, "{cells:?}");
-    assert!(cells[2].worst_ms < 51.0, "{kernel}: {cells:?}");
+    assert!(dropped.dropped > 0 && dropped.marked == 0, "{cells:?}");
+    assert!(dropped.worst_ms < 51.0, "{kernel}: {cells:?}");
 }
 
 /// A class has the same default by every backend: one flow fills it at 1, 10 and 100 Mbit/s.

@@ -21,8 +21,10 @@ use crate::commands;
 use crate::guest::run_in_guest;
 use crate::record::numbered_frames;
 
-/// The guest is emulated; PSPACER_SUBSCRIBERS asks for another number.
-const SUBSCRIBERS: usize = 2_000;
+/// How many there are in `make test` and in `make test-all`: the guest is emulated. PSPACER_SUBSCRIBERS asks
+/// for another number.
+const SUBSCRIBERS: usize = 1_100;
+const SUBSCRIBERS_ALL: usize = 2_000;
 pub const GROUPS: usize = 20;
 /// Subscribers that have frames, each to a port of its own: two of one group, and some of others.
 const WITH_FRAMES: [usize; 4] = [0, 1, GROUPS + 1, 1_000];
@@ -34,7 +36,12 @@ const FIRST_PORT: usize = 5001;
 /// Returns how many there are.
 fn subscribers() -> usize {
     let wanted = std::env::var("PSPACER_SUBSCRIBERS");
-    wanted.map_or(SUBSCRIBERS, |wanted| wanted.parse().unwrap())
+    let usual = if testkit::everything() {
+        SUBSCRIBERS_ALL
+    } else {
+        SUBSCRIBERS
+    };
+    wanted.map_or(usual, |wanted| wanted.parse().unwrap())
 }
 
 pub fn address(subscriber: usize) -> String {

@@ -138,13 +138,9 @@ for backend; do
 	check "$backend: it is the same" psp save c1a /tmp/again
 	check "$backend: to the byte" cmp /tmp/saved /tmp/again
 	check "$backend: a file leads on from there without a change" same "" "$(psp apply /tmp/host.toml)"
-	# The next backend takes its place.
-done
-check "the last goes" psp remove c1a
 
-# A class that was slow, and has frames, has its new rate at once: one frame at 8 kbit/s takes a
-# second.
-for backend; do
+	# A class that was slow, and has frames, has its new rate at once: one frame at 8 kbit/s takes a
+	# second.
 	for rate in 8kbit 30mbit; do
 		cat >/tmp/$rate.toml <<-END
 			[[device]]
@@ -175,38 +171,38 @@ for backend; do
 	check "$backend: and sends at that rate at once" at_least 29000 $kbps
 	check "$backend: and no faster" at_most 31000 $kbps
 	wait $sender
-	check "$backend: it goes" psp remove c1a
-done
 
-# A guard lets best effort through between paced frames that are due each 83 us.
-for backend; do
-	[ "$backend" = edt ] && continue
-	cat >/tmp/host.toml <<-END
-		[[device]]
-		name = "c1a"
-		backend = "$backend"
-		mode = "timer"
-		guard = true
-		default = "rest"
-		[[device.class]]
-		name = "paced"
-		rate = "100mbit"
-		match = [{ to_port = 5001, protocol = "udp" }]
-		[[device.class]]
-		name = "rest"
-		type = "normal"
-	END
-	check "$backend: a guard" psp apply /tmp/host.toml
-	psp-send --stop-ns $(($(now_ns) + 60000000)) --sndbuf 400000 \
-		--flow to=10.0.0.2:5001,payload=1000 \
-		--flow to=10.0.0.2:5002,payload=1000,rate=8000000 >/dev/null &
-	sender=$!
-	nap 50
-	check "$backend: best effort leaves beside a paced class" at_least 10 "$(sent rest)"
-	wait $sender
-	drained c1a
-	check "$backend: it goes" psp remove c1a
+	# A guard lets best effort through between paced frames that are due each 83 us.
+	if [ "$backend" != edt ]; then
+		cat >/tmp/host.toml <<-END
+			[[device]]
+			name = "c1a"
+			backend = "$backend"
+			mode = "timer"
+			guard = true
+			default = "rest"
+			[[device.class]]
+			name = "paced"
+			rate = "100mbit"
+			match = [{ to_port = 5001, protocol = "udp" }]
+			[[device.class]]
+			name = "rest"
+			type = "normal"
+		END
+		check "$backend: a guard" psp apply /tmp/host.toml
+		sent=$(sent rest)
+		psp-send --stop-ns $(($(now_ns) + 60000000)) --sndbuf 400000 \
+			--flow to=10.0.0.2:5001,payload=1000 \
+			--flow to=10.0.0.2:5002,payload=1000,rate=8000000 >/dev/null &
+		sender=$!
+		nap 50
+		check "$backend: best effort leaves beside a paced class" at_least $((sent + 10)) "$(sent rest)"
+		wait $sender
+		drained c1a
+	fi
+	# The next backend takes its place.
 done
+check "the last goes" psp remove c1a
 check "what was before is back" same "$before" "$(tc qdisc show dev c1a)"
 check "no program is left" none_left
 
@@ -227,11 +223,14 @@ for backend; do
 	[ "$backend" != module ] ||
 		check "$backend: their classes are the device's" \
 			same 4 "$(tc qdisc show dev d0 | grep -c 'shared on')"
-	file "$backend" d0 root
-	check "$backend: one at the root" psp apply /tmp/host.toml
-	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
-	file "$backend" d0 mq
-	check "$backend: and four again" psp apply /tmp/host.toml
+	# The verifier takes long: below, departure times go from transmit queues to the root, too.
+	if [ "$PSPACER_TESTS" = all ]; then
+		file "$backend" d0 root
+		check "$backend: one at the root" psp apply /tmp/host.toml
+		check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
+		file "$backend" d0 mq
+		check "$backend: and four again" psp apply /tmp/host.toml
+	fi
 	ip link del d0
 	check "$backend: a device that goes takes all with it" none_left
 done

@@ -8,8 +8,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-# Until TCP has found the first rate, and a slow class has a queue.
-BEFORE_MS=1500
 
 # edt WORDS...: runs the crate's own test program as a command: apply FILE, show, remove.
 edt() {
@@ -29,28 +27,32 @@ rate = "$1"
 match = [{ to_port = 5001 }]
 [[device.class]]
 name = "other"
-rate = "10mbit"
+rate = "1mbit"
 match = [{ to_port = 5002 }]
 EOF
 	edt apply /tmp/file
 }
 
-# change FROM TO KIND MS: sends for so long after the change; prints FROM, TO, and when the change began and
-# ended.
+# change FROM TO KIND MS RATE: sends for so long after the change, UDP at a rate in bit/s; prints FROM, TO, and
+# when the change began and ended.
 change() {
 	echo "change of $3 from $1 to $2"
 	check "$1" file "$1"
 	echo 1 >$WIRE/c1/reset
 	now=$(sed -n 's/^now_ns //p' $WIRE/idle)
 	if [ "$3" = tcp ]; then
+		# Until TCP has found the first rate.
+		before_ms=1500
 		flow="proto=tcp,to=10.0.0.2:5001"
 	else
-		flow="to=10.0.0.2:5001,payload=1458,rate=60000000"
+		# Until a class has a queue.
+		before_ms=500
+		flow="to=10.0.0.2:5001,payload=1458,rate=$5"
 	fi
-	psp-send --stop-ns $((now + (BEFORE_MS + $4) * 1000000)) --sndbuf 4000000 --flow "$flow" \
+	psp-send --stop-ns $((now + (before_ms + $4) * 1000000)) --sndbuf 4000000 --flow "$flow" \
 		--flow to=10.0.0.2:5002,payload=1458 >/dev/null &
 	sender=$!
-	nap $BEFORE_MS
+	nap $before_ms
 	from=$(sed -n 's/^now_ns //p' $WIRE/idle)
 	check "$2" file "$2"
 	to=$(sed -n 's/^now_ns //p' $WIRE/idle)
@@ -69,7 +71,7 @@ ip link set c1b netns two
 "$IP" -n two link set c1b up
 "$IP" netns exec two psp-recv --port 5001 --tcp >/dev/null &
 "$IP" netns exec two psp-recv --port 5002 >/dev/null &
-while read -r from to kind ms; do
-	change "$from" "$to" "$kind" "$ms"
+while read -r from to kind ms rate; do
+	change "$from" "$to" "$kind" "$ms" "$rate"
 done </edt/changes
 finish

@@ -84,8 +84,12 @@ vlan v4 s208 4 802.1Q 10.10.0
 
 ip link property add dev c1a altname uplink-of-the-laboratory
 none=$(tc qdisc show dev c1a)
+# The extreme ones, or others between them, too. The verifier takes long each time one is applied.
+rates="1bit 1tbit"
+[ "$PSPACER_TESTS" != all ] ||
+	rates="1bit 50bit 51bit 999bit 1kbit 2457bit 8kbit 999999999bit 1gbit 1000000001bit 1tbit"
 for backend; do
-	for rate in 1bit 50bit 51bit 999bit 1kbit 2457bit 8kbit 999999999bit 1gbit 1000000001bit 1tbit; do
+	for rate in $rates; do
 		check "$backend: $rate is refused, or applied whole" extreme $rate
 	done
 
@@ -109,7 +113,6 @@ for backend; do
 		"$backend" >>/tmp/host.toml
 	refuse "$backend: a device that is not there is named" 'eth9: no such device' psp apply /tmp/host.toml
 	paced "beside a device that is not there" 1000 10.8.0.2:5001
-	psp remove c1a >/dev/null
 
 	file "$backend" '{ to = "10.8.0.2" }' '{ to = "10.9.0.2" }' '{ to = "10.10.0.2" }' \
 		'{ to = "10.10.1.2" }'
@@ -130,7 +133,6 @@ for backend; do
 	file "$backend"
 	check "$backend: all matches go" same 3 "$(psp apply /tmp/host.toml | grep -c 'delete  match')"
 	check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"
-	psp remove c1a >/dev/null
 
 	# An interface comes after the file is applied, goes, and comes with another index.
 	file "$backend" '{ interface = "br0" }' '{ to_port = 5005, protocol = "udp" }'
