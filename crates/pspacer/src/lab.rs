@@ -25,12 +25,12 @@ pub enum Command {
         json: bool,
     },
     /// Run a scenario: a file, a folder under experiments/, or its name
-    Run(RunArgs),
+    Run(LabRunArgs),
 }
 
 /// `pspacer lab run`.
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub struct LabRunArgs {
     /// What and where to
     #[command(flatten)]
     pub run: scenario_run::RunArgs,
@@ -86,7 +86,7 @@ fn list(json: bool) -> Result<bool> {
     Ok(true)
 }
 
-fn run_and_show(args: &RunArgs) -> Result<bool> {
+fn run_and_show(args: &LabRunArgs) -> Result<bool> {
     let mut scenario = args.run.scenario()?;
     if let Some(kernel) = &args.kernel {
         scenario.kernel = *kernel;

@@ -433,22 +433,32 @@ fn a_claim_without_ground_is_found() {
     assert_eq!((bad.len(), count), (6, 6), "{bad:?}");
 }
 
-/// Whoever reads the name of a rule or a cause finds it on the page of symptoms.
-#[test]
-fn the_page_of_symptoms_names_every_rule_and_every_cause() {
-    let text = fs::read_to_string(root().join("docs/use/symptoms.md")).unwrap();
+/// Returns which ids a page does not name in the form of code.
+fn not_named(page: &str, ids: impl Iterator<Item = String>) -> Vec<String> {
+    let text = fs::read_to_string(root().join(page)).unwrap();
     let named: BTreeSet<_> = text.split('`').skip(1).step_by(2).collect();
-    let rules = doctor::RULES.iter().map(|rule| rule.id.to_owned());
+    ids.filter(|id| !named.contains(id.as_str())).collect()
+}
+
+/// Whoever reads the name of a rule or a cause finds it on the page of symptoms, and a rule on the page
+/// of monitoring, too.
+#[test]
+fn pages_name_every_rule_and_every_cause() {
+    let rules = || doctor::RULES.iter().map(|rule| rule.id.to_owned());
     let causes = stall::Cause::ALL.iter().map(|cause| {
         let json = serde_json::to_value(cause).unwrap();
         json.as_str().unwrap().to_owned()
     });
-    let missing: Vec<_> = rules
-        .chain(causes)
-        .filter(|id| !named.contains(id.as_str()))
-        .collect();
-    assert!(
-        missing.is_empty(),
-        "docs/use/symptoms.md does not name {missing:?}"
-    );
+    for (page, missing) in [
+        (
+            "symptoms",
+            not_named("docs/use/symptoms.md", rules().chain(causes)),
+        ),
+        ("monitoring", not_named("docs/use/monitoring.md", rules())),
+    ] {
+        assert!(
+            missing.is_empty(),
+            "docs/use/{page}.md does not name {missing:?}"
+        );
+    }
 }
