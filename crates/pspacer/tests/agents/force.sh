@@ -24,8 +24,9 @@ until_so() {
 	tries=0
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries + 1))
-		[ $tries -lt 900 ] || {
+		[ $tries -lt 40 ] || {
 			echo "$* is not so" >&2
+			cat ./*.log >&2
 			return 1
 		}
 		sleep 0.2

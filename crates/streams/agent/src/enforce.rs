@@ -37,6 +37,13 @@ impl Way {
         }
     }
 
+    /// Reads what a port has.
+    fn observe(self, tc: &mut Tc, device: &str) -> Result<Observed> {
+        let mut observed = observe(tc, device)?;
+        observed.port.made = self.made;
+        Ok(observed)
+    }
+
     /// Returns what leads from what a port has to what is demanded.
     fn plan(self, demand: &PortDemand, port: &Port) -> Result<Plan> {
         Ok(plan(
@@ -56,7 +63,7 @@ pub(crate) fn enforce(
     way: Way,
     say: &mut dyn FnMut(&str) -> Result<()>,
 ) -> Result<()> {
-    let observed = observe(tc, device)?;
+    let observed = way.observe(tc, device)?;
     let whole = way.plan(demand, &observed.port)?;
     if whole.changes.is_empty() {
         return Ok(());
@@ -64,13 +71,13 @@ pub(crate) fn enforce(
     check_whole(demand, &observed, way)?;
     let mut made = Ok(());
     for step in steps(demand, &observed.port) {
-        let observed = observe(tc, device)?;
+        let observed = way.observe(tc, device)?;
         let changes = way.plan(&step, &observed.port)?;
         check(&observed, &changes)?;
         // A class that still has frames to send does not keep others from coming.
         made = made.and(make(tc, &observed, &changes, DRAIN, say));
     }
-    let port = observe(tc, device)?.port;
+    let port = way.observe(tc, device)?.port;
     let left = way.plan(demand, &port)?;
     if is_in_force(&target(demand, &port, way.made), &port, &left.changes) {
         Ok(())
@@ -87,7 +94,7 @@ pub(crate) fn changes(
     device: &str,
     way: Way,
 ) -> Result<Vec<String>> {
-    let observed = observe(tc, device)?;
+    let observed = way.observe(tc, device)?;
     check_whole(demand, &observed, way)?;
     let plan = way.plan(demand, &observed.port)?;
     check(&observed, &plan)?;

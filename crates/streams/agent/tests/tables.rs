@@ -403,6 +403,7 @@ fn any_change_may_be_the_last_by(backend: Made) {
         demand(80_000, &[]),
     ];
     let mut port = untouched(None);
+    port.made = backend;
     for demand in steps {
         let target = target(&demand, &port, backend);
         let changes = plan(&target, &port, false).unwrap().changes;
@@ -448,6 +449,7 @@ fn any_change_may_be_the_last() {
 fn no_step_reserves_more_than_the_line_carries_by(backend: Made) {
     const LINE_BYTES: u64 = 250_000;
     let mut port = untouched(None);
+    port.made = backend;
     for demand in [
         demand(LINE_BYTES, &[]),
         demand(80_000, &[("x", 100_000, 1), ("y", 70_000, 2)]),
