@@ -24,7 +24,7 @@ until_so() {
 	tries=0
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries + 1))
-		[ $tries -lt 40 ] || {
+		[ $tries -lt 900 ] || {
 			echo "$* is not so" >&2
 			cat ./*.log >&2
 			return 1
