@@ -65,10 +65,10 @@ for limit in ${LIMITS:-65536 default}; do
 	esac
 	ip addr add 10.9.0.1/24 dev c1a
 	ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev c1a
-	for noise in ${NOISES:-0 60000}; do
+	for noise in ${NOISES:-$(choose 60000 "0 60000")}; do
 		echo "hold_max_ns=$noise every_ns=500000 seed=3" >$WIRE/noise
-		for load in ${LOADS:-50000000 140000000 500000000 850000000}; do
-			for when in ${WHENS:-before with after}; do
+		for load in ${LOADS:-$(choose "140000000 850000000" "50000000 140000000 500000000 850000000")}; do
+			for when in ${WHENS:-$(choose "before after" "before with after")}; do
 				for guard in ${GUARDS:-off on}; do
 					[ "$guard-$when" = on-before ] || [ "$guard" = off ] || continue
 					what="limit_min $limit, noise $noise ns, $load bit/s $when, guard $guard"

@@ -35,7 +35,6 @@ failures=0
 output=
 [ "$PART" = all ] || echo "# part: $PART; \`make test-all\` runs all"
 
-
 # choose SOME ALL: prints what this part runs.
 choose() {
 	case $PART in all) echo "$2" ;; *) echo "$1" ;; esac

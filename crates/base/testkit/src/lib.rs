@@ -17,3 +17,8 @@ pub use random::Random;
 pub fn everything() -> bool {
     std::env::var_os("PSPACER_TESTS").is_some_and(|tests| tests == "all")
 }
+
+/// Says to a script in a guest which part of it is to run: `PART` of `kernel/tests/lib.sh`.
+pub fn part() -> &'static str {
+    if everything() { "" } else { "PART=some" }
+}

@@ -169,7 +169,10 @@ fn run_script(kernel: Kernel, modules: &[&str], script: &str, backends: &str) {
     run_in_guest(
         (kernel, modules),
         &files,
-        &format!("PROGRAM='{command}' sh /backends/{script} {backends}"),
+        &format!(
+            "{} PROGRAM='{command}' sh /backends/{script} {backends}",
+            testkit::part()
+        ),
         Duration::from_secs(600),
         folder.path(),
     );

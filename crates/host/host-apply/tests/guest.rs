@@ -9,8 +9,7 @@ use scenario::Kernel;
 use vmlab::{Lab, Quiet, ScriptSpec, run_script};
 
 /// Runs a command in a guest with these modules and files, each with its place there, and prints
-/// what it says, which is returned. What it leaves comes into `folder`. `PSPACER_TESTS` is `all` there where
-/// everything is tested, or `some`.
+/// what it says, which is returned. What it leaves comes into `folder`.
 ///
 /// # Panics
 /// If the command fails, with what it and the guest said.
@@ -25,12 +24,11 @@ pub fn run_in_guest(
         .iter()
         .map(|(from, to)| (from.as_path(), to.as_str()))
         .collect();
-    let tests = if testkit::everything() { "all" } else { "some" };
     let spec = ScriptSpec {
         kernel,
         modules,
         files: &files,
-        command: &format!("export PSPACER_TESTS={tests}\n{command}"),
+        command,
         seed: 1,
         timeout,
         out_dir: folder,

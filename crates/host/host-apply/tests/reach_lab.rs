@@ -69,7 +69,10 @@ fn check(kernel: Kernel, backends: &str) {
     run_in_guest(
         (kernel, MODULES),
         &files,
-        &format!("PROGRAM='{command}' sh /reach/reach.sh {backends}"),
+        &format!(
+            "{} PROGRAM='{command}' sh /reach/reach.sh {backends}",
+            testkit::part()
+        ),
         Duration::from_secs(600),
         folder.path(),
     );

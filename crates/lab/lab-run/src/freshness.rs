@@ -33,21 +33,21 @@ impl Age {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             read => read.with_context(|| format!("cannot read {}", page.display()))?,
         };
-        let (changed, differing) = match &MadeOf::read(&text) {
+        let (changed, repackaged) = match MadeOf::read(&text) {
             None => (vec![NOT_KNOWN.to_owned()], vec![]),
-            Some(made) => (
-                owned(made.differing_in_code(now)),
-                owned(made.differing(now)),
-            ),
+            Some(made) => {
+                // Where all of a run is as it was, so is what is the project's in it, wherever its sources moved.
+                let in_code = made.differing_in_code(now);
+                let differing = made.differing(now).into_iter();
+                let (changed, repackaged): (Vec<_>, Vec<_>) =
+                    differing.partition(|name| in_code.contains(name));
+                (owned(changed), owned(repackaged))
+            }
         };
-        // Where all of a run is as it was, so is what is the project's in it, wherever its sources moved.
-        let is_known = |name: &String| differing.contains(name) || name == NOT_KNOWN;
-        let changed: Vec<_> = changed.into_iter().filter(is_known).collect();
-        let is_other = |name: &String| !changed.contains(name);
         Ok(Self {
             name: name.to_owned(),
-            repackaged: differing.into_iter().filter(is_other).collect(),
             changed,
+            repackaged,
             minutes: 0.0,
         })
     }

@@ -6,23 +6,17 @@
 use scenario::Kernel;
 use vmlab::{Lab, MACHINE_SCRIPTS};
 
-use crate::common::{LONG, kernel_test, kernel_tests, part};
+use crate::common::{LONG, kernel_test, kernel_tests};
 
 /// Runs the part of a script that says most, unless everything is to run.
 fn run(kernel: Kernel, script: &str) {
-    kernel_test(&Lab::find().unwrap(), kernel, script, part(), LONG * 2);
-}
-
-/// Launch times beside other classes: with interrupts that are held up and two loads, unless
-/// everything is to run.
-fn launch_beside(kernel: Kernel) {
-    let what = if testkit::everything() {
-        ""
-    } else {
-        "NOISES=60000 LOADS='140000000 850000000' WHENS='before after'"
-    };
-    let lab = Lab::find().unwrap();
-    kernel_test(&lab, kernel, "launch-beside.sh", what, LONG * 2);
+    kernel_test(
+        &Lab::find().unwrap(),
+        kernel,
+        script,
+        testkit::part(),
+        LONG * 2,
+    );
 }
 
 /// Tests that take seconds, in one guest: those that other machines run, too.
@@ -72,7 +66,7 @@ on_every_kernel! {
     deadlines_and_ceil: |kernel| run(kernel, "waits.sh");
     guard: |kernel| run(kernel, "guard.sh");
     classes_of_a_device: |kernel| run(kernel, "queues.sh");
-    launch_times_beside_others: launch_beside;
+    launch_times_beside_others: |kernel| run(kernel, "launch-beside.sh");
     light: several;
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use scenario::Kernel;
 use vmlab::Lab;
 
-use crate::common::{LONG, More, check_tap, kernel_script, part};
+use crate::common::{LONG, More, check_tap, kernel_script};
 
 /// QEMU's devices, and Linux's drivers for them.
 const NICS: &[&str] = &[
@@ -40,7 +40,7 @@ fn real_drivers() {
         files: &[(&tap, "/tests/tap")],
     };
     let (kernel, name) = (Kernel::V6_1, "nics.sh");
-    let command = format!("{} sh /tests/nics.sh", part());
+    let command = format!("{} sh /tests/nics.sh", testkit::part());
     let ran = kernel_script(&lab, kernel, &[name], &command, LONG * 2, more);
     check_tap(kernel, name, ran.status, &ran.output);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use host_apply::{Observed, check, choose, make, observe};
-use host_config::{Backend, Made, Plan, Port, Queues, Root, Slot, line, plan};
+use host_config::{Backend, Made, Port, Queues, Root, Slot, Target, line, plan};
 use tcpsp::Tc;
 
 use crate::args::AgentArgs;
@@ -44,13 +44,9 @@ impl Way {
         Ok(observed)
     }
 
-    /// Returns what leads from what a port has to what is demanded.
-    fn plan(self, demand: &PortDemand, port: &Port) -> Result<Plan> {
-        Ok(plan(
-            &target(demand, port, self.made),
-            port,
-            self.take_over,
-        )?)
+    /// Returns what a port shall have.
+    fn target(self, demand: &PortDemand, port: &Port) -> Target {
+        target(demand, port, self.made)
     }
 }
 
@@ -64,7 +60,8 @@ pub(crate) fn enforce(
     say: &mut dyn FnMut(&str) -> Result<()>,
 ) -> Result<()> {
     let observed = way.observe(tc, device)?;
-    let whole = way.plan(demand, &observed.port)?;
+    let wanted = way.target(demand, &observed.port);
+    let whole = plan(&wanted, &observed.port, way.take_over)?;
     if whole.changes.is_empty() {
         return Ok(());
     }
@@ -72,14 +69,15 @@ pub(crate) fn enforce(
     let mut made = Ok(());
     for step in steps(demand, &observed.port) {
         let observed = way.observe(tc, device)?;
-        let changes = way.plan(&step, &observed.port)?;
+        let target = way.target(&step, &observed.port);
+        let changes = plan(&target, &observed.port, way.take_over)?;
         check(&observed, &changes)?;
         // A class that still has frames to send does not keep others from coming.
         made = made.and(make(tc, &observed, &changes, DRAIN, say));
     }
     let port = way.observe(tc, device)?.port;
-    let left = way.plan(demand, &port)?;
-    if is_in_force(&target(demand, &port, way.made), &port, &left.changes) {
+    let left = plan(&wanted, &port, way.take_over)?;
+    if is_in_force(&wanted, &port, &left.changes) {
         Ok(())
     } else {
         made?;
@@ -96,7 +94,8 @@ pub(crate) fn changes(
 ) -> Result<Vec<String>> {
     let observed = way.observe(tc, device)?;
     check_whole(demand, &observed, way)?;
-    let plan = way.plan(demand, &observed.port)?;
+    let target = way.target(demand, &observed.port);
+    let plan = plan(&target, &observed.port, way.take_over)?;
     check(&observed, &plan)?;
     let mut model = observed.port;
     let mut lines = Vec::new();
@@ -117,5 +116,6 @@ fn check_whole(demand: &PortDemand, observed: &Observed, way: Way) -> Result<()>
         kind: "default".to_owned(),
         waiting: 0,
     });
-    check(&untouched, &way.plan(demand, &untouched.port)?)
+    let wanted = way.target(demand, &untouched.port);
+    check(&untouched, &plan(&wanted, &untouched.port, false)?)
 }

@@ -224,7 +224,7 @@ for backend; do
 		check "$backend: their classes are the device's" \
 			same 4 "$(tc qdisc show dev d0 | grep -c 'shared on')"
 	# The verifier takes long: below, departure times go from transmit queues to the root, too.
-	if [ "$PSPACER_TESTS" = all ]; then
+	if whole "$backend: one at the root, and four again"; then
 		file "$backend" d0 root
 		check "$backend: one at the root" psp apply /tmp/host.toml
 		check "$backend: nothing more to change" same "" "$(psp apply /tmp/host.toml)"

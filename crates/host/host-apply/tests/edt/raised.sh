@@ -8,7 +8,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-
 # edt WORDS...: runs the crate's own test program as a command: apply FILE, show, remove.
 edt() {
 	EDT="$*" $EDT_PROGRAM >/tmp/edt.out 2>&1 || { cat /tmp/edt.out; return 1; }

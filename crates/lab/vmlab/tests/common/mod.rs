@@ -92,15 +92,6 @@ pub fn run_in(
 /// Limit of processor time, enough for any guest of these tests on a slow machine.
 pub const LONG: Duration = Duration::from_secs(300);
 
-/// Says to a script which part of it is to run: `PART` of `kernel/tests/lib.sh`.
-pub fn part() -> &'static str {
-    if testkit::everything() {
-        ""
-    } else {
-        "PART=some"
-    }
-}
-
 /// Returns the console's text from the kernel's first complaint on, else its end. The temporary
 /// folder, and the console with it, is removed after the test.
 pub fn console(folder: &Path) -> String {
@@ -163,7 +154,11 @@ pub fn kernel_test(lab: &Lab, kernel: Kernel, name: &str, variables: &str, timeo
 
 /// Runs tests of the qdisc one after the other in one guest: `kernel/tests/several.sh`.
 pub fn kernel_tests(lab: &Lab, kernel: Kernel, names: &[&str], timeout: Duration) {
-    let command = format!("{} sh /tests/several.sh {}", part(), names.join(" "));
+    let command = format!(
+        "{} sh /tests/several.sh {}",
+        testkit::part(),
+        names.join(" ")
+    );
     let files: Vec<&str> = [&["several.sh"], names].concat();
     let more = More {
         modules: &["8021q", "act_vlan"],
@@ -259,7 +254,8 @@ fn a_part(cases: Vec<Case>, kernel: Kernel) -> Vec<Case> {
         .collect()
 }
 
-/// Runs the conformance cases in a guest, a part of them unless everything is to run. Below the checkers of the debug kernel a host is slower than the line of
+/// Runs the conformance cases in a guest, a part of them unless everything is to run. Below the checkers
+/// of the debug kernel a host is slower than the line of
 /// 1 Gbit/s: a case of mode hybrid that is told so is as it should be.
 pub fn conformance(lab: &Lab, kernel: Kernel, timeout: Duration) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/tdc");
