@@ -21,21 +21,24 @@ pub fn choose(wanted: Option<Backend>) -> (Backend, Option<String>) {
     if let Some(backend) = wanted {
         return (backend, None);
     }
-    let (backend, why) = match (module(), backend::qdisc::is_built(), has_qdiscs()) {
-        (Some(why), _, _) => (Backend::Module, why),
-        (None, true, true) => (
-            Backend::Bpf,
-            "this kernel has no module sch_psp, and takes qdiscs of BPF",
-        ),
-        (None, false, true) => (
-            Backend::Edt,
-            "this kernel has no module sch_psp, and this pspacer no qdisc of BPF",
-        ),
-        (None, _, false) => (
+    let (backend, why) = if let Some(why) = module() {
+        (Backend::Module, why)
+    } else if !has_qdiscs() {
+        (
             Backend::Edt,
             "this kernel has no module sch_psp, and takes no qdiscs of BPF (Linux 6.16, \
              CONFIG_NET_SCH_BPF)",
-        ),
+        )
+    } else if backend::qdisc::is_built() {
+        (
+            Backend::Bpf,
+            "this kernel has no module sch_psp, and takes qdiscs of BPF",
+        )
+    } else {
+        (
+            Backend::Edt,
+            "this kernel has no module sch_psp, and this pspacer no qdisc of BPF",
+        )
     };
     (
         backend,

@@ -24,6 +24,12 @@ fn uses_psp(cells: &[Cell]) -> bool {
     uses_bpf(cells) || candidates.any(|name| name == SCH_PSP.name)
 }
 
+/// Returns whether a cell has a rival that tc knows by the laboratory's plugin.
+fn uses_lab_plugin(cells: &[Cell]) -> bool {
+    let mut candidates = cells.iter().flat_map(module_candidates);
+    candidates.any(|name| name == "sch_cake_mq")
+}
+
 /// Returns whether a program of some cells is the command.
 fn runs_command(cells: &[Cell]) -> bool {
     let mut programs = cells.iter().flat_map(|cell| &cell.host_programs);
@@ -82,6 +88,9 @@ impl CellFiles<'_> {
         if uses_psp(cells) {
             folders.extend(SCH_PSP.sources);
             folders.push("tc");
+        }
+        if uses_lab_plugin(cells) {
+            folders.push("lab/tc");
         }
         self.lab.sources.hash(&folders)
     }

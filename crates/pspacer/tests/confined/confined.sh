@@ -247,6 +247,14 @@ tc qdisc del dev d1 root
 for capability in $(capabilities agent); do
 	needs agent "$capability" agent --node a --port s=d1 --poll 200ms
 done
+# Where the module is not loaded, it looks at what else the kernel has.
+tc qdisc del dev d1 root 2>/dev/null || :
+tc qdisc del dev d0 root
+rmmod sch_psp
+start agent agent --node a --port s=d1 --poll 200ms
+soon "agent: says what it lacks" grep -q psp agent.log
+stop
+undisturbed agent
 pid=$manager
 stop
 # Where pspacer-manager.service has the store.

@@ -63,6 +63,25 @@ cable c1 1000000000 sink=1
 soon "the unit starts when the device comes back" is active
 check "the device that came back is paced" same psp_bpf "$(kind)"
 check "remove" pspacer remove c1a
+
+# The agent, with what docs/use/packages.md adds to its unit.
+ip link set lo up
+mkdir -p /run/systemd/system/pspacer-agent.service.d
+cat >/run/systemd/system/pspacer-agent.service.d/bpf.conf <<-'END'
+	[Service]
+	CapabilityBoundingSet=CAP_BPF CAP_PERFMON CAP_SYS_ADMIN
+	SystemCallFilter=bpf
+END
+systemctl daemon-reload
+check "the manager starts" systemctl start pspacer-manager.service
+soon "the manager answers" pspacer reservations
+check "the agent starts" systemctl start pspacer-agent.service
+reserved() { pspacer reserve --from a --to b --bytes 10000 --period 10ms --for 10m --udp-to 10.0.0.2:5004; }
+soon "a stream is reserved" reserved
+in_force() { pspacer reservations --json | tee /run/said | grep -q '"in_force": *true' || { cat /run/said; return 1; }; }
+soon "the agent puts it into force" in_force
+check "its port has the kernel's BPF" same psp_bpf "$(tc qdisc show dev c1b root | sed 's/^qdisc \([^ ]*\) .*/\1/')"
+check "agent and manager stop" systemctl stop pspacer-agent.service pspacer-manager.service
 output=$(systemctl --failed --no-legend)
 check "no unit has failed" [ -z "$output" ]
 finish
