@@ -294,6 +294,44 @@ fn cases_keep_the_rules_and_can_be_read() {
     assert!(bytes < ALL_BYTES_MAX, "{bytes} bytes");
 }
 
+/// The corpus's README counts its cases by theme, and documents quote how many there are.
+#[test]
+fn cases_are_counted_as_documents_say() {
+    let cases = cases();
+    let mut themes: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (case, _) in cases.values() {
+        let quiet = usize::from(case.stall.is_empty());
+        for theme in [case.theme.as_str(), "all"] {
+            let (all, without) = themes.entry(theme).or_default();
+            (*all, *without) = (*all + 1, *without + quiet);
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let readme = read("tests/stalls-corpus/README.md");
+    for (theme, (all, without)) in themes {
+        let name = if theme == "all" {
+            theme.to_owned()
+        } else {
+            format!("`{theme}`")
+        };
+        let row = format!("| {name} | {all} | {without} |");
+        assert!(
+            readme.contains(&row),
+            "tests/stalls-corpus/README.md: {row}"
+        );
+    }
+    let wanted = cases.values().flat_map(|(case, _)| &case.stall);
+    let wanted = wanted.filter(|stall| stall.required).count();
+    let stalls = read("docs/use/stalls.md");
+    for words in [
+        format!("has {} small cases", cases.len()),
+        format!("of the {wanted} stalls that are to be found"),
+    ] {
+        assert!(stalls.contains(&words), "docs/use/stalls.md: {words}");
+    }
+}
+
 #[test]
 fn a_line_that_cannot_be_read_is_named() {
     let case = |packets: &str| {

@@ -6,4 +6,6 @@
 mod facts;
 mod host;
 mod rules;
+mod rules_of_devices;
+mod rules_of_host;
 mod several;

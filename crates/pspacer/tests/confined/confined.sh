@@ -84,18 +84,19 @@ stop() {
 	kill -TERM "$pid" || true
 	wait "$pid" || true
 }
-# needs PART CAPABILITY WORDS...: without the capability the part is refused it at its work.
-needs() {
+# needs_each PART WORDS...: without any of its profile's capabilities the part is refused it at its work.
+needs_each() {
 	part=$1
-	capability=$2
-	shift 2
+	shift
 	sed -n -e "1,/^include/p; /^profile pspacer-$part /,/^}/p" /confined/profiles >whole
-	grep -v "^  capability $capability,\$" whole >less
-	reload less
-	forget
-	$start_in timeout 3 aa-exec -p "pspacer-$part" -- pspacer "$@" >"$part.log" 2>&1 || true
-	check "$part: needs the capability $capability" refused_capability
-	echo "#   $(tail -n 1 "$part.log")"
+	for capability in $(capabilities "$part"); do
+		grep -v "^  capability $capability,\$" whole >less
+		reload less
+		forget
+		$start_in timeout 3 aa-exec -p "pspacer-$part" -- pspacer "$@" >"$part.log" 2>&1 || true
+		check "$part: needs the capability $capability" refused_capability
+		echo "#   $(tail -n 1 "$part.log")"
+	done
 	reload whole
 }
 # reload FILE: loads a profile that is not made small, which takes a third of the time and refuses the same.
@@ -142,9 +143,7 @@ check "reflect: is confined" is_confined
 stop
 # It asks for a larger receive buffer than the host's limit, and does without.
 undisturbed reflect 'capname="net_admin"'
-for capability in $(capabilities reflect); do
-	needs reflect "$capability" reflect --bind 127.0.0.1
-done
+needs_each reflect reflect --bind 127.0.0.1
 refuse "reflect: opens no netlink socket" "Permission denied" confined reflect exporter --once
 fenced reflect
 
@@ -244,9 +243,7 @@ undisturbed manager
 undisturbed agent
 # With an empty port there is something to set.
 tc qdisc del dev d1 root
-for capability in $(capabilities agent); do
-	needs agent "$capability" agent --node a --port s=d1 --poll 200ms
-done
+needs_each agent agent --node a --port s=d1 --poll 200ms
 # Where the module is not loaded, it looks at what else the kernel has.
 tc qdisc del dev d1 root 2>/dev/null || :
 tc qdisc del dev d0 root
@@ -297,9 +294,7 @@ check "watch: keeps packets" confined watch watch --packets /srv/stalls --durati
 check "watch: writes tables" confined watch watch --out /srv/figures --duration 100ms
 # The library that loads the program tries what the kernel can do for others.
 undisturbed watch 'capname="\(net_admin\|sys_admin\)"'
-for capability in $(capabilities watch); do
-	needs watch "$capability" watch --pid $stranger --packets /srv/stalls --duration 100ms
-done
+needs_each watch watch --pid $stranger --packets /srv/stalls --duration 100ms
 refuse "watch: writes no tables elsewhere" "Permission denied" confined watch watch --duration 100ms --out /srv/tables
 fenced watch
 
@@ -350,9 +345,7 @@ for io in packet xdp; do
 	# The verifier asks whether more than a router's program needs is allowed to it.
 	undisturbed router 'capname="\(perfmon\|sys_admin\)"'
 done
-for capability in $(capabilities router); do
-	needs router "$capability" router /etc/pspacer/router.toml
-done
+needs_each router router /etc/pspacer/router.toml
 start_in=
 kill $reflect
 cp /etc/pspacer/router.toml /srv/router.toml
