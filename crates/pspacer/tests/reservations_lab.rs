@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
@@ -45,10 +45,24 @@ fn certificates(folder: &Path) {
     fs::write(folder.join("manager.key"), key.serialize_pem()).unwrap();
 }
 
+/// Returns the folder of the certificates, which is kept in the cache: the guest is the same the next time.
+fn kept_certificates() -> PathBuf {
+    let cache = Cache::default_folder().unwrap();
+    let kept = cache.path().join("test-certificates");
+    if !kept.exists() {
+        fs::create_dir_all(cache.path()).unwrap();
+        let new = tempfile::tempdir_in(cache.path()).unwrap();
+        certificates(new.path());
+        // Another test may have been faster.
+        let _ = fs::rename(new.path(), &kept);
+    }
+    kept
+}
+
 /// Runs the network with so many packets of each stream, before the route changes and after.
 fn said(kernel: Kernel, packets: (u64, u64)) -> Outputs {
     let folder = tempfile::tempdir().unwrap();
-    certificates(folder.path());
+    let certificates = kept_certificates();
     let etcd = vmlab::etcd(&Cache::default_folder().unwrap(), &Quiet).unwrap();
     let mut files = vec![
         root().join("crates/pspacer/tests/network/reservations.sh"),
@@ -56,7 +70,7 @@ fn said(kernel: Kernel, packets: (u64, u64)) -> Outputs {
         etcd.join("usr/bin/etcd"),
         "/usr/bin/chrt".into(),
     ];
-    files.extend(["ca.pem", "manager.pem", "manager.key"].map(|name| folder.path().join(name)));
+    files.extend(["ca.pem", "manager.pem", "manager.key"].map(|name| certificates.join(name)));
     let files: Vec<_> = files.iter().map(|path| path.to_str().unwrap()).collect();
     let command = |script: &str| {
         format!(

@@ -5,14 +5,15 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+
+use crate::folders::root;
 
 /// Returns the inputs of a target by name, from the archive `fuzz/corpus/TARGET.tar`.
 ///
 /// # Panics
 /// If the archive cannot be read, or has fewer than `least` inputs.
 pub fn corpus(target: &str, least: usize) -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus");
+    let folder = root().join("fuzz/corpus");
     let archive = folder.join(format!("{target}.tar"));
     let file =
         File::open(&archive).unwrap_or_else(|error| panic!("{}: {error}", archive.display()));

@@ -3,12 +3,14 @@
 //! only.
 
 mod corpus;
+mod folders;
 pub mod guest;
 pub mod numbers;
 mod properties;
 mod random;
 
 pub use corpus::corpus;
+pub use folders::{crate_folder, output_folder, root};
 pub use properties::{cases, properties};
 pub use random::Random;
 

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::thread;
@@ -18,8 +18,8 @@ const HORIZON_NS: u64 = 9_000_000_000;
 
 /// The program, compiled once.
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("edt_clock");
+    let root = testkit::root();
+    let program = testkit::output_folder().join("edt_clock");
     let mut compile = Command::new("cc");
     compile.args(["-std=gnu11", "-O2", "-Wall", "-Werror"]);
     compile.args(["-Wno-unknown-pragmas", "-Wno-unused-function"]);

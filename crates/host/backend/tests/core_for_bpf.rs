@@ -2,13 +2,12 @@
 //! clang compiles the whole core for BPF: no function returns a structure, takes more than five
 //! arguments, needs more than 512 bytes of stack, or calls a library.
 
-use std::path::Path;
 use std::process::Command;
 
 #[test]
 fn the_core_compiles_for_bpf() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("core.bpf.o");
+    let root = testkit::root();
+    let object = testkit::output_folder().join("core.bpf.o");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned());
     let mut compile = Command::new(clang);
     compile.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g"]);

@@ -343,7 +343,7 @@ fn by_core(rate_bps: u64, bytes: u32, count: usize) -> Vec<u64> {
 #[test]
 fn packets_leave_when_the_core_says() {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "qdisc_bpf_lab::in_guest");
     let script = here.join("tests/guest/qdisc.sh");
     files.push((script, "/bpfq/qdisc.sh".to_owned()));

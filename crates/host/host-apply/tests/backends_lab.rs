@@ -149,7 +149,7 @@ fn check(kernel: Kernel, backends: [&str; 2]) {
 
 fn run_script(kernel: Kernel, modules: &[&str], script: &str, backends: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "backends_lab::in_guest");
     let listener = folder.path().join("listener");
     compile(&here.join("tests/backends/listener.c"), &listener);

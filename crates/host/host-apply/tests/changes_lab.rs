@@ -394,7 +394,7 @@ fn silence_ns(frames: &BTreeMap<u16, Vec<Frame>>) -> u64 {
 /// Runs a script in the guest, and returns the folder with what it left.
 fn ran(on: (Kernel, &[&str]), script: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let built = std::env::current_exe().unwrap();
     let mut files = program(&built, folder.path(), "changes", "test");
     let killer = folder.path().join("kill-at");

@@ -115,7 +115,7 @@ fn by_core(rate_bps: u64, bursts: &[u32]) -> Vec<u64> {
 
 fn check(kernel: Kernel, backend: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
     let first = FIRST.replace("edt", backend);
     let second = first.replace("70000003bit", &format!("{SECOND_BPS}bit"));
@@ -202,7 +202,7 @@ fn classes_leave_when_the_core_says_by_a_qdisc_on_7() {
 /// Runs a script of edt in the guest, and returns what it leaves.
 fn check_script(kernel: Kernel, name: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
     let script = format!("/edt/{name}");
     let tai = folder.path().join("tai");

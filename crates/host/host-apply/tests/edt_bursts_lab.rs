@@ -38,7 +38,7 @@ fn bursts(folder: &Path, name: &str) -> Vec<usize> {
 /// Returns the median and the largest burst of each way.
 fn measure(kernel: Kernel) -> Vec<(usize, usize)> {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
     let offload = folder.path().join("offload");
     compile(&here.join("tests/edt/offload.c"), &offload);

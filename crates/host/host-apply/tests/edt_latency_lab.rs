@@ -9,7 +9,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use scenario::Kernel;
@@ -106,7 +105,7 @@ impl Cell {
 /// Measures cells in one guest.
 fn measure(kernel: Kernel, cells: &[String]) -> Vec<Cell> {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
     let list = folder.path().join("list");
     fs::write(&list, cells.join("\n") + "\n").unwrap();

@@ -5,7 +5,6 @@
 #![allow(clippy::print_stdout, reason = "tests say what they measured")]
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use scenario::Kernel;
@@ -65,7 +64,7 @@ fn ahead_bytes(frames: &[Frame], from_ns: u64, rate_bps: u64) -> u64 {
 
 fn check(kernel: Kernel) {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "edt_bpf_lab::in_guest");
     let list = folder.path().join("list");
     let changes = if testkit::everything() { CHANGES } else { SOME };

@@ -104,7 +104,7 @@ const MODULES: &[&str] = &[
 fn check(kernel: Kernel, backends: &[Backend]) {
     let folder = tempfile::tempdir().unwrap();
     let (mut programs, command) = test_program(folder.path(), "extremes_lab::in_guest");
-    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../kernel/tests/lib.sh");
+    let lib = testkit::root().join("kernel/tests/lib.sh");
     programs.push((lib, "/extremes/lib.sh".to_owned()));
     let mut counts = Vec::new();
     for backend in backends {

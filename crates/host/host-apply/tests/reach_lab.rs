@@ -58,7 +58,7 @@ fn in_guest() {
 
 fn check(kernel: Kernel, backends: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "reach_lab::in_guest");
     for (from, to) in [
         ("tests/reach/reach.sh", "/reach/reach.sh"),

@@ -110,7 +110,7 @@ fn in_guest() {
 
 fn check(kernel: Kernel) {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let built = std::env::current_exe().unwrap();
     let mut files = program(&built, folder.path(), "subscribers", "test");
     for (from, to) in [

@@ -389,9 +389,7 @@ fn arguments_are_checked() {
 
 /// Returns the bytes of a recorded client.
 fn recorded(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/dials")
-        .join(name);
+    let path = testkit::crate_folder().join("tests/dials").join(name);
     let text = fs::read_to_string(path).unwrap();
     let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect();
     let pairs = digits.as_bytes().chunks(2);

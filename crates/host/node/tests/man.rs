@@ -11,7 +11,7 @@ use cni::error;
 use crate::agent::program;
 
 fn path(name: &str) -> PathBuf {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/man");
+    let docs = testkit::root().join("docs/man");
     docs.join(format!("{name}.8"))
 }
 

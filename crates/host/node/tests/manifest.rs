@@ -3,7 +3,6 @@
 //! takes, and the example. Python reads the YAML.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -18,9 +17,7 @@ const SPEC: &str = "/spec/template/spec";
 const CONTAINER: &str = "/spec/template/spec/containers/0";
 
 fn objects(name: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(FOLDER)
-        .join(name);
+    let path = testkit::crate_folder().join(FOLDER).join(name);
     // `make test` installs python3-yaml.
     let out = Command::new("python3")
         .args(["-c", TO_JSON])

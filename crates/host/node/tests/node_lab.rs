@@ -4,7 +4,6 @@
 
 #![allow(clippy::print_stdout, reason = "tests say what they measured")]
 
-use std::path::Path;
 use std::time::Duration;
 
 use cni::{Io, run};
@@ -27,7 +26,7 @@ const GUEST_TIMEOUT: Duration = Duration::from_secs(600);
 
 fn check(kernel: Kernel, backends: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, plugin) = test_program(folder.path(), "node_lab::as_plugin");
     files.extend(program(
         &crate::agent::program(),

@@ -31,7 +31,7 @@ const GUEST_TIMEOUT: Duration = Duration::from_secs(600);
 
 fn check(kernel: Kernel, backend: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, kubelet) = test_program(folder.path(), "runtime_lab::as_kubelet");
     let built = crate::agent::program().with_file_name("pspacer-cni");
     assert!(built.exists(), "{}: no such file", built.display());

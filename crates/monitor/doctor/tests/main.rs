@@ -5,6 +5,7 @@
 
 mod facts;
 mod host;
+mod row;
 mod rules;
 mod rules_of_devices;
 mod rules_of_host;

@@ -4,14 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::host::{device, fine};
+use crate::row::Row;
 use crate::{rules_of_devices, rules_of_host};
-use doctor::facts::Facts;
-use doctor::{RULES, Severity, findings};
-
-type Change = fn(&mut Facts);
-
-/// What is changed, the one finding, words of what it says, and of its command.
-pub(crate) type Row = (Change, &'static str, Severity, &'static str, &'static str);
+use doctor::{RULES, findings};
 
 fn rows() -> impl Iterator<Item = &'static Row> {
     rules_of_host::TABLE.iter().chain(rules_of_devices::TABLE)

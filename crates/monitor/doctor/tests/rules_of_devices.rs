@@ -2,7 +2,7 @@
 //! Rows of devices: their links, queues and qdiscs.
 
 use crate::host::{ROOT, device, launches, psp, qdisc};
-use crate::rules::Row;
+use crate::row::Row;
 use doctor::Severity;
 use doctor::facts::Trial;
 use tcpsp::{Gap, Handle, SplitGso, Why};

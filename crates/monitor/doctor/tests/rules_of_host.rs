@@ -2,7 +2,7 @@
 //! Rows of the host: its module, kernel, clocks and files.
 
 use crate::host::{account, device, fifo_that_drops, program, renewed};
-use crate::rules::Row;
+use crate::row::Row;
 use doctor::Severity;
 use doctor::facts::{IdleState, Lateness, ManagerFile};
 use tcpsp::account::Renewable;

@@ -273,8 +273,8 @@ pub fn packet(random: &mut Random) -> Packet {
 
 /// Compiles the program with the headers of a folder.
 fn compile(headers: &Path, name: &str) -> PathBuf {
-    let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../bpf");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let bpf = testkit::root().join("bpf");
+    let program = testkit::output_folder().join(name);
     let mut compile = Command::new("cc");
     compile.args(["-std=gnu11", "-O2", "-Wall", "-Werror"]);
     compile.args([
@@ -290,7 +290,7 @@ fn compile(headers: &Path, name: &str) -> PathBuf {
 }
 
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-    let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../bpf");
+    let bpf = testkit::root().join("bpf");
     compile(&bpf, "match")
 });
 
@@ -407,7 +407,7 @@ fn the_classifier_gives_the_same_class() {
 /// A mutant of the program, by a text of its headers that is replaced, differs.
 fn check_is_found(name: &str, from: &str, to: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../bpf");
+    let bpf = testkit::root().join("bpf");
     for entry in fs::read_dir(&bpf).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ending| ending == "h") {

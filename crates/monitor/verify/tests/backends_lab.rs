@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::AsRawFd;
-use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -153,7 +152,7 @@ fn in_guest() {
 
 fn check(kernel: Kernel, backends: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = testkit::crate_folder();
     let (mut files, command) = test_program(folder.path(), "backends_lab::in_guest");
     for (from, to) in [
         ("tests/backends/reach.sh", "/reach/reach.sh"),

@@ -76,11 +76,12 @@ systemctl daemon-reload
 check "the manager starts" systemctl start pspacer-manager.service
 soon "the manager answers" pspacer reservations
 check "the agent starts" systemctl start pspacer-agent.service
+by_bpf() { same psp_bpf "$(tc qdisc show dev c1b root | sed 's/^qdisc \([^ ]*\) .*/\1/')"; }
+soon "the agent sets its port by the kernel's BPF" by_bpf
 reserved() { pspacer reserve --from a --to b --bytes 10000 --period 10ms --for 10m --udp-to 10.0.0.2:5004; }
-soon "a stream is reserved" reserved
+check "a stream is reserved" reserved
 in_force() { pspacer reservations --json | tee /run/said | grep -q '"in_force": *true' || { cat /run/said; return 1; }; }
 soon "the agent puts it into force" in_force
-check "its port has the kernel's BPF" same psp_bpf "$(tc qdisc show dev c1b root | sed 's/^qdisc \([^ ]*\) .*/\1/')"
 check "agent and manager stop" systemctl stop pspacer-agent.service pspacer-manager.service
 output=$(systemctl --failed --no-legend)
 check "no unit has failed" [ -z "$output" ]
