@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
 use crate::folders::root;
 
@@ -14,12 +13,9 @@ use crate::folders::root;
 /// # Panics
 /// If the archive cannot be read, or has fewer than `least` inputs.
 pub fn corpus(target: &str, least: usize) -> Vec<(String, Vec<u8>)> {
-    // `crates/pspacer` is one folder higher than the others.
-    let above = [root(), Path::new("../..")];
-    let archives = above.map(|above| above.join(format!("fuzz/corpus/{target}.tar")));
-    let archive = archives.iter().find(|archive| archive.exists());
-    let archive = archive.unwrap_or(&archives[0]);
-    let file = File::open(archive).unwrap_or_else(|error| panic!("{}: {error}", archive.display()));
+    let archive = root().join(format!("fuzz/corpus/{target}.tar"));
+    let file =
+        File::open(&archive).unwrap_or_else(|error| panic!("{}: {error}", archive.display()));
     let mut archive = tar::Archive::new(file);
     let inputs: Vec<_> = archive
         .entries()

@@ -12,9 +12,16 @@ pub fn crate_folder() -> &'static Path {
     Path::new(".")
 }
 
-/// Returns the project's folder, above `crates/GROUP/CRATE`.
+/// Returns the project's folder, which has the lock, above the crate's.
+///
+/// # Panics
+/// If no folder above has one.
 pub fn root() -> &'static Path {
-    Path::new("../../..")
+    let above = ["..", "../..", "../../.."].map(Path::new);
+    let root = above
+        .into_iter()
+        .find(|folder| folder.join("Cargo.lock").exists());
+    root.unwrap_or_else(|| panic!("no Cargo.lock above the crate's folder"))
 }
 
 /// Returns a folder for what a test compiles, cargo's `CARGO_TARGET_TMPDIR`.
