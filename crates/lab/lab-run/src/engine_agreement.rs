@@ -90,7 +90,7 @@ impl Both {
             let (ours, theirs) = (self.numbers(cell), other.and_then(|c| self.numbers(c)));
             let is_varying = |name: &str| varying.iter().any(|v| v.name == name);
             let shown = cell.params.iter().filter(|(name, _)| is_varying(name));
-            let name = words(&shown.map(|(k, v)| (k.clone(), v.clone())).collect());
+            let name = words(shown);
             let said_of = |numbers: &Option<(Sample, f64)>| {
                 let of = numbers.as_ref();
                 let mbit_s = of.map_or("–".into(), |(goodput, _)| goodput.text());

@@ -243,7 +243,7 @@ impl<'a> Runs<'a> {
             self.ok &= done.result.ok;
             matrix.add(&done.result);
             findings.add_bounds(&done.result);
-            let compared = paper.compare(&done.result, &all);
+            let compared = paper.compare(&done.result, &all)?;
             // Of runs with known stalls, the page shows only the count over all runs.
             if paper.stops.is_none() {
                 page.run(&done.result, &compared, &done.figures);

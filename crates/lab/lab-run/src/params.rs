@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-/// Returns parameters as text, for example `rate = 10mbit, shaper = psp`.
-pub fn words(params: &BTreeMap<String, String>) -> String {
-    params
+/// Returns parameters as text, by name, for example `rate = 10mbit, shaper = psp`.
+pub fn words<'a>(params: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
+    let sorted: BTreeMap<_, _> = params.into_iter().collect();
+    sorted
         .iter()
         .map(|(k, v)| format!("{k} = {v}"))
         .collect::<Vec<_>>()

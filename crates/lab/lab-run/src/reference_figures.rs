@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use metrics::flow::WIRE;
 use scenario::result::{CellResult, FlowMetrics, RunResult, TransferRow};
 use serde::Deserialize;
@@ -201,13 +201,14 @@ impl Paper {
     }
 
     /// Returns the source's figures that belong to `result`, each with ours. `all` are the results of
-    /// the folder, whose cells show why ours differ.
-    pub fn compare(&self, result: &RunResult, all: &[&RunResult]) -> Vec<Row> {
+    /// the folder, whose cells show why ours differ. Refuses words that several cells fit.
+    pub fn compare(&self, result: &RunResult, all: &[&RunResult]) -> Result<Vec<Row>> {
         let is_of = |f: &&Figure| f.scenario.as_ref().is_none_or(|s| *s == result.scenario);
         let figures = self.figures.iter().filter(is_of);
         let rows = figures.map(|f| {
             let value = |cell: &Cell| f.ours(&beside(&f.when, cell), result, all);
-            Row {
+            let shown = f.cells.iter().map(|c| Ok((words(c), value(c)?)));
+            Ok(Row {
                 name: f.name.clone(),
                 judge: f.judge,
                 tolerance: f.within.unwrap_or_else(|| {
@@ -221,9 +222,9 @@ impl Paper {
                 flow: f.flow.clone(),
                 metric: f.metric_shown(),
                 paper: f.value,
-                ours: f.ours(&f.when, result, all),
-                shown: f.cells.iter().map(|c| (words(c), value(c))).collect(),
-            }
+                ours: f.ours(&f.when, result, all)?,
+                shown: shown.collect::<Result<_>>()?,
+            })
         });
         rows.collect()
     }
@@ -231,28 +232,47 @@ impl Paper {
 
 impl Figure {
     /// Returns our value in a cell, or how much it is over that of another.
-    fn ours(&self, when: &Cell, result: &RunResult, all: &[&RunResult]) -> Option<f64> {
+    fn ours(&self, when: &Cell, result: &RunResult, all: &[&RunResult]) -> Result<Option<f64>> {
         let ours = self.value_in(when, result, all)?;
         let Some(over) = &self.over else {
-            return Some(ours);
+            return Ok(ours);
         };
         let theirs = self.value_in(&beside(when, over), result, all)?;
-        (theirs != 0.0).then(|| (ours - theirs) / theirs * 100.0)
+        let theirs = theirs.filter(|theirs| *theirs != 0.0);
+        Ok(ours
+            .zip(theirs)
+            .map(|(ours, theirs)| (ours - theirs) / theirs * 100.0))
     }
 
-    fn value_in(&self, when: &Cell, result: &RunResult, all: &[&RunResult]) -> Option<f64> {
+    fn value_in(&self, when: &Cell, result: &RunResult, all: &[&RunResult]) -> Result<Option<f64>> {
         let result = match when.get(SCENARIO) {
-            Some(name) => all.iter().find(|result| result.scenario == *name)?,
-            None => result,
+            Some(name) => all.iter().find(|result| result.scenario == *name),
+            None => Some(&result),
+        };
+        let Some(result) = result else {
+            return Ok(None);
         };
         let is_it = |cell: &&CellResult| {
             let mut given = when.iter().filter(|(key, _)| *key != SCENARIO);
             given.all(|(key, value)| cell.params.get(key) == Some(value))
         };
-        let cell = result.cells.iter().find(is_it)?;
+        let mut cells = result.cells.iter().filter(is_it);
+        let Some(cell) = cells.next() else {
+            return Ok(None);
+        };
+        if let Some(other) = cells.next() {
+            bail!(
+                "{} of {} with {}: expected the words of one cell, these fit {} and {}",
+                self.metric,
+                result.scenario,
+                words(when),
+                words(&cell.params),
+                words(&other.params)
+            );
+        }
         let transfer = result.transfer(cell, &self.flow);
         let number = transfer.and_then(|row| row.get(&self.metric));
-        number.or_else(|| self.measured(cell))
+        Ok(number.or_else(|| self.measured(cell)))
     }
 
     /// Returns the metric as the page names it: what is compared with a cell has another unit.
@@ -421,6 +441,55 @@ mod tests {
         assert_eq!(row(100.0, 50.0, &[]).said(), "differs");
     }
 
+    /// Rows that pages of 2026-11-27 called explained, with what the cells had that they named.
+    #[test]
+    fn causes_that_no_cell_showed_are_refused() {
+        for (words, paper, ours, cells) in [
+            // Table 5 of paper 000: the other cost, and the other buckets of tbf.
+            ("16kb none goodput", 29.4, 15.015, &[12.318][..]),
+            ("16kb none dropped", 219.0, 34.0, &[57.0]),
+            ("16kb tbf goodput", 26.9, 15.015, &[12.3, 12.3, 15.0]),
+            ("16kb tbf dropped", 131.0, 34.0, &[57.0, 57.0, 34.0]),
+            ("64kb none goodput", 210.0, 198.373, &[198.373]),
+            ("64kb none dropped", 257.0, 29.0, &[29.0]),
+            ("64kb tbf dropped", 402.0, 29.0, &[29.0, 0.0, 0.0]),
+            ("1024kb none dropped", 1196.0, 594.0, &[594.0]),
+            ("1024kb tbf goodput", 419.0, 464.1, &[464.1; 3]),
+            ("1024kb tbf dropped", 12.0, 0.0, &[0.0; 3]),
+            ("4096kb none dropped", 1283.0, 3040.0, &[3058.0]),
+            // No cell varied what was named.
+            ("beta at 50 Mbit/s", 30.0, 27.728, &[]),
+            ("largest window of paper 003", 10.0, 12.500_584, &[]),
+            ("goodput without GSO", 786.8, 989.7, &[]),
+            ("goodput of CUBIC behind the policer", 483.0, 447.8, &[]),
+            ("deviation of 2.6.22", 0.5, 0.927, &[]),
+            ("deviation of the repair", 0.1, 0.069, &[]),
+        ] {
+            assert_eq!(
+                row(paper, ours, cells).verdict(),
+                Some(Verdict::Differs),
+                "{words}"
+            );
+        }
+        // Of the same table: what the cells did show stands.
+        for (words, paper, ours, cells) in [
+            ("256kb none dropped", 394.0, 179.0, &[363.0][..]),
+            (
+                "256kb tbf goodput",
+                379.0,
+                223.742,
+                &[231.374, 464.1, 464.1],
+            ),
+            ("4096kb none goodput", 459.0, 113.5, &[461.384]),
+        ] {
+            assert_eq!(
+                row(paper, ours, cells).verdict(),
+                Some(Verdict::Explained),
+                "{words}"
+            );
+        }
+    }
+
     #[test]
     fn a_cell_is_compared_with_another_and_shown_by_others() {
         let cell = |shaper: &str, cost: &str, rate_bps: f64| CellResult {
@@ -457,7 +526,7 @@ mod tests {
         };
         let over = "over = { shaper = \"htb\" }\nvalue = 10\nbecause = \"cost\"\n\
                     cells = [{ scenario = \"two\", shaper = \"psp\", cost = \"1\" }]";
-        let rows = paper(over).compare(all[0], &all);
+        let rows = paper(over).compare(all[0], &all).unwrap();
         assert_eq!(rows[0].cell, "shaper = psp, over shaper = htb");
         assert_eq!(rows[0].ours, Some(2.0));
         assert_eq!(rows[0].shown[0].1, Some(10.0));
@@ -466,8 +535,15 @@ mod tests {
             "explained: cost (10.00 % with cost = 1, scenario = two, shaper = psp)"
         );
         assert_eq!(
-            paper("value = 102e6").compare(all[0], &all)[0].said(),
+            paper("value = 102e6").compare(all[0], &all).unwrap()[0].said(),
             "reached"
+        );
+        // The cells of another scenario have none of the figure's words.
+        let vague = over.replace("shaper = \"psp\", cost", "cost");
+        assert_eq!(
+            paper(&vague).compare(all[0], &all).unwrap_err().to_string(),
+            "rate1_mean_bps of two with cost = 1, scenario = two: expected the words of one cell, \
+             these fit cost = 1, shaper = psp and cost = 1, shaper = htb"
         );
     }
 

@@ -22,7 +22,7 @@ use crate::workers::side_by_side;
 /// File in the cache with the seconds that each piece took, by its name.
 const TIMES: &str = "times.json";
 /// Seconds of one processor that a simulated second takes where nothing like it has run.
-const LABORATORY_S: f64 = 4.5;
+const LABORATORY_S: f64 = 11.5;
 const SIMULATOR_S: f64 = 0.03;
 
 /// A piece of work: a guest, or some runs of a simulated cell.

@@ -33,7 +33,7 @@ fn a_recorded_run_makes_its_page_and_its_line() {
     let result = RunResult::from_json(&result).unwrap();
     let mut page = Page::new("tiny", &paper);
     let mut findings = Findings::default();
-    let rows = paper.compare(&result, &[&result]);
+    let rows = paper.compare(&result, &[&result]).unwrap();
     page.run(&result, &rows, &["tiny.svg".to_owned()]);
     findings.add_bounds(&result);
     findings
@@ -111,7 +111,7 @@ fn sections(page: &str) -> Vec<(&str, &str)> {
 /// Returns the rows of the source's figures in a section, each with our value. Checks that they
 /// are those of `paper.toml`.
 fn rows_of(body: &str, paper: &Paper, scenario: &str, name: &str) -> Vec<Row> {
-    let mut rows = paper.compare(&empty_run(scenario), &[]);
+    let mut rows = paper.compare(&empty_run(scenario), &[]).unwrap();
     let table = body
         .split("| cell | flow | metric | paper | ours | verdict |\n")
         .nth(1);

@@ -131,7 +131,7 @@ pub fn summary(run: &RunResult, style: Style) -> String {
     let several = runs::count(run);
     if let (2.., Some(window)) = (several, sweep::main_window(run)) {
         let rows = runs::runs(run, window, &varying);
-        out.push_str(&format!("Mean and range of {}:\n", runs::told(run)));
+        out.push_str(&format!("{}:\n", runs::told(run, window)));
         out.push_str(&draw::terminal::table(&rows, style));
         out.push_str("\nThe first run:\n");
     }

@@ -221,9 +221,10 @@ pub struct FlowResult {
 
 impl FlowResult {
     /// Names of the metrics that are kept of each run.
-    pub const OF_RUNS: [&'static str; 5] = [
+    pub const OF_RUNS: [&'static str; 6] = [
         "rate_bps",
         "goodput_bps",
+        "frames",
         "dropped",
         "retransmits",
         "burstiness_mtu",

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use crate::flow_kind::FlowKind;
-use crate::model::{Cable, Cell, Direction, End};
+use crate::model::{Bound, Cable, Cell, Direction, End, Subject};
 
 /// Most cables: one byte of an address holds the cable's number.
 pub const CABLES_MAX: usize = 254;
@@ -111,18 +111,28 @@ pub fn behind_measured_cable(cell: &Cell) -> Vec<String> {
         let names = |words: &[String]| words == ["dev", &device.name];
         lines.any(|line| line.args.windows(2).any(names))
     };
-    let flows = cell.flows.iter();
-    let flows = flows.filter(|flow| !matches!(flow.kind, FlowKind::Tcp { .. }));
+    let has_bound = |index| {
+        let is_of = |bound: &Bound| bound.subject == Subject::Flow(index);
+        let mut bounds = cell.bounds.iter();
+        bounds.any(|bound| is_of(bound) && bound.metric == "dropped")
+    };
+    let flows = cell.flows.iter().enumerate();
+    let flows = flows.filter(|(_, flow)| !matches!(flow.kind, FlowKind::Tcp { .. }));
     flows
-        .filter_map(|flow| {
+        .filter_map(|(index, flow)| {
             let at = flow.measured_at()?;
             let mut behind = flow.path.iter().skip_while(|hop| **hop != at).skip(1);
             let hop = behind.find(is_set)?;
             let (measured, cable) = (&cell.cables[at.cable], &cell.cables[hop.cable]);
             let device = &cable.ends[hop.end.index()];
+            let of_bound = if has_bound(index) {
+                "; its bound on `dropped` holds of that cable alone"
+            } else {
+                ""
+            };
             Some(format!(
                 "flow `{}` is measured on cable `{}`: what the queue of {}:{} holds or loses of it is in \
-                 no metric and no bound",
+                 no metric and no bound{of_bound}",
                 flow.name, measured.name, cell.hosts[device.host].name, device.name
             ))
         })

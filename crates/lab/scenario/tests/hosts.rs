@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Offloads of hosts and programs on them: what is read, and what is refused in which words.
 
+use scenario::topology::behind_measured_cable;
 use scenario::{Cell, Options, Scenario, parse};
 
 fn read(text: &str, quick: bool) -> Scenario {
@@ -236,4 +237,54 @@ fn what_is_wrong_is_refused_with_what_was_expected() {
             }
         }
     }
+}
+
+/// A router whose queue may lose what has passed the cable on which its flow is measured.
+const ROUTED: &str = r#"
+name = "routed"
+title = "a delay, and netem's own limit"
+duration = "5s"
+[[host]]
+name = "a"
+[[host]]
+name = "r"
+[[host]]
+name = "b"
+[[cable]]
+name = "in"
+ends = ["a:eth0", "r:eth0"]
+rate = "100mbit"
+[[cable]]
+name = "out"
+ends = ["r:eth1", "b:eth0"]
+rate = "100mbit"
+[[tc]]
+host = "r"
+lines = ["qdisc add dev eth1 root netem delay 1000ms"]
+[[flow]]
+name = "requests"
+type = "udp"
+from = "a"
+to = "b"
+payload = "400b"
+rate = "7mbit"
+[[window]]
+name = "all"
+"#;
+
+#[test]
+fn a_bound_on_losses_says_of_which_cable_it_is() {
+    let bound = "[[bound]]\nflow = \"requests\"\nwindow = \"all\"\nmetric = \"dropped\"\nmax = 0\n";
+    let remark = |text: &str| behind_measured_cable(&read(text, false).cells[0]);
+    let plain = "flow `requests` is measured on cable `in`: what the queue of r:eth1 holds or loses of it \
+                 is in no metric and no bound";
+    assert_eq!(remark(ROUTED), [plain]);
+    assert_eq!(
+        remark(&format!("{ROUTED}{bound}")),
+        [format!(
+            "{plain}; its bound on `dropped` holds of that cable alone"
+        )]
+    );
+    let even = ROUTED.replace("eth1 root", "eth0 root");
+    assert_eq!(remark(&format!("{even}{bound}")), [""; 0]);
 }

@@ -161,7 +161,7 @@ fn comparison(run: &RunResult, curves: &[Option<Curves>], varying: &[Varying]) -
             @if let Some(window) = sweep::main_window(run) {
                 @if runs::count(run) > 1 {
                     (folded(
-                        "Mean and range of all runs",
+                        &runs::told(run, window),
                         &runs::runs(run, window, varying),
                         many,
                     ))
