@@ -176,9 +176,9 @@ if whole "drivers e1000e, 8139cp and vmxnet3"; then
 	of vmxnet3 1000
 fi
 
-# virtio_net's transmit function waits without an end for a frame in flight where its device was
-# shut down meanwhile (6.1, twice beside other work: a report of a multicast listener). No frame
-# is sent by a device that is down.
+# Twice, beside other work, this guest hung at its end (6.1): a report of a multicast listener never
+# left virtio_net's transmit function. By its code that waits for the device, which is shut down by
+# then. A device that is down sends nothing.
 for device in /sys/class/net/*; do
 	[ ! -e "$device/device" ] || ip link set "${device##*/}" down
 done

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Offloads of hosts and programs on them: what is read, and what is refused in which words.
+//! Offloads of hosts, programs on them, and queues of hosts behind the cable on which a flow is measured:
+//! what is read, and what is refused or said in which words.
 
 use scenario::topology::behind_measured_cable;
 use scenario::{Cell, Options, Scenario, parse};
