@@ -64,7 +64,7 @@ pub struct StreamSample {
 pub enum QueueDrop {
     /// The queue was full and did not take it.
     Refused,
-    /// The queue dropped it by chance, or because it was late.
+    /// The queue dropped it by chance, or because it was late or had waited too long.
     Lost,
     /// The full queue dropped it for a packet that came later.
     Displaced,

@@ -44,6 +44,17 @@ pub struct Packet {
     pub reverse: bool,
 }
 
+/// What a queue for each flow tells packets apart by: flow, offset of its port and
+/// direction.
+pub type Connection = (u32, u16, bool);
+
+impl Packet {
+    /// Returns the packet's connection.
+    pub fn connection(&self) -> Connection {
+        (self.flow, self.port, self.reverse)
+    }
+}
+
 /// Transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proto {

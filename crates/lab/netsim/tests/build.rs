@@ -54,6 +54,7 @@ fn lines_of_tc_are_understood() {
     let others = [
         "qdisc add dev eth0 root tbf rate 12.5mbps burst 62500 latency 50ms tick 4ms",
         "qdisc replace dev eth0 root fq maxrate 100mbit limit 5000 flow_limit 50 quantum 3028",
+        "qdisc add dev eth0 root fq_codel limit 500 quantum 300 target 1ms interval 20ms noecn",
         "qdisc add dev eth0 root netem delay 10ms 1ms loss random 0.1% reorder 25% gap 5 limit 9",
         "qdisc add dev eth0 root handle 1: cqf cycle 1ms budget 5kb",
         "qdisc add dev eth0 root pfifo_fast",
@@ -312,9 +313,10 @@ fn an_unmodelled_option_is_rejected_with_its_line() {
 fn word() -> impl Strategy<Value = String> {
     let known = [
         "qdisc", "class", "filter", "add", "replace", "change", "dev", "eth0", "root", "parent",
-        "handle", "1:", "1:1", "classid", "psp", "htb", "tbf", "fq", "netem", "pfifo", "u32",
-        "match", "ip", "dport", "rate", "10mbit", "burst", "limit", "delay", "1ms", "loss", "1%",
-        "mode", "dynamic", "ceil", "0", "5001", "0xffff", "tick", "default", "r2q", "quantum",
+        "handle", "1:", "1:1", "classid", "psp", "htb", "tbf", "fq", "fq_codel", "netem", "pfifo",
+        "u32", "match", "ip", "dport", "rate", "10mbit", "burst", "limit", "delay", "1ms", "loss",
+        "1%", "mode", "dynamic", "ceil", "0", "5001", "0xffff", "tick", "default", "r2q",
+        "quantum",
     ];
     prop_oneof![
         8 => proptest::sample::select(known.to_vec()).prop_map(str::to_owned),

@@ -11,6 +11,7 @@
 mod build;
 mod common;
 mod cqf;
+mod fq_codel;
 mod head_drop;
 mod itm;
 mod links;

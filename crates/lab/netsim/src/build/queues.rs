@@ -17,8 +17,8 @@ use super::refusal::Refusal;
 use super::tc_tokens::TcTokens;
 use crate::filter::Filter;
 use crate::qdisc::{
-    Fifo, Fq, FqConfig, Htb, HtbClass, HtbConfig, Limit, Netem, NetemConfig, Psp, PspClass,
-    PspConfig, PspType, Qdisc, Tbf, TbfConfig,
+    CodelConfig, Fifo, Fq, FqCodel, FqCodelConfig, FqConfig, Htb, HtbClass, HtbConfig, Limit,
+    Netem, NetemConfig, Psp, PspClass, PspConfig, PspType, Qdisc, Tbf, TbfConfig,
 };
 use crate::rng::{Chance, Rng};
 
@@ -28,7 +28,8 @@ const TX_QUEUE_PACKETS: u32 = 1000;
 const NETEM_STREAM: u64 = 1 << 32;
 /// Major number of a qdisc without a handle; the kernel chooses one, too.
 const NO_HANDLE: u32 = 0x8001;
-const KINDS: &str = "pfifo, bfifo, pfifo_head_drop, pfifo_fast, tbf, htb, fq, netem, cqf and psp";
+const KINDS: &str =
+    "pfifo, bfifo, pfifo_head_drop, pfifo_fast, tbf, htb, fq, fq_codel, netem, cqf and psp";
 
 /// A change of a psp class while the network runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub(super) enum Queue {
     Plain(Limit),
     Tbf(TbfConfig),
     Fq(FqConfig),
+    FqCodel(FqCodelConfig),
     Netem(NetemConfig),
     Htb {
         handle: u32,
@@ -205,6 +207,7 @@ impl Reader<'_> {
             "pfifo" | "bfifo" | "pfifo_head_drop" => fifo(kind, tokens, self.port()),
             "tbf" => tbf(tokens),
             "fq" => fq(tokens, self.port()),
+            "fq_codel" => fq_codel(tokens, self.port()),
             "netem" => netem(tokens),
             "htb" => htb(tokens, handle),
             "cqf" => Ok(Queue::Cqf(Box::new(CqfQueue::read(
@@ -449,6 +452,33 @@ fn fq(tokens: &mut TcTokens<'_>, port: Port) -> Result<Queue, Refusal> {
     Ok(Queue::Fq(config))
 }
 
+fn fq_codel(tokens: &mut TcTokens<'_>, port: Port) -> Result<Queue, Refusal> {
+    const KNOWN: &str = "limit, quantum, target, interval, drop_batch, ecn and noecn";
+    let mut config = FqCodelConfig {
+        limit: 10_240,
+        quantum_bytes: port.frame_bytes,
+        drop_batch: 64,
+        codel: CodelConfig {
+            target: Span::from_ns(5_000_000),
+            interval: Span::from_ns(100_000_000),
+            frame_bytes: port.frame_bytes,
+        },
+    };
+    while let Some(word) = tokens.next() {
+        match word {
+            "limit" => config.limit = tokens.number("limit")?.max(1),
+            "quantum" => config.quantum_bytes = tokens.size_u32("quantum")?.max(256),
+            "target" => config.codel.target = tokens.time("target")?,
+            "interval" => config.codel.interval = tokens.time("interval")?,
+            "drop_batch" => config.drop_batch = tokens.number("drop_batch")?,
+            // No packet of the simulator can be marked.
+            "ecn" | "noecn" => {}
+            other => return Err(tokens.unknown("fq_codel", other, KNOWN)),
+        }
+    }
+    Ok(Queue::FqCodel(config))
+}
+
 fn netem(tokens: &mut TcTokens<'_>) -> Result<Queue, Refusal> {
     const KNOWN: &str =
         "limit, delay TIME [JITTER], loss [random] PERCENT, reorder PERCENT and gap";
@@ -536,6 +566,7 @@ impl Queue {
             Self::Plain(limit) => Qdisc::Fifo(Fifo::new(limit)),
             Self::Tbf(config) => Qdisc::Tbf(Box::new(Tbf::new(config))),
             Self::Fq(config) => Qdisc::Fq(Box::new(Fq::new(config))),
+            Self::FqCodel(config) => Qdisc::FqCodel(Box::new(FqCodel::new(config))),
             Self::Netem(config) => {
                 let rng = Rng::new(seed, NETEM_STREAM + device(direction) as u64);
                 Qdisc::Netem(Box::new(Netem::new(config, rng)))

@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 use crate::cpu::CpuCost;
 use crate::rng::Rng;
 use crate::stream::{Pacing, StreamConfig};
-use crate::tcp::variant::{self, LostRetransmission, Recovery, SackHint, SackSort};
+use crate::tcp::variant::{self, LostRetransmission, Recovery, SackHint, SackScan, SackSort};
 use crate::tcp::{Congestion, ReceiverConfig, SenderConfig};
 
 /// The TCP variant of a flow that names none.
@@ -215,7 +215,7 @@ fn stack(flow: &Flow, stack: &str, congestion: Congestion) -> Result<Stack, Refu
             fault(format!(
                 "has {word:?}, expected initial_cwnd=N, initial_ssthresh=N, rto_min=TIME, \
                  tick=TIME, ack_cost=TIME, step_cost=TIME, abc=on|off, abc_counts_in_loss=on|off, skip_seen_blocks=on|off, \
-                 sack_sort=right|loses-blocks, sack_hint=any|first or \
+                 sack_sort=right|loses-blocks, sack_scan=whole-queue|hints, sack_hint=any|first or \
                  lost_retransmission=block|highest|own-walk"
             ))
         })?;
@@ -247,6 +247,13 @@ fn tune(stack: &mut Stack, key: &str, value: &str) -> Option<()> {
             variant.sack_sort = match value {
                 "right" => SackSort::Right,
                 "loses-blocks" => SackSort::LosesBlocks,
+                _ => return None,
+            }
+        }
+        "sack_scan" => {
+            variant.sack_scan = match value {
+                "whole-queue" => SackScan::WholeQueue,
+                "hints" => SackScan::Hints,
                 _ => return None,
             }
         }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use units::clock::{Span, Time};
 
 use super::answer::{Next, Verdict};
-use crate::packet::Packet;
+use crate::packet::{Connection, Packet};
 use crate::rate_arithmetic::{BYTE, span_up};
 
 /// Options, as in tc-fq(8).
@@ -43,7 +43,7 @@ struct Flow {
 pub struct Fq {
     config: FqConfig,
     flows: Vec<Flow>,
-    indices: HashMap<(u32, u16, bool), usize>,
+    indices: HashMap<Connection, usize>,
     new_flows: VecDeque<usize>,
     old_flows: VecDeque<usize>,
     throttled: Vec<usize>,
@@ -72,8 +72,7 @@ impl Fq {
             return Verdict::Refused;
         }
         let flows = &mut self.flows;
-        let key = (packet.flow, packet.port, packet.reverse);
-        let index = *self.indices.entry(key).or_insert_with(|| {
+        let index = *self.indices.entry(packet.connection()).or_insert_with(|| {
             flows.push(Flow {
                 queue: VecDeque::new(),
                 credit: 0,

@@ -4,9 +4,11 @@
 //! own.
 
 mod answer;
+mod codel;
 mod cqf;
 mod fifo;
 mod fq;
+mod fq_codel;
 mod htb;
 mod netem;
 mod psp;
@@ -16,9 +18,11 @@ mod rate_table;
 mod tbf;
 
 pub use answer::{Next, Verdict};
+pub use codel::CodelConfig;
 pub use cqf::{CQF_STREAMS, Cqf, CqfConfig};
 pub use fifo::{Fifo, Limit};
 pub use fq::{Fq, FqConfig};
+pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use htb::{Htb, HtbClass, HtbConfig};
 pub use netem::{Netem, NetemConfig};
 pub use psp::{Psp, PspConfig};
@@ -41,6 +45,7 @@ pub enum Qdisc {
     Tbf(Box<Tbf>),
     Htb(Box<Htb>),
     Fq(Box<Fq>),
+    FqCodel(Box<FqCodel>),
     Netem(Box<Netem>),
     /// Cyclic queuing and forwarding.
     Cqf(Box<Cqf>),
@@ -56,6 +61,7 @@ impl Qdisc {
             Self::Tbf(q) => q.enqueue(packet),
             Self::Htb(q) => q.enqueue(packet, header),
             Self::Fq(q) => q.enqueue(packet),
+            Self::FqCodel(q) => q.enqueue(packet),
             Self::Netem(q) => q.enqueue(packet),
             Self::Cqf(q) => q.enqueue(packet, header),
             Self::Psp(q) => q.enqueue(packet, header),
@@ -70,6 +76,7 @@ impl Qdisc {
             Self::Tbf(q) => q.next(now),
             Self::Htb(q) => q.next(now),
             Self::Fq(q) => q.next(now),
+            Self::FqCodel(q) => q.next(now),
             Self::Netem(q) => q.next(now),
             Self::Cqf(q) => q.next(now),
             Self::Psp(q) => q.next(now),
@@ -83,6 +90,7 @@ impl Qdisc {
             Self::Tbf(_) => "tbf",
             Self::Htb(_) => "htb",
             Self::Fq(_) => "fq",
+            Self::FqCodel(_) => "fq_codel",
             Self::Netem(_) => "netem",
             Self::Cqf(_) => "cqf",
             Self::Psp(_) => "psp",
@@ -104,6 +112,7 @@ impl Qdisc {
             Self::Tbf(q) => q.len(),
             Self::Htb(q) => q.len(),
             Self::Fq(q) => q.len(),
+            Self::FqCodel(q) => q.len(),
             Self::Netem(q) => q.len(),
             Self::Cqf(q) => q.len(),
             Self::Psp(q) => q.len(),
