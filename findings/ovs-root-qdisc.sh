@@ -6,7 +6,7 @@
 finding 'Open vSwitch leaves the qdisc of a port alone whose QoS nobody has set there' \
 	'it deletes the root with all its classes when the device becomes a port, and again at each start of ovs-vswitchd, so
        with an update of its package; nothing is said in its log. What is set in between stays until then. A QoS of type
-       linux-noop makes it leave the root alone, clsact stays in any case (4.0.0: the same)'
+       linux-noop makes it leave the root alone, clsact stays in any case (4.0.0, and with the datapath of Linux 6.12.117: the same)'
 
 packages "$work/tree" trixie openvswitch-switch=3.5.0-1+b1 iproute2=6.15.0-1
 mkdir -p "$work/tree/dev/net" "$work/tree/run/openvswitch" "$work/tree/etc/openvswitch" "$work/tree/var/log/openvswitch"

@@ -114,6 +114,8 @@ pub struct Device {
     pub mtu_bytes: Option<u64>,
     /// The file of another program that gives it a qdisc.
     pub manager_file: Option<ManagerFile>,
+    /// Whether it is a port of Open vSwitch.
+    pub is_open_vswitch_port: bool,
     /// What `pspacer apply` would change by the host's files; `None`: they do not name it.
     pub file_changes: Option<Vec<String>>,
     /// Whether it is paced without the module, which alone cuts bursts: there is a paced class.

@@ -141,6 +141,13 @@ pub(crate) const TABLE: &[Row] = &[
         "$EDITOR /etc/systemd/network/lan.network",
     ),
     (
+        |f| device(f).is_open_vswitch_port = true,
+        "other-manager",
+        Severity::Note,
+        "a port of Open vSwitch",
+        "ovs-vsctl set port eth0 qos=@none -- --id=@none create qos type=linux-noop",
+    ),
+    (
         |f| device(f).mtu_bytes = Some(9001),
         "mtu-untested",
         Severity::Note,

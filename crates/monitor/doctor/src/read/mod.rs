@@ -94,6 +94,9 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
             device.line_rate_bps = None;
         }
         device.manager_file = managers::file_of(root, &link.name);
+        device.is_open_vswitch_port = sysfs::master(root, &link.name)
+            .and_then(|master| links.iter().find(|link| link.name == master))
+            .is_some_and(|master| master.kind.as_deref() == Some("openvswitch"));
         devices.push(device);
     }
     let has_kind = |kinds: &[&str]| qdiscs.iter().any(|q| kinds.contains(&q.kind.as_str()));

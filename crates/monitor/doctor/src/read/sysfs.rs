@@ -29,6 +29,13 @@ fn entries(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     paths
 }
 
+/// Returns the device that a device is a port of.
+pub fn master(root: &Path, device: &str) -> Option<String> {
+    let link = fs::read_link(root.join("sys/class/net").join(device).join("master"));
+    let name = link.ok()?.file_name()?.to_string_lossy().into_owned();
+    Some(name)
+}
+
 /// Reads what concerns the whole host.
 pub fn host(root: &Path, facts: &mut Facts) {
     facts.kernel_release = text(&root.join("proc/sys/kernel/osrelease")).unwrap_or_default();
@@ -145,6 +152,17 @@ mod tests {
         let path = root.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
+    }
+
+    #[test]
+    fn a_port_names_its_master() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        file(root, "sys/class/net/eth0/mtu", "1500\n");
+        assert_eq!(master(root, "eth0"), None);
+        let link = root.join("sys/class/net/eth0/master");
+        std::os::unix::fs::symlink("../ovs-system", link).unwrap();
+        assert_eq!(master(root, "eth0").as_deref(), Some("ovs-system"));
     }
 
     #[test]

@@ -25,10 +25,12 @@ pub fn differs(_: &Facts, device: &Device) -> Option<Found> {
 
 /// Complains if another program gives it a qdisc.
 pub fn other_manager(_: &Facts, device: &Device) -> Option<Found> {
-    let file = device.manager_file.as_ref()?;
     if device.psp.is_empty() && device.file_changes.is_none() {
         return None;
     }
+    let Some(file) = device.manager_file.as_ref() else {
+        return open_vswitch(device);
+    };
     found(
         Severity::Warning,
         format!(
@@ -38,6 +40,24 @@ pub fn other_manager(_: &Facts, device: &Device) -> Option<Found> {
         "When that program configures the device again, after a lost link or an update, its qdisc \
          replaces psp.",
         format!("$EDITOR {}", file.file),
+    )
+}
+
+/// Complains of a port whose root ovs-vswitchd deletes. Its database, which may forbid that, is not
+/// read.
+fn open_vswitch(device: &Device) -> Option<Found> {
+    if !device.is_open_vswitch_port {
+        return None;
+    }
+    found(
+        Severity::Note,
+        "It is a port of Open vSwitch.".to_owned(),
+        "ovs-vswitchd deletes a port's root qdisc when the port is added and at each start, without \
+         a word, unless the port has a QoS of type linux-noop.",
+        format!(
+            "ovs-vsctl set port {} qos=@none -- --id=@none create qos type=linux-noop",
+            device.name
+        ),
     )
 }
 

@@ -51,6 +51,7 @@ pub fn fine() -> Facts {
         queue_limits_min_bytes: vec![75_000; 4],
         mtu_bytes: Some(1500),
         manager_file: None,
+        is_open_vswitch_port: false,
         file_changes: Some(Vec::new()),
         leaves_bursts_whole: false,
         reasons: Reasons::default(),
