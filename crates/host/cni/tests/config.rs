@@ -223,6 +223,8 @@ fn any_json() -> impl Strategy<Value = Value> {
         "deadline",
         "txtime",
         "backend",
+        "budget",
+        "ingress-budget",
         "runtimeConfig",
         "bandwidth",
         "ingressRate",

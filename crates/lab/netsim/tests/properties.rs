@@ -8,7 +8,9 @@ use netsim::device::DeviceConfig;
 use netsim::network::{FlowConfig, Network, NetworkConfig, TrafficConfig};
 use netsim::packet::{Header, Proto};
 use netsim::port::{Port, PortKind};
-use netsim::qdisc::{Fifo, Limit, Netem, NetemConfig, Qdisc, Tbf, TbfConfig};
+use netsim::qdisc::{
+    CodelConfig, Fifo, FqCodel, FqCodelConfig, Limit, Netem, NetemConfig, Qdisc, Tbf, TbfConfig,
+};
 use netsim::rng::{Chance, Rng};
 use netsim::source::SourceConfig;
 use netsim::stream::{Pacing, StreamConfig};
@@ -31,14 +33,26 @@ struct Plan {
     rate_bps: u64,
     modern: bool,
     bytes: u64,
-    shaped: bool,
+    first: First,
+}
+
+/// The queue of the first host.
+#[derive(Clone, Copy, Debug)]
+enum First {
+    Plain,
+    Shaped,
+    Codel,
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
     (
         (any::<u64>(), 5u32..200, 3_000u64..100_000, any::<bool>()),
         (0u64..20_000, 1u32..20, 1_000_000u64..900_000_000),
-        (any::<bool>(), 100_000u64..2_000_000, any::<bool>()),
+        (
+            any::<bool>(),
+            100_000u64..2_000_000,
+            prop_oneof![Just(First::Plain), Just(First::Shaped), Just(First::Codel)],
+        ),
     )
         .prop_map(|(a, b, c)| Plan {
             seed: a.0,
@@ -50,7 +64,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             rate_bps: b.2,
             modern: c.0,
             bytes: c.1,
-            shaped: c.2,
+            first: c.2,
         })
 }
 
@@ -84,17 +98,26 @@ fn network(plan: &Plan) -> NetworkConfig {
             bytes: plan.fifo_bytes,
         }
     };
-    let first = if plan.shaped {
-        Qdisc::Tbf(Box::new(Tbf::new(TbfConfig {
+    let first = match plan.first {
+        First::Shaped => Qdisc::Tbf(Box::new(Tbf::new(TbfConfig {
             rate_bps: GBIT / 4,
             burst_bytes: 20_000,
             limit_bytes: u64::from(plan.queue_packets) * 1514,
             overhead_bytes: 24,
             mpu_bytes: 84,
             tick: Span::from_ns(1_000_000),
-        })))
-    } else {
-        Qdisc::Fifo(queue())
+        }))),
+        First::Codel => Qdisc::FqCodel(Box::new(FqCodel::new(FqCodelConfig {
+            limit: plan.queue_packets,
+            quantum_bytes: 300 * plan.burst,
+            drop_batch: plan.burst,
+            codel: CodelConfig {
+                target: Span::from_ns(100_000),
+                interval: Span::from_ns(2_000_000),
+                frame_bytes: 1514,
+            },
+        }))),
+        First::Plain => Qdisc::Fifo(queue()),
     };
     let netem = Netem::new(
         NetemConfig {
@@ -216,7 +239,7 @@ fn memory_does_not_grow_with_time() {
         rate_bps: 10_000_000,
         modern: true,
         bytes: u64::MAX / 4,
-        shaped: false,
+        first: First::Plain,
     };
     let mut network = Network::new(network(&plan)).unwrap();
     let mut most = 0;

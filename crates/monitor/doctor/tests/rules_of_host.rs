@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows of the host: its module, kernel, clocks and files.
+//! Rows of the host: its module, kernel, clocks and files, with those that other programs have of
+//! its devices.
 
 use crate::host::{account, device, fifo_that_drops, program, renewed};
 use crate::row::Row;
