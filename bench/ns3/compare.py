@@ -109,15 +109,11 @@ def main():
         for name in [NS3, SIMULATOR, LABORATORY]:
             goodput = f"{found[name][0] / 1e6:.1f}" if name in found else "–"
             cells += [goodput, of(name, 1, "{:,}")]
-        for name in [NS3, SIMULATOR]:
-            speed = found[name][2] / found[name][3] if name in found else None
-            cells += [f"{speed / 1e6:.2f}" if speed else "–", of(name, 4, "{:.0f}")]
-        if SIMULATOR in found:
-            per_s = {name: found[name][2] / found[name][3] for name in [NS3, SIMULATOR]}
-            speeds.append(per_s[SIMULATOR] / per_s[NS3])
-            cells.append(f"{speeds[-1]:.1f}")
-        else:
-            cells.append("–")
+        per_s = {name: found[name][2] / found[name][3] for name in [NS3, SIMULATOR]}
+        for name, speed in per_s.items():
+            cells += [f"{speed / 1e6:.2f}", f"{found[name][4]:.0f}"]
+        speeds.append(per_s[SIMULATOR] / per_s[NS3])
+        cells.append(f"{speeds[-1]:.1f}")
         lines.append("| " + " | ".join(cells) + " |")
     # Pages have another licence than what makes this one.
     licence = "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->"
