@@ -74,6 +74,7 @@ check: setup
 	@tools/test.sh check
 
 fresh:
+	@tools/setup.sh mmdebstrap
 	@tests/fresh/run.sh $(or $(SUITE),bookworm)
 
 # Takes a quarter of a minute; the first time apt fetches 200 MB of packages.
