@@ -9,6 +9,7 @@
 #   TARGET   targets of make, one after the other (demo test)
 #   SPARE=1  uses one processor, and only when nothing else wants it
 #   KEEP=1   keeps the root
+#   GUESTS=1 gives it what this machine remembers of guests that ran, so only others boot (after make test-all)
 set -eu
 
 usage() {
@@ -76,7 +77,13 @@ mount --bind /dev "$root/dev"
 [ ! -d /dev/pts ] || mount --bind /dev/pts "$root/dev/pts"
 [ ! -d /dev/shm ] || mount --bind /dev/shm "$root/dev/shm"
 
-mkdir -p "$root/var/lib/newcomer"
+newcomer=$root/var/lib/newcomer
+mkdir -p "$newcomer"
+if [ "${GUESTS:-0}" = 1 ]; then
+	cache=${PSPACER_CACHE:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/pspacer}
+	mkdir -p "$newcomer/.cache/pspacer"
+	cp -a "$cache/guests" "$newcomer/.cache/pspacer/"
+fi
 git clone -q --no-hardlinks "$top" "$root/pspacer"
 
 spare=

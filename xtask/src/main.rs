@@ -36,7 +36,6 @@ enum Command {
     Profile(profile::Profile),
     /// Frames a second through qdiscs against the number of processors that send
     Processors(processors::Processors),
-    /// Which pages of the results are older than the code that their figures come from
     /// Write the manual page of the pspacer command to standard output
     Man,
     /// How often the verdicts of `pspacer stalls` are right, by confidence

@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use clap::builder::PossibleValue;
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use pspacer::{GROUPS, STATUSES};
@@ -89,7 +90,27 @@ fn option<W: Write>(out: &mut W, arg: &Arg) -> io::Result<()> {
         Some(short) => format!("-{short}, {arg}"),
         None => arg.to_string(),
     };
-    entry(out, &term, &help)
+    entry(out, &term, &(help + &values(arg)))
+}
+
+/// Returns which values an option takes and which it has without one, as `--help` says it.
+fn values(arg: &Arg) -> String {
+    if !arg.get_action().takes_values() {
+        return String::new();
+    }
+    let possible = arg.get_possible_values();
+    let shown = possible.iter().filter(|value| !value.is_hide_set());
+    let possible: Vec<&str> = shown.map(PossibleValue::get_name).collect();
+    let default = arg.get_default_values().iter();
+    let default: Vec<_> = default.map(|value| value.to_string_lossy()).collect();
+    let mut text = String::new();
+    if !default.is_empty() && !arg.is_hide_default_value_set() {
+        text += &format!(" [default: {}]", default.join(" "));
+    }
+    if !possible.is_empty() && !arg.is_hide_possible_values_set() {
+        text += &format!(" [possible values: {}]", possible.join(", "));
+    }
+    text
 }
 
 /// Escapes hyphens: in a command `-` must be printed as a minus, not as a hyphen.

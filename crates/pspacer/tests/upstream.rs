@@ -303,7 +303,8 @@ fn each_series_applies_and_is_small() {
     let kernel = kernel();
     let patched = self::kernel();
     let read = |name: &str| fs::read_to_string(patched.path().join(name)).unwrap();
-    let mut lines = 0;
+    let page = fs::read_to_string(root().join("docs/contribute/upstream.md")).unwrap();
+    let (mut lines, mut of_code) = (0, 0);
     for (name, most) in [
         ("first", 1500),
         ("ceil", 400),
@@ -324,9 +325,22 @@ fn each_series_applies_and_is_small() {
         }
         let code = read("net/sched/sch_pspacer.c");
         assert_eq!(code, qdisc(name));
-        let now = code.lines().count() + text(name, "pkt_sched_pspacer.h").lines().count();
+        let code = code.lines().count();
+        let now = code + text(name, "pkt_sched_pspacer.h").lines().count();
         assert!(now - lines <= most, "{name}: {}", now - lines);
-        lines = now;
+        let attributes = now - lines - (code - of_code);
+        let of_page = match name {
+            "first" => format!(
+                "1,{:03} lines and its attributes {attributes}.",
+                code - 1000
+            ),
+            _ => format!(
+                "\n{} lines of C and {attributes} of attributes more",
+                code - of_code
+            ),
+        };
+        assert!(page.contains(&of_page), "upstream.md has not: {of_page}");
+        (lines, of_code) = (now, code);
     }
     let qdisc = read("net/sched/sch_pspacer.c");
     assert!(!qdisc.contains("#include \"") && !qdisc.contains("pace_div_rem"));
