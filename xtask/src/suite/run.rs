@@ -58,7 +58,7 @@ struct State<'a> {
 }
 
 /// Runs all in their order; each writes its output to a file in `logs`.
-pub fn all(units: &[Unit], logs: &Path, environment: &[(&str, &str)]) -> Result<Vec<Ran>> {
+pub fn all(units: &[Unit], logs: &Path, environment: &[(&str, String)]) -> Result<Vec<Ran>> {
     fs::create_dir_all(logs).with_context(|| logs.display().to_string())?;
     let begin = Instant::now();
     let state = Mutex::new(State {
@@ -160,7 +160,7 @@ fn line(ran: &Ran) -> String {
     )
 }
 
-fn one(unit: &Unit, logs: &Path, environment: &[(&str, &str)]) -> Ran {
+fn one(unit: &Unit, logs: &Path, environment: &[(&str, String)]) -> Ran {
     let file = unit.name.replace("::", ".");
     let log = logs.join(format!("{file}.log"));
     let begin = Instant::now();
@@ -186,12 +186,12 @@ fn one(unit: &Unit, logs: &Path, environment: &[(&str, &str)]) -> Ran {
     }
 }
 
-fn start(unit: &Unit, log: &Path, environment: &[(&str, &str)]) -> Result<Child> {
+fn start(unit: &Unit, log: &Path, environment: &[(&str, String)]) -> Result<Child> {
     let out = File::create(log).with_context(|| log.display().to_string())?;
     let mut command = Command::new(&unit.executable);
     command.current_dir(&unit.folder).stdin(Stdio::null());
     command.stderr(out.try_clone()?).stdout(out);
-    command.envs(environment.iter().copied());
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     // As cargo sets them.
     command
         .env("CARGO", "cargo")

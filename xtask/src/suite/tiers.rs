@@ -12,7 +12,7 @@ pub enum Tier {
     Check,
     /// What a change must pass: each test, on one kernel where it exists for several
     Test,
-    /// Each test on each kernel, and no guest from the store
+    /// Each test on each kernel, all parts of it; of the guests that the store has one of sixteen runs again
     All,
 }
 

@@ -70,7 +70,7 @@ impl Stored {
         let path = cache.path().join(TIMES);
         Ok(Self {
             store: Store::of(cache)?,
-            is_fresh: answers != Answers::Stored,
+            is_fresh: matches!(answers, Answers::Fresh | Answers::Unstored),
             done: Mutex::default(),
             times: Mutex::new(times_in(&path)),
             path,

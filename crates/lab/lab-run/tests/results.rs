@@ -350,16 +350,20 @@ fn is_released(changes: &str) -> bool {
         .starts_with("Not released")
 }
 
-/// A release has no page that is older than its code; packages that the archive has since are no
-/// matter. Before, `pspacer experiments --stale` tells.
 #[test]
-fn no_page_of_a_release_is_stale() {
+fn a_release_has_a_date() {
     assert!(is_released("# C\n\n## 1.0.0\n2026-11-24.\n"));
     assert!(!is_released(
         "# C\n\n## 1.0.0\nNot released.\n\n## 0.9.0\n2026.\n"
     ));
+}
+
+/// A release has no page that is older than its code; packages that the archive has since are no
+/// matter. Before, and in `make test`, `pspacer experiments --stale` tells: this takes minutes of a processor.
+#[test]
+fn no_page_of_a_release_is_stale() {
     let changes = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
-    if !is_released(&changes) {
+    if !testkit::everything() || !is_released(&changes) {
         return;
     }
     // Compiles the module and the guest's programs, if the cache has none.

@@ -3,12 +3,13 @@
 
 use scenario::{Backend, Cell};
 
+use crate::cell_modules::{module_candidates, names_kind};
 use crate::error::Error;
 use crate::host_command;
 use crate::image::{Image, add_ethtool, add_modules, add_plugin};
 use crate::kbuild::{SCH_PSP, WIRE};
 use crate::packages::{self, ETHTOOL};
-use crate::plan::{module_candidates, plan};
+use crate::plan::plan;
 use crate::profile;
 use crate::progress::Progress;
 use crate::setup::{Lab, Parts};
@@ -20,14 +21,12 @@ fn uses_bpf(cells: &[Cell]) -> bool {
 
 /// Returns whether a cell has a psp: the module, or the programs of BPF in its place.
 fn uses_psp(cells: &[Cell]) -> bool {
-    let mut candidates = cells.iter().flat_map(module_candidates);
-    uses_bpf(cells) || candidates.any(|name| name == SCH_PSP.name)
+    uses_bpf(cells) || cells.iter().any(|cell| names_kind(cell, "psp"))
 }
 
 /// Returns whether a cell has a rival that tc knows by the laboratory's plugin.
 fn uses_lab_plugin(cells: &[Cell]) -> bool {
-    let mut candidates = cells.iter().flat_map(module_candidates);
-    candidates.any(|name| name == "sch_cake_mq")
+    cells.iter().any(|cell| names_kind(cell, "cake_mq"))
 }
 
 /// Returns whether a program of some cells is the command.
@@ -73,16 +72,16 @@ impl CellFiles<'_> {
     }
 
     /// Returns what of the archive follows from the project alone: the plan without its modules, its
-    /// files, and a digest of the sources of what the guest runs.
-    pub fn own(&self, cells: &[Cell], command: &str) -> Result<(Image, String), Error> {
+    /// files.
+    pub fn own(&self, cells: &[Cell], command: &str) -> Result<Image, Error> {
         let mut image = Image::default();
         self.add_command(&mut image, cells, Some(command))?;
         self.add_plan(&mut image, cells, &[])?;
-        Ok((image, self.sources(cells)?))
+        Ok(image)
     }
 
-    /// Returns a digest of the project's sources of what the guest of some cells runs.
-    fn sources(&self, cells: &[Cell]) -> Result<String, Error> {
+    /// Returns the folders with the project's sources of what the guest of some cells runs.
+    pub fn sources(&self, cells: &[Cell]) -> Vec<&'static str> {
         let mut folders = vec!["lab/Makefile", "lab/agent", "lab/send"];
         folders.extend(WIRE.sources);
         if uses_psp(cells) {
@@ -92,7 +91,7 @@ impl CellFiles<'_> {
         if uses_lab_plugin(cells) {
             folders.push("lab/tc");
         }
-        self.lab.sources.hash(&folders)
+        folders
     }
 
     /// Adds the command where some cells need it, or `command` in its place.

@@ -44,20 +44,36 @@ pub enum Answers {
     Stored,
     /// Each guest runs. If the store has its answer, the two must be equal to the byte.
     Fresh,
+    /// So it is with the guests whose key begins with this hexadecimal digit; the others are answered.
+    FreshBy(char),
     /// Each guest runs, and the store is left alone.
     Unstored,
 }
 
-/// Variable that makes every guest run.
+/// Variable that makes guests run which the store has: 1 all of them, digit:D those whose key begins with D.
 pub(crate) const FRESH: &str = "PSPACER_FRESH";
 
 impl Answers {
-    /// Returns what the environment asks for: stored answers, unless `PSPACER_FRESH` is 1.
+    /// Returns what the environment asks for: stored answers, unless `PSPACER_FRESH` is 1 or names a digit.
     pub fn asked() -> Self {
-        if env::var_os(FRESH).is_some_and(|value| value == "1") {
-            Self::Fresh
-        } else {
-            Self::Stored
+        Self::of(&env::var(FRESH).unwrap_or_default())
+    }
+
+    fn of(value: &str) -> Self {
+        let digit = value.strip_prefix("digit:").and_then(|d| d.parse().ok());
+        match (value, digit) {
+            ("1", _) => Self::Fresh,
+            (_, Some(digit)) => Self::FreshBy(digit),
+            _ => Self::Stored,
+        }
+    }
+
+    /// Returns whether the guest with this key runs although the store may have its answer, which is then compared.
+    pub(crate) fn compares(self, key: &str) -> bool {
+        match self {
+            Self::Stored | Self::Unstored => false,
+            Self::Fresh => true,
+            Self::FreshBy(digit) => key.starts_with(digit),
         }
     }
 }
@@ -296,6 +312,19 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_variable_says_which_guests_run_again() {
+        for (value, answers) in [
+            ("", Answers::Stored),
+            ("0", Answers::Stored),
+            ("digit:", Answers::Stored),
+            ("1", Answers::Fresh),
+            ("digit:c", Answers::FreshBy('c')),
+        ] {
+            assert_eq!(Answers::of(value), answers, "{value}");
+        }
+    }
 
     /// Writes three files into a folder, and returns their paths.
     fn parts(folder: &Path, shared: &[u8], room: u64) -> [PathBuf; 3] {

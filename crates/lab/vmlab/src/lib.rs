@@ -9,6 +9,7 @@
 
 mod cache;
 mod cell_files;
+mod cell_modules;
 mod command;
 mod console;
 mod cpu_timeout;

@@ -538,34 +538,6 @@ fn quote(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "''".to_owned(), |word| word.into_owned())
 }
 
-/// Returns the words of a cell that may be names of kernel modules, as the kernel spells them:
-/// everything in `tc` lines, and what flows use.
-pub(crate) fn module_candidates(cell: &Cell) -> Vec<String> {
-    let mut names = Vec::new();
-    let of_modules = cell.tc.iter().filter(|l| l.backend == Backend::Module);
-    for word in of_modules.flat_map(|line| &line.args) {
-        let word = word.split('(').next().unwrap_or_default().replace('-', "_");
-        for kind in ["sch", "cls", "act", "em"] {
-            names.push(format!("{kind}_{word}"));
-        }
-    }
-    for (kind, module) in [("sch_clsact", "sch_ingress"), ("sch_cake_mq", "sch_cake")] {
-        if names.iter().any(|name| name == kind) {
-            names.push(module.into());
-        }
-    }
-    for flow in &cell.flows {
-        match &flow.kind {
-            FlowKind::Tcp { congestion, .. } => names.push(format!("tcp_{congestion}")),
-            FlowKind::Pktgen { .. } => names.push("pktgen".into()),
-            FlowKind::Udp { .. } => {}
-        }
-    }
-    names.sort();
-    names.dedup();
-    names
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -592,7 +564,7 @@ mod tests {
 
     #[test]
     fn modules_are_looked_for_by_the_words_of_tc_and_by_flows() {
-        let names = module_candidates(&cell());
+        let names = crate::cell_modules::module_candidates(&cell());
         for name in [
             "sch_psp",
             "sch_fq",

@@ -30,7 +30,8 @@ impl Guest<'_> {
         let console = self.console();
         let [shared, progress] = Self::left_in(scratch);
         let parts = [&*console, &*progress, &*shared];
-        if self.answers == Answers::Stored && self.store.load(&key, parts)? {
+        let compares = self.answers.compares(&key);
+        if !compares && self.store.load(&key, parts)? {
             let words = self.words();
             let text = format!("not booted: the store has what this guest left, {key}\n");
             fs::write(&words, text).at("write", &words)?;
@@ -39,7 +40,7 @@ impl Guest<'_> {
             return left(shared, true);
         }
         self.run(scratch, line)?;
-        if self.answers == Answers::Fresh {
+        if compares {
             self.compare(&key, scratch, parts)?;
         }
         if let Err(error) = self.store.keep(&key, parts) {
@@ -221,9 +222,15 @@ done
             assert!(booted(guest));
             assert!(!booted(guest));
         }
+        let key = first.key().unwrap();
+        let (own, other) = (key.chars().next().unwrap(), 'x');
         // What decides nothing; and the first one is still known.
         for guest in [
             first.clone(),
+            Guest {
+                answers: Answers::FreshBy(other),
+                ..first.clone()
+            },
             Guest {
                 folder: &logs[1],
                 ..first.clone()
@@ -238,6 +245,10 @@ done
         for guest in [
             Guest {
                 answers: Answers::Fresh,
+                ..first.clone()
+            },
+            Guest {
+                answers: Answers::FreshBy(own),
                 ..first.clone()
             },
             Guest {

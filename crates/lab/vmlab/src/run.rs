@@ -2,6 +2,7 @@
 //! Runs the cells of a scenario: a number of them in each guest, guests side by side.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -197,6 +198,7 @@ pub fn keys(
     let mut common = Key::new();
     common.add(&base);
     common.add(&fs::read(&parts.kernel.image).at("read", &parts.kernel.image)?);
+    let mut digests = BTreeMap::new();
     let of = |cells: &[Cell]| {
         let guest = runner.guest(cells, &folder, &stop);
         let (mut own, mut all) = (Key::new(), common.clone());
@@ -207,9 +209,16 @@ pub fn keys(
             own.add(word.as_encoded_bytes());
             all.add(word.as_encoded_bytes());
         }
-        let (image, sources) = runner.files().own(cells, command)?;
-        own.add(&image.to_cpio());
-        own.add(sources.as_bytes());
+        own.add(&runner.files().own(cells, command)?.to_cpio());
+        let sources = runner.files().sources(cells);
+        let digest = match digests.entry(sources) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let digest = lab.sources.hash(new.key())?;
+                new.insert(digest)
+            }
+        };
+        own.add(digest.as_bytes());
         all.add(&runner.files().all(cells, Some(command))?.to_cpio());
         Ok(Keys {
             own: own.text(),
