@@ -100,6 +100,6 @@ for target in "$@"; do
 	child=
 	echo "fresh: make $target passed on $suite in $(($(date +%s) - begin)) s"
 done
-echo "fresh: disk: $(du -shc "$root/pspacer/target" "$root/pspacer/build" 2>/dev/null | tail -n 1 | cut -f 1) in the tree, $(du -sh "$root/var/lib/newcomer/.cache" 2>/dev/null | cut -f 1) in the cache"
+echo "fresh: disk: $(du -shc "$root/pspacer/target" "$root/pspacer/build" 2>/dev/null | tail -n 1 | cut -f 1) in the tree, $(du -sh "$newcomer/.cache" 2>/dev/null | cut -f 1) in the cache"
 echo "fresh: processor time of all, user and system:"
 times | tail -n 1

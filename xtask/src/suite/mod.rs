@@ -18,9 +18,8 @@ use clap::Args;
 use programs::Program;
 use run::{Ran, Unit};
 use tiers::{Tier, Tiers, boots};
+use vmlab::FRESH;
 
-/// Variable of the laboratory: which guests run although the store has what they left.
-const FRESH: &str = "PSPACER_FRESH";
 /// So many of the slowest are named.
 const SLOWEST: usize = 10;
 

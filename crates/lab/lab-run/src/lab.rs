@@ -59,10 +59,11 @@ pub fn pieces(lab: &vmlab::Lab, scenario: &Scenario, progress: &dyn Progress) ->
     let told = |event: &vmlab::Event<'_>| progress.event(event);
     let command = made_of::command(&scenario.cells);
     let mut all = vec![];
+    let spec = |run| spec(scenario, &scenario.cells, run, (Path::new(""), None));
+    let specs: Vec<_> = (0..scenario.runs).map(spec).collect();
+    let mut guests = vmlab::keys(lab, &specs, &command, &told)?.into_iter();
     for run in 0..scenario.runs {
-        let spec = spec(scenario, &scenario.cells, run, (Path::new(""), None));
-        let guests = vmlab::keys(lab, &spec, &command, &told)?;
-        for (guest, cells) in guests.iter().zip(boots(scenario)) {
+        for (cells, guest) in boots(scenario).zip(&mut guests) {
             let cells_ns = cells.iter().map(|cell| cell.duration_ns + cell.settle_ns);
             // A guest's nanoseconds are far below 2^52.
             #[allow(clippy::cast_precision_loss)]

@@ -359,7 +359,7 @@ fn a_release_has_a_date() {
 }
 
 /// A release has no page that is older than its code; packages that the archive has since are no
-/// matter. Before, and in `make test`, `pspacer experiments --stale` tells: this takes minutes of a processor.
+/// matter. Before, `pspacer experiments --stale` tells. It takes minutes of a processor, so `make test-all` asks.
 #[test]
 fn no_page_of_a_release_is_stale() {
     let changes = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();

@@ -51,7 +51,7 @@ pub enum Answers {
 }
 
 /// Variable that makes guests run which the store has: 1 all of them, digit:D those whose key begins with D.
-pub(crate) const FRESH: &str = "PSPACER_FRESH";
+pub const FRESH: &str = "PSPACER_FRESH";
 
 impl Answers {
     /// Returns what the environment asks for: stored answers, unless `PSPACER_FRESH` is 1 or names a digit.

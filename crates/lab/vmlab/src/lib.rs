@@ -47,7 +47,7 @@ pub use cache::Cache;
 pub use console::Failure;
 pub use error::Error;
 pub use fuzz_run::{FuzzSpec, run_fuzz, run_no_memory};
-pub use guest_store::{Answers, Key, Store};
+pub use guest_store::{Answers, FRESH, Key, Store};
 pub use machine::{Machine, MachineSpec, run_on};
 pub use machine_run::{MACHINE_ENDS, MACHINE_SCRIPTS, MachineTests, run_machine_tests};
 pub use profile::Row as ProfileRow;

@@ -130,7 +130,7 @@ pub fn run(lab: &Lab, spec: &RunSpec<'_>, progress: &dyn Progress) -> Result<Run
         );
         progress.event(&Event::Note { text: &text });
     }
-    let shards: Vec<&[Cell]> = spec.cells.chunks(spec.per_boot.max(1)).collect();
+    let shards: Vec<&[Cell]> = guests(spec).collect();
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = spec.jobs.unwrap_or(cores).get().min(shards.len().max(1));
     let runner = Runner {
@@ -175,34 +175,37 @@ pub struct Keys {
     pub all: String,
 }
 
-/// Returns the keys of each guest of `spec`. Nothing is booted; modules and programs are compiled if
-/// the cache has none. `command` stands for the command `pspacer`: for the parts of it that decide
-/// something in these guests.
+/// Returns the keys of each guest of runs on one kernel, run by run. Nothing is booted; modules and programs
+/// are compiled if the cache has none. `command` stands for the command `pspacer`: for the parts of it that
+/// decide something in these guests.
 pub fn keys(
     lab: &Lab,
-    spec: &RunSpec<'_>,
+    specs: &[RunSpec<'_>],
     command: &str,
     progress: &dyn Progress,
 ) -> Result<Vec<Keys>, Error> {
-    let parts = lab.parts(spec.kernel, false, progress)?;
-    let base = parts.base.to_cpio();
-    let runner = Runner {
-        lab,
-        spec,
-        parts: &parts,
-        base: &base,
-        progress,
+    let Some(kernel) = specs.first().map(|spec| spec.kernel) else {
+        return Ok(vec![]);
     };
+    let parts = lab.parts(kernel, false, progress)?;
+    let base = parts.base.to_cpio();
     let stop = AtomicBool::new(false);
     let folder = PathBuf::new();
     let mut common = Key::new();
     common.add(&base);
     common.add(&fs::read(&parts.kernel.image).at("read", &parts.kernel.image)?);
     let mut digests = BTreeMap::new();
-    let of = |cells: &[Cell]| {
+    let of = |(spec, cells): (&RunSpec<'_>, &[Cell])| {
+        let runner = Runner {
+            lab,
+            spec,
+            parts: &parts,
+            base: &base,
+            progress,
+        };
         let guest = runner.guest(cells, &folder, &stop);
         let (mut own, mut all) = (Key::new(), common.clone());
-        own.add(format!("{:?}", spec.kernel).as_bytes());
+        own.add(format!("{kernel:?}").as_bytes());
         let qemu = guest.qemu.file_name().unwrap_or_default();
         all.add(qemu.as_encoded_bytes());
         for word in guest.options_anywhere() {
@@ -225,7 +228,13 @@ pub fn keys(
             all: all.text(),
         })
     };
-    spec.cells.chunks(spec.per_boot.max(1)).map(of).collect()
+    let guests = |spec| guests(spec).map(move |cells| (spec, cells));
+    specs.iter().flat_map(guests).map(of).collect()
+}
+
+/// Returns the cells of each guest of a run.
+fn guests<'a>(spec: &RunSpec<'a>) -> impl Iterator<Item = &'a [Cell]> + use<'a> {
+    spec.cells.chunks(spec.per_boot.max(1))
 }
 
 fn simulated_s(cell: &Cell) -> f64 {

@@ -60,7 +60,7 @@ pub(crate) struct Parts {
 impl Lab {
     /// Returns a laboratory with the default cache, the project's sources, and the command beside
     /// the program that runs: mostly the program itself. Guests that have run
-    /// before are answered from the cache's store, unless `PSPACER_FRESH` is 1.
+    /// before are answered from the cache's store, as [`Answers::asked`] says.
     ///
     /// # Errors
     /// If the cache folder cannot be determined or the sources are not found.

@@ -38,7 +38,7 @@ fn key(lab: &Lab, scenario: &Scenario, kernel: Kernel) -> Keys {
         jobs: None,
         timeout: None,
     };
-    let mut keys = vmlab::keys(lab, &spec, "the command", &Quiet).unwrap();
+    let mut keys = vmlab::keys(lab, &[spec], "the command", &Quiet).unwrap();
     assert_eq!(keys.len(), 1);
     keys.remove(0)
 }
