@@ -8,9 +8,8 @@ finding 'aria2c --max-download-limit=100K reads about 100 KiB in each second, al
        the seven seconds that follow, and ten seconds later that again, once or more, before it is even'
 
 packages "$work/tree" trixie aria2=1.37.0+debian-3
-mkdir -p "$work/tree/dev" "$work/tree/tmp"
-mknod -m 666 "$work/tree/dev/null" c 1 3
-mknod -m 666 "$work/tree/dev/urandom" c 1 9
+mkdir -p "$work/tree/tmp"
+devices "$work/tree"
 # taken PATH: kB in each second.
 taken() {
 	unshare -n python3 "$here/transfers/served.py" 45 chroot "$work/tree" /usr/bin/aria2c -q --max-download-limit=100K \

@@ -18,10 +18,10 @@ for version in 12 13; do
 done
 # says ROOT DIRECTIVE: what chronyd says of its leap seconds; -x: it sets no clock.
 says() {
-	mkdir -p "$1/run/chrony" "$1/tmp" "$1/dev"
+	mkdir -p "$1/run/chrony" "$1/tmp"
 	echo 'root:x:0:0::/:/bin/sh' >"$1/etc/passwd"
 	echo 'root:x:0:' >"$1/etc/group"
-	[ -c "$1/dev/urandom" ] || mknod -m 666 "$1/dev/urandom" c 1 9
+	devices "$1"
 	{ unshare --net timeout 3 chroot "$1" /usr/sbin/chronyd -x -d -u root "$2" 'pidfile /tmp/pid' 'cmdport 0' 'bindcmdaddress /' \
 		'port 0' 2>&1 || :; } | sed -n 's/^[^ ]* \(.*[Ll]eap .*\)/\1/p' | head -n 1
 }

@@ -13,8 +13,7 @@ finding 'curl --limit-rate 100k reads about 100 kB in each second, whatever was 
 for version in 7.88.1-10+deb12u15 8.14.1-2+deb13u7; do
 	case $version in *deb12*) suite=bookworm ;; *) suite=trixie ;; esac
 	packages "$work/$version" $suite "curl=$version"
-	mkdir -p "$work/$version/dev"
-	mknod -m 666 "$work/$version/dev/null" c 1 3
+	devices "$work/$version"
 	# taken OPTION...: kB in each second.
 	taken() {
 		unshare -n python3 "$here/transfers/served.py" 40 chroot "$work/$version" /usr/bin/curl -s --limit-rate 100k "$@" 2>/dev/null \

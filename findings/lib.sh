@@ -118,12 +118,18 @@ packages() {
 		}'
 	done
 }
+# devices ROOT: the two that most programs open.
+devices() {
+	mkdir -p "$1/dev"
+	[ -c "$1/dev/null" ] || mknod -m 666 "$1/dev/null" c 1 3
+	[ -c "$1/dev/urandom" ] || mknod -m 666 "$1/dev/urandom" c 1 9
+}
 # inside ROOT COMMAND...: a command of the packages that were unpacked there.
 inside() {
 	root=$1
 	shift
 	[ -e "$root/proc/self" ] || { mkdir -p "$root/proc" && mount -t proc proc "$root/proc"; }
-	[ -c "$root/dev/null" ] || { mkdir -p "$root/dev" && mknod -m 666 "$root/dev/null" c 1 3; }
+	devices "$root"
 	mkdir -p "$root/tmp"
 	LC_ALL=C.UTF-8 chroot "$root" "$@"
 }

@@ -11,7 +11,7 @@ finding 'Open vSwitch leaves the qdisc of a port alone whose QoS nobody has set 
 packages "$work/tree" trixie openvswitch-switch=3.5.0-1+b1 iproute2=6.15.0-1
 mkdir -p "$work/tree/dev/net" "$work/tree/run/openvswitch" "$work/tree/etc/openvswitch" "$work/tree/var/log/openvswitch"
 [ -e "$work/tree/var/run" ] || ln -s ../run "$work/tree/var/run"
-mknod -m 666 "$work/tree/dev/urandom" c 1 9
+devices "$work/tree"
 mknod -m 666 "$work/tree/dev/net/tun" c 10 200
 : >"$work/tree/etc/resolv.conf"
 # In a namespace of its own: va, the port, and vb at its other end, each with a qdisc. The bridge is in user space.

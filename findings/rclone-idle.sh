@@ -8,9 +8,8 @@ finding 'rclone --bwlimit 100k sends no more than about 100 KiB in a second' \
        or a daemon that was idle for 45 s sends 4.3 MB in the first second, 43 s of the rate'
 
 packages "$work/tree" trixie rclone=1.60.1+dfsg-4
-mkdir -p "$work/tree/tmp/served" "$work/tree/dev" "$work/tree/proc"
-mknod -m 666 "$work/tree/dev/null" c 1 3
-mknod -m 666 "$work/tree/dev/urandom" c 1 9
+mkdir -p "$work/tree/tmp/served" "$work/tree/proc"
+devices "$work/tree"
 head -c 6000000 /dev/zero >"$work/tree/tmp/served/file"
 cat >"$work/ask.py" <<'END'
 import socket, subprocess, sys, time

@@ -9,9 +9,8 @@ finding 'xrdcp --xrate 2m reads about 2 MiB in each second' \
        rate. XRD_CPPARALLELCHUNKS=1 and XRD_CPCHUNKSIZE=262144 make it a little at a time'
 
 packages "$work/tree" trixie xrootd-client=5.8.1-1 xrootd-server=5.8.1-1 xrootd-server-plugins=5.8.1-1
-mkdir -p "$work/tree/dev" "$work/tree/etc" "$work/tree/tmp/served"
-mknod -m 666 "$work/tree/dev/null" c 1 3
-mknod -m 666 "$work/tree/dev/urandom" c 1 9
+mkdir -p "$work/tree/etc" "$work/tree/tmp/served"
+devices "$work/tree"
 head -c 60000000 /dev/zero >"$work/tree/tmp/served/file"
 chmod 777 "$work/tree/tmp" "$work/tree/tmp/served"
 # The server refuses to be root, and wants a name of its host.
