@@ -7,6 +7,7 @@
 //! it, and writes what the guest recorded into folders. The same scenario, seed, kernel and
 //! packages give the same bytes.
 
+mod apt;
 mod cache;
 mod cell_files;
 mod cell_modules;

@@ -13,13 +13,14 @@ use std::str::FromStr;
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::apt::Set;
 use crate::console::{Failure, classify};
 use crate::cpu_timeout::CpuTimeout;
 use crate::error::{At, Error};
 use crate::image::{self, Image, add_modules};
 use crate::kbuild::{self, Cross, Headers, SCH_PSP, WIRE};
 use crate::kernels::{KernelFiles, Module, unsigned};
-use crate::packages::{self, Set, TOOLS};
+use crate::packages::{self, TOOLS};
 use crate::progress::Progress;
 use crate::qemu::{ICOUNT, tied};
 use crate::script::ScriptOutput;

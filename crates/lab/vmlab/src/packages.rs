@@ -1,46 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Debian packages, unpacked into the cache and never installed.
 //!
-//! apt resolves, fetches, and checks signatures and hashes, in a private state that knows no
-//! installed package. A set of packages is fetched once and then used until a refresh is asked for,
+//! apt resolves, fetches, and checks signatures and hashes. A set of packages is fetched once and then used until a refresh is asked for,
 //! so that runs repeat and need no network.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::Command;
 
 use scenario::Kernel;
 
+use crate::apt::{Apt, Set};
 use crate::cache::{Cache, short_hash};
-use crate::command::{failure, output};
+use crate::command::output;
 use crate::error::{At, Error};
 use crate::kbuild;
 use crate::progress::{Event, Progress};
-use crate::sources::Archives;
 
 /// Version of the files' layout. It changes when [`Set::prepare`] does something else than before.
 const LAYOUT: &[u8] = b"1";
-/// Debian's name of the architecture that the laboratory runs on.
-const HOST: &str = "amd64";
-
-/// A set of packages that are used together.
-pub(crate) struct Set {
-    pub name: &'static str,
-    /// Debian suites; the last is preferred where versions differ.
-    pub suites: &'static [&'static str],
-    /// Names of packages; of another architecture with that behind a colon.
-    pub wanted: &'static [&'static str],
-    /// Prefixes of names: a dependency of the wanted packages is kept if its name begins with one
-    /// of these. The others (init systems, perl, ...) serve an installation and are not needed
-    /// here.
-    pub keep: &'static [&'static str],
-    /// Prepares the files once they are unpacked.
-    pub prepare: fn(&Path) -> Result<(), Error>,
-}
-
 /// QEMU 10. Older versions corrupt guests with newer kernels under instruction counting.
 pub(crate) const QEMU: Set = Set {
     name: "qemu",
@@ -190,23 +168,6 @@ pub(crate) const fn generic_kernel(kernel: Kernel) -> Set {
     }
 }
 
-impl Set {
-    /// Returns the architectures whose packages the set may have: the host's, and those that names
-    /// of wanted packages end with, as in `dash:arm64`.
-    fn architectures(&self) -> BTreeSet<&'static str> {
-        let others = self.wanted.iter().filter_map(|name| name.split_once(':'));
-        others.map(|(_, other)| other).chain([HOST]).collect()
-    }
-
-    /// Returns the name of the set in the cache. It changes when other suites or packages are asked
-    /// for.
-    fn key(&self) -> String {
-        let lists = [self.suites, self.wanted, self.keep].map(|list| list.join(" "));
-        let hash = short_hash(lists.iter().map(|list| list.as_bytes()));
-        format!("{}-{hash}", self.name)
-    }
-}
-
 /// Returns the folder with the files of a set. Fetches the set if it is not in the cache, and asks
 /// the archives again when `refresh` is set.
 pub(crate) fn root(
@@ -288,14 +249,6 @@ pub(crate) fn source_archive(package: &Path) -> Result<PathBuf, Error> {
         })
 }
 
-/// One package file of the archive.
-struct Package {
-    /// `name=version`, as apt takes it.
-    spec: String,
-    file: String,
-    bytes: u64,
-}
-
 fn fetch(cache: &Cache, set: &Set, progress: &dyn Progress) -> Result<PathBuf, Error> {
     let apt = Apt::new(cache, set)?;
     progress.event(&Event::Lists { set: set.name });
@@ -331,217 +284,11 @@ fn fetch(cache: &Cache, set: &Set, progress: &dyn Progress) -> Result<PathBuf, E
     })
 }
 
-/// apt with a private state.
-struct Apt {
-    config: PathBuf,
-    archives: PathBuf,
-}
-
-impl Apt {
-    fn new(cache: &Cache, set: &Set) -> Result<Self, Error> {
-        let archives = Archives::of_this_machine()?;
-        let folder = cache.folder(&format!("apt/{}", set.name))?;
-        let lists = cache.folder("apt/lists")?;
-        cache.folder("apt/lists/partial")?;
-        cache.folder(&format!("apt/{}/archives/partial", set.name))?;
-        let path = |name: &str| folder.join(name);
-        let sources = path("debian.sources");
-        fs::write(&sources, archives.sources(set.suites)).at("write", &sources)?;
-        let status = path("status");
-        fs::write(&status, "").at("write", &status)?;
-        let config = path("apt.conf");
-        let suites = archives.available(set.suites);
-        let release = suites.last().copied().unwrap_or_default();
-        let settings = [
-            ("APT::Architecture", HOST.into()),
-            ("APT::Default-Release", release.into()),
-            ("APT::Install-Recommends", "false".into()),
-            ("APT::Get::List-Cleanup", "false".into()),
-            ("APT::Update::Error-Mode", "any".into()),
-            // The cache belongs to the user: apt must not change to a user of its own, who could
-            // not write there.
-            ("APT::Sandbox::User", String::new()),
-            ("Acquire::Languages", "none".into()),
-            ("Dir::State", folder.display().to_string()),
-            ("Dir::State::status", status.display().to_string()),
-            ("Dir::State::lists", lists.display().to_string()),
-            ("Dir::Cache", folder.display().to_string()),
-            ("Dir::Etc::sourcelist", sources.display().to_string()),
-            ("Dir::Etc::sourceparts", "-".into()),
-            ("Dir::Etc::preferences", "-".into()),
-            ("Dir::Etc::preferencesparts", "-".into()),
-        ];
-        let mut text: String = settings
-            .iter()
-            .map(|(key, value)| format!("{key} \"{value}\";\n"))
-            .collect();
-        text += "#clear APT::Architectures;\n";
-        for architecture in set.architectures() {
-            text += &format!("APT::Architectures:: \"{architecture}\";\n");
-        }
-        // The hooks that the machine runs after its own updates must not run here.
-        let text =
-            text + "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n";
-        fs::write(&config, text).at("write", &config)?;
-        Ok(Self {
-            config,
-            archives: path("archives"),
-        })
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new("apt-get");
-        command
-            .env("APT_CONFIG", &self.config)
-            .current_dir(&self.archives);
-        command
-    }
-
-    fn update(&self) -> Result<(), Error> {
-        output(self.command().args(["-q", "update"]), "apt-get update").map(drop)
-    }
-
-    /// Returns the wanted packages and those of their dependencies that are kept.
-    fn resolve(&self, set: &Set) -> Result<Vec<Package>, Error> {
-        let mut install = self.command();
-        install.args(["-q", "-s", "install"]).args(set.wanted);
-        let plan = output(&mut install, "apt-get install --simulate")?;
-        let keep = |name: &str| {
-            set.wanted.contains(&name) || set.keep.iter().any(|prefix| name.starts_with(prefix))
-        };
-        let mut specs: Vec<String> = planned(&plan)
-            .filter(|(name, _)| keep(name))
-            .map(|(name, version)| format!("{name}={version}"))
-            .collect();
-        specs.sort();
-        let mut uris = self.command();
-        uris.args(["-q", "download", "--print-uris"]).args(&specs);
-        let uris = output(&mut uris, "apt-get download --print-uris")?;
-        let files: Vec<(&str, u64)> = uris.lines().filter_map(printed_uri).collect();
-        if files.len() != specs.len() {
-            return Err(Error::Command {
-                what: "apt-get download --print-uris".into(),
-                detail: format!("{} files for {} packages", files.len(), specs.len()),
-            });
-        }
-        Ok(specs
-            .into_iter()
-            .zip(files)
-            .map(|(spec, (file, bytes))| Package {
-                spec,
-                file: file.to_owned(),
-                bytes,
-            })
-            .collect())
-    }
-
-    /// Fetches the files that are not in the cache yet. apt checks size and hash.
-    fn download(
-        &self,
-        set: &Set,
-        packages: &[Package],
-        progress: &dyn Progress,
-    ) -> Result<(), Error> {
-        let size = |name: &str| fs::metadata(self.archives.join(name)).map_or(0, |meta| meta.len());
-        let total_bytes = packages.iter().map(|package| package.bytes).sum();
-        let report = || {
-            let done = packages
-                .iter()
-                .map(|package| size(&package.file).min(package.bytes))
-                .sum();
-            progress.event(&Event::Download {
-                set: set.name,
-                done_bytes: done,
-                total_bytes,
-            });
-        };
-        let missing = packages
-            .iter()
-            .filter(|package| size(&package.file) != package.bytes)
-            .map(|package| &package.spec);
-        let mut command = self.command();
-        command.args(["-q", "download"]).args(missing);
-        command.env("LC_ALL", "C").stdin(Stdio::null());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|source| Error::Start {
-            program: "apt-get".into(),
-            source,
-        })?;
-        while let Ok(None) = child.try_wait() {
-            report();
-            sleep(Duration::from_millis(200));
-        }
-        report();
-        let output = child
-            .wait_with_output()
-            .at("wait for apt-get in", &self.archives)?;
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err(failure("apt-get download", &output))
-        }
-    }
-}
-
-/// Returns names and versions of `Inst NAME (VERSION ...)` lines.
-fn planned(simulation: &str) -> impl Iterator<Item = (&str, &str)> {
-    simulation.lines().filter_map(|line| {
-        let (name, rest) = line.strip_prefix("Inst ")?.split_once(" (")?;
-        Some((
-            name.split_whitespace().next()?,
-            rest.split_whitespace().next()?,
-        ))
-    })
-}
-
-/// Returns file name and size of a line `'URI' FILE BYTES HASH`.
-fn printed_uri(line: &str) -> Option<(&str, u64)> {
-    let mut words = line
-        .strip_prefix('\'')?
-        .split_once("' ")?
-        .1
-        .split_whitespace();
-    Some((words.next()?, words.next()?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 
     use super::*;
-
-    #[test]
-    fn the_output_of_apt_is_read() {
-        let plan = "\
-NOTE: This is only a simulation!
-Inst gcc-14-base (14.2.0-19 Debian:13.7/stable [amd64])
-Inst libgcc-s1 (14.2.0-19 Debian:13.7/stable [amd64]) []
-Inst libc6 [2.36] (2.41-12+deb13u4 Debian:13.7/stable [amd64])
-Conf libc6 (2.41-12+deb13u4 Debian:13.7/stable [amd64])
-";
-        let planned: Vec<_> = planned(plan).collect();
-        let expected = [
-            ("gcc-14-base", "14.2.0-19"),
-            ("libgcc-s1", "14.2.0-19"),
-            ("libc6", "2.41-12+deb13u4"),
-        ];
-        assert_eq!(planned, expected);
-        let line = "'mirror+file:/m/pool/l%2bx.deb' l+x_1%3a2_amd64.deb 1456096 SHA256:7b";
-        assert_eq!(printed_uri(line), Some(("l+x_1%3a2_amd64.deb", 1_456_096)));
-        assert_eq!(printed_uri("Reading package lists..."), None);
-    }
-
-    #[test]
-    fn packages_of_other_architectures_are_named() {
-        assert_eq!(GUEST.architectures(), BTreeSet::from(["amd64"]));
-        let set = Set {
-            wanted: &["dash:s390x", "dash"],
-            ..GUEST
-        };
-        assert_eq!(set.architectures(), BTreeSet::from(["amd64", "s390x"]));
-        let line = "Inst dash:s390x (0.5.12-2 Debian:12/oldstable [s390x])";
-        assert_eq!(planned(line).next(), Some(("dash:s390x", "0.5.12-2")));
-    }
 
     #[test]
     fn a_refresh_that_fails_uses_the_cache_and_says_so() {
