@@ -279,7 +279,8 @@ Conf libc6 (2.41-12+deb13u4 Debian:13.7/stable [amd64])
             output(&mut command, program).unwrap()
         };
         fs::create_dir_all(folder.join("one/DEBIAN")).unwrap();
-        let control = "Package: one\nVersion: 1\nArchitecture: all\nMaintainer: m\nDescription: d\n";
+        let control =
+            "Package: one\nVersion: 1\nArchitecture: all\nMaintainer: m\nDescription: d\n";
         fs::write(folder.join("one/DEBIAN/control"), control).unwrap();
         run("dpkg-deb", &["-b", "one", "one_1_all.deb"]);
         let bytes = fs::metadata(folder.join("one_1_all.deb")).unwrap().len();

@@ -324,11 +324,7 @@ fn agents_put_a_stream_into_force_before_it_is_granted() {
 #[test]
 fn histories_full_of_trouble_keep_what_must_hold() {
     // Each third has two seats. A history takes 12 s, most of them waiting, and a test 40 minutes at most.
-    let seeds = if testkit::everything() {
-        1..=90
-    } else {
-        2..=3
-    };
+    let seeds = if testkit::everything() { 1..=90 } else { 2..=3 };
     let mut of_all = String::new();
     for seed in seeds.clone() {
         let variable = (history::SEED, &*seed.to_string());
