@@ -2,6 +2,7 @@
 //! `cargo xtask test`: runs the tests of a tier. Each guest has a process of its own, and so have
 //! the tests of a file.
 
+mod passed;
 mod programs;
 mod run;
 mod tiers;
@@ -15,10 +16,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
+use passed::Passed;
 use programs::Program;
 use run::{Ran, Unit};
 use tiers::{Tier, Tiers, boots};
-use vmlab::FRESH;
+use vmlab::{Cache, FRESH};
 
 /// So many of the slowest are named.
 const SLOWEST: usize = 10;
@@ -84,8 +86,20 @@ pub fn main(args: &Test) -> Result<()> {
             && args.guests.is_none_or(|guests| guests == test.is_guest)
     };
     let wanted: Vec<_> = all.iter().filter(is_wanted).collect();
-    let (units, left) = units(&wanted, &tiers, args.tier, round);
+    let (mut units, left) = units(&wanted, &tiers, args.tier, round);
     ensure!(!units.is_empty(), "no test is to run");
+    let mut passed = None;
+    if args.tier == Tier::All && env::var_os(FRESH).is_none() {
+        passed = Passed::of(&Cache::default_folder()?, &root)?;
+    }
+    if let Some(passed) = &passed {
+        let all = units.len();
+        units.retain(|unit| !(unit.is_guest && passed.has(&unit.name)));
+        println!(
+            "    {} guests passed before with the same files",
+            all - units.len()
+        );
+    }
     let guests = units.iter().filter(|unit| unit.is_guest).count();
     println!(
         "    {guests} guests and {} processes without; round {}; {left} tests left to make test-all",
@@ -106,7 +120,15 @@ pub fn main(args: &Test) -> Result<()> {
             environment.push((FRESH, format!("digit:{:x}", round % 16)));
         }
     }
-    let ran = run::all(&units, &logs, &environment)?;
+    let note = |unit: &Unit, ran: &Ran| {
+        let Some(passed) = passed.as_ref().filter(|_| ran.passed && unit.is_guest) else {
+            return;
+        };
+        if let Err(error) = passed.note(&unit.name) {
+            println!("    not noted: {error:#}");
+        }
+    };
+    let ran = run::all(&units, &logs, &environment, &note)?;
     summary(&ran, begin.elapsed())
 }
 

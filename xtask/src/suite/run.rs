@@ -57,8 +57,13 @@ struct State<'a> {
     ran: Vec<Ran>,
 }
 
-/// Runs all in their order; each writes its output to a file in `logs`.
-pub fn all(units: &[Unit], logs: &Path, environment: &[(&str, String)]) -> Result<Vec<Ran>> {
+/// Runs all in their order; each writes its output to a file in `logs`, and `note` is told of each.
+pub fn all(
+    units: &[Unit],
+    logs: &Path,
+    environment: &[(&str, String)],
+    note: &(dyn Fn(&Unit, &Ran) + Sync),
+) -> Result<Vec<Ran>> {
     fs::create_dir_all(logs).with_context(|| logs.display().to_string())?;
     let begin = Instant::now();
     let state = Mutex::new(State {
@@ -85,6 +90,7 @@ pub fn all(units: &[Unit], logs: &Path, environment: &[(&str, String)]) -> Resul
             };
             let ran = one(unit, logs, environment);
             println!("    {}", line(&ran));
+            note(unit, &ran);
             if !ran.passed {
                 print!("{}", fs::read_to_string(&ran.log).unwrap_or_default());
             }
@@ -304,7 +310,7 @@ mod tests {
             shell(&folder, "bad", &format!("{}; exit 101", result(1, 0)), 1),
             shell(&folder, "killed", "kill -9 $$", 1),
         ];
-        let ran = all(&units, &folder.join("logs"), &[]).unwrap_or_default();
+        let ran = all(&units, &folder.join("logs"), &[], &|_, _| ()).unwrap_or_default();
         let mut passed: Vec<_> = ran.iter().map(|ran| (&*ran.name, ran.passed)).collect();
         passed.sort_unstable();
         assert_eq!(
