@@ -11,9 +11,14 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use vmlab::{Cache, Key};
 
-/// Names of tests, a line each, in a file whose name is the digest of what they were made of.
+/// Begins a line that says which packages a set of the laboratory's cache had.
+const SET: &str = "set ";
+
+/// Names of tests, a line each, in a file whose name is the digest of the committed files. Before
+/// them stand the packages that were in use, which may not have changed since; others may have come.
 pub struct Passed {
     file: PathBuf,
+    sets: PathBuf,
     names: BTreeSet<String>,
 }
 
@@ -31,26 +36,22 @@ impl Passed {
                 key.add(line.as_bytes());
             }
         }
-        // Which packages of Debian are in use: a file for each set of them.
-        let sets = cache.path().join("sets");
-        let mut sets: Vec<PathBuf> = fs::read_dir(&sets)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect();
-        sets.sort();
-        for set in sets {
-            key.add(set.to_string_lossy().as_bytes());
-            key.add(&fs::read(&set).with_context(|| set.display().to_string())?);
-        }
         let folder = cache.path().join("passed");
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let file = folder.join(key.text());
+        let sets = cache.path().join("sets");
         let text = fs::read_to_string(&file).unwrap_or_default();
         // A line without its end was cut off.
         let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
-        let names = whole.lines().map(str::to_owned).collect();
-        Ok(Some(Self { file, names }))
+        let now = in_use(&sets)?;
+        let is_known = |line: &&str| !line.starts_with(SET) || now.contains(*line);
+        let mut names = BTreeSet::new();
+        if whole.lines().all(|line| is_known(&line)) {
+            names.extend(whole.lines().map(str::to_owned));
+        } else {
+            fs::remove_file(&file).with_context(|| file.display().to_string())?;
+        }
+        Ok(Some(Self { file, sets, names }))
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -59,15 +60,30 @@ impl Passed {
 
     /// Notes one that has passed.
     pub fn note(&self, name: &str) -> Result<()> {
+        let mut lines = in_use(&self.sets)?.into_iter().collect::<Vec<_>>();
+        lines.push(format!("{name}\n"));
         let open = || {
             let mut file = OpenOptions::new()
                 .create(true)
                 .append(true)
                 .open(&self.file)?;
-            file.write_all(format!("{name}\n").as_bytes())
+            file.write_all(lines.join("\n").as_bytes())
         };
         open().with_context(|| self.file.display().to_string())
     }
+}
+
+/// Returns a line for each set of packages in the cache.
+fn in_use(sets: &Path) -> Result<BTreeSet<String>> {
+    let entries = fs::read_dir(sets).into_iter().flatten();
+    entries
+        .map(|entry| {
+            let path = entry?.path();
+            let has = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Ok(format!("{SET}{name} {}", has.trim_end()))
+        })
+        .collect()
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Result<String> {
@@ -121,9 +137,14 @@ mod tests {
             ensure!(!has("one")?);
             commit("code", "a")?;
             ensure!(has("one")?);
-            fs::write(cache.path().join("sets/kernel"), "another")?;
-            ensure!(!has("one")?);
-            fs::remove_file(cache.path().join("sets/kernel"))?;
+            // Packages that come do not matter, others in their place do.
+            let kernel = cache.path().join("sets/kernel");
+            fs::write(&kernel, "7.1\n")?;
+            ensure!(has("one")?);
+            passed()?.context("committed")?.note("two")?;
+            ensure!(has("one")? && has("two")?);
+            fs::write(&kernel, "7.2\n")?;
+            ensure!(!has("one")? && !has("two")?);
             // Cut off within a line.
             let file = passed()?.context("committed")?.file;
             fs::write(file, "one\ntw")?;
