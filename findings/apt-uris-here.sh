@@ -11,7 +11,6 @@ for version in 2.6.1 3.0.4; do
 	case $version in 2*) suite=bookworm ;; *) suite=trixie ;; esac
 	tree=$work/$version
 	packages "$tree" $suite apt=$version dpkg dash
-	devices "$tree"
 	mkdir -p "$tree/tmp/archive" "$tree/tmp/here" "$tree/tmp/elsewhere" "$tree/var/lib/dpkg" "$tree/var/lib/apt/lists/partial"
 	mkdir -p "$tree/var/cache/apt/archives/partial" "$tree/etc/apt/apt.conf.d" "$tree/etc/apt/preferences.d"
 	: >"$tree/var/lib/dpkg/status"

@@ -30,17 +30,16 @@ for name in ("four", "six"):
             out.write(struct.pack("<IIII", 1_700_000_000, n * 1000, len(kept), len(frame) + SIZE) + kept)
 END
 python3 "$work/captures.py" "$work/captures"
-# user ROOT: gives it the captures, and the user that programs become.
-user() {
-	mkdir -p "$1/tmp" "$1/etc" "$1/var/run"
+# reads ROOT: gives it the captures, and the user that programs become.
+reads() {
+	mkdir -p "$1/tmp" "$1/var/run"
 	cp "$work"/captures/*.pcap "$1/tmp/"
-	echo 'root:x:0:0::/:/bin/sh' >"$1/etc/passwd"
-	echo 'root:x:0:' >"$1/etc/group"
+	user "$1" root 0
 }
 for version in 4.99.3-1 4.99.5-2; do
 	case $version in 4.99.3*) suite=bookworm ;; *) suite=trixie ;; esac
 	packages "$work/$version" $suite tcpdump=$version
-	user "$work/$version"
+	reads "$work/$version"
 	# chosen CAPTURE FILTER: how many of 20.
 	chosen() { inside "$work/$version" tcpdump -Z root -n -r "/tmp/$1.pcap" "$2" 2>/dev/null | wc -l; }
 	seen "tcpdump $version, IPv4, tcp and port 5000" "$(chosen four tcp) $(chosen four 'port 5000')" '20 20'
@@ -49,7 +48,7 @@ for version in 4.99.3-1 4.99.5-2; do
 done
 tree=$work/tools
 packages "$tree" trixie tcptrace=6.6.7-6+b2 softflowd=1.1.1-1 tshark=4.4.19-0+deb13u1
-user "$tree"
+reads "$tree"
 traced() { inside "$tree" tcptrace -l -n "/tmp/$1.pcap" 2>/dev/null; }
 seen 'tcptrace, IPv4' "$(traced four | grep -c 'no traced TCP packets')" 1
 seen 'tcptrace, IPv6: packets and bytes' "$(traced six | awk '/^ *total packets: .*total/ { print $3 } /actual data bytes:/ { print $4 }' | tr '\n' ' ')" '20 0 '

@@ -19,8 +19,7 @@ done
 # says ROOT DIRECTIVE: what chronyd says of its leap seconds; -x: it sets no clock.
 says() {
 	mkdir -p "$1/run/chrony" "$1/tmp"
-	echo 'root:x:0:0::/:/bin/sh' >"$1/etc/passwd"
-	echo 'root:x:0:' >"$1/etc/group"
+	user "$1" root 0
 	devices "$1"
 	{ unshare --net timeout 3 chroot "$1" /usr/sbin/chronyd -x -d -u root "$2" 'pidfile /tmp/pid' 'cmdport 0' 'bindcmdaddress /' \
 		'port 0' 2>&1 || :; } | sed -n 's/^[^ ]* \(.*[Ll]eap .*\)/\1/p' | head -n 1

@@ -124,6 +124,13 @@ devices() {
 	[ -c "$1/dev/null" ] || mknod -m 666 "$1/dev/null" c 1 3
 	[ -c "$1/dev/urandom" ] || mknod -m 666 "$1/dev/urandom" c 1 9
 }
+# user ROOT NAME ID: a user of the packages there, as their programs look for one, with a group of that name.
+user() {
+	mkdir -p "$1/etc"
+	! grep -qs "^$2:" "$1/etc/passwd" || return 0
+	echo "$2:x:$3:$3::/tmp:/bin/sh" >>"$1/etc/passwd"
+	echo "$2:x:$3:" >>"$1/etc/group"
+}
 # inside ROOT COMMAND...: a command of the packages that were unpacked there.
 inside() {
 	root=$1

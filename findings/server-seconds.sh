@@ -10,13 +10,13 @@ finding 'a server that is told 1 MiB/s for each connection sends a little each f
        and HAProxy (bwlim-out) send some 60 kB at once, Apache (rate-limit) a fifth of a second'
 
 packages "$work/tree" trixie nginx=1.26.3-3+deb13u10 lighttpd=1.4.79-2 haproxy=3.0.11-1+deb13u4 apache2-bin=2.4.71-1~deb13u1
-devices "$work/tree"
 tree=$work/tree
-mkdir -p "$tree/etc" "$tree/run" "$tree/tmp/www" "$tree/var/lib/nginx" "$tree/var/log/nginx"
+devices "$tree"
+mkdir -p "$tree/run" "$tree/tmp/www" "$tree/var/lib/nginx" "$tree/var/log/nginx"
 chmod 777 "$tree/tmp" "$tree/tmp/www" "$tree/var/lib/nginx" "$tree/var/log/nginx"
 head -c 60000000 /dev/zero >"$tree/tmp/www/file"
-printf '%s\n' 'root:x:0:0::/:/bin/sh' 'www:x:33:33::/tmp:/bin/sh' >"$tree/etc/passwd"
-printf '%s\n' 'root:x:0:' 'www:x:33:' >"$tree/etc/group"
+user "$tree" root 0
+user "$tree" www 33
 cat >"$tree/tmp/nginx" <<'END'
 daemon off;
 user www www;

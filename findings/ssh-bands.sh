@@ -15,7 +15,7 @@ seen 'the default priomap' "$map" '1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1'
 # bands ROOT: what the client would mark a login and a transfer with, and the band of each: by the priority that a socket
 # has of this kernel with that type of service, and that map.
 bands() {
-	echo 'root:x:0:0::/:/bin/sh' >"$1/etc/passwd"
+	user "$1" root 0
 	inside "$1" ssh -G example.org 2>/dev/null | sed -n 's/^ipqos //p' | python3 -c '
 import socket, sys
 tos = {"lowdelay": 0x10, "throughput": 0x08, "ef": 0xb8, "cs1": 0x20}

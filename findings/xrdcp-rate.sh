@@ -14,8 +14,7 @@ devices "$work/tree"
 head -c 60000000 /dev/zero >"$work/tree/tmp/served/file"
 chmod 777 "$work/tree/tmp" "$work/tree/tmp/served"
 # The server refuses to be root, and wants a name of its host.
-echo 'xrootd:x:100:100::/tmp:/bin/sh' >"$work/tree/etc/passwd"
-echo 'xrootd:x:100:' >"$work/tree/etc/group"
+user "$work/tree" xrootd 100
 echo 'hosts: files' >"$work/tree/etc/nsswitch.conf"
 echo '127.0.0.1 localhost finding' >"$work/tree/etc/hosts"
 printf '%s\n' 'all.export /tmp/served' 'xrd.network nodnr' 'all.adminpath /tmp' 'all.pidpath /tmp' >"$work/tree/tmp/config"

@@ -10,7 +10,6 @@ mod tiers;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -152,13 +151,8 @@ fn listed(programs: &[Program]) -> Result<Vec<Listed<'_>>> {
 
 /// Returns a number that differs from one committed tree to another.
 fn round(root: &Path) -> u32 {
-    let git = Command::new("git")
-        .current_dir(root)
-        .args(["rev-parse", "HEAD^{tree}"])
-        .output();
-    let tree = git.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
-    let digits = tree.unwrap_or_default();
-    u32::from_str_radix(digits.get(..7).unwrap_or_default(), 16).unwrap_or(0)
+    let tree = passed::git(root, &["rev-parse", "HEAD^{tree}"]).unwrap_or_default();
+    u32::from_str_radix(tree.get(..7).unwrap_or_default(), 16).unwrap_or(0)
 }
 
 /// Returns the processes to run in their order, and how many tests another tier has.

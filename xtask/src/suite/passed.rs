@@ -86,7 +86,8 @@ fn in_use(sets: &Path) -> Result<BTreeSet<String>> {
         .collect()
 }
 
-fn git(root: &Path, arguments: &[&str]) -> Result<String> {
+/// Returns what git prints, if it succeeds.
+pub fn git(root: &Path, arguments: &[&str]) -> Result<String> {
     let out = Command::new("git")
         .current_dir(root)
         .args(arguments)
