@@ -50,12 +50,18 @@ impl Set {
     }
 }
 
+/// What apt would fetch for a set.
+pub(crate) struct Packages {
+    /// `name=version` of each, as apt takes it.
+    specs: Vec<String>,
+    /// Their files, in an order of apt's own.
+    pub files: Vec<Package>,
+}
+
 /// One package file of the archive.
 pub(crate) struct Package {
-    /// `name=version`, as apt takes it.
-    pub spec: String,
-    pub file: String,
-    pub bytes: u64,
+    pub name: String,
+    bytes: u64,
 }
 
 /// apt with a private state.
@@ -72,15 +78,14 @@ impl Apt {
         Self::with_sources(cache, set, &archives.sources(set.suites), release)
     }
 
-    fn with_sources(cache: &Cache, set: &Set, sources: &str, release: &str) -> Result<Self, Error> {
+    fn with_sources(cache: &Cache, set: &Set, list: &str, release: &str) -> Result<Self, Error> {
         let folder = cache.folder(&format!("apt/{}", set.name))?;
         let lists = cache.folder("apt/lists")?;
         cache.folder("apt/lists/partial")?;
         cache.folder(&format!("apt/{}/archives/partial", set.name))?;
         let path = |name: &str| folder.join(name);
-        let text = sources;
         let sources = path("debian.sources");
-        fs::write(&sources, text).at("write", &sources)?;
+        fs::write(&sources, list).at("write", &sources)?;
         let status = path("status");
         fs::write(&status, "").at("write", &status)?;
         let config = path("apt.conf");
@@ -121,11 +126,11 @@ impl Apt {
         })
     }
 
+    /// Returns apt-get in a folder without packages: it leaves files that are in its folder already
+    /// out of what it prints, and a fetch that was cut off leaves some in `archives`.
     fn command(&self) -> Command {
         let mut command = Command::new("apt-get");
-        command
-            .env("APT_CONFIG", &self.config)
-            .current_dir(&self.archives);
+        command.env("APT_CONFIG", &self.config).current_dir("/");
         command
     }
 
@@ -134,7 +139,7 @@ impl Apt {
     }
 
     /// Returns the wanted packages and those of their dependencies that are kept.
-    pub fn resolve(&self, set: &Set) -> Result<Vec<Package>, Error> {
+    pub fn resolve(&self, set: &Set) -> Result<Packages, Error> {
         let mut install = self.command();
         install.args(["-q", "-s", "install"]).args(set.wanted);
         let plan = output(&mut install, "apt-get install --simulate")?;
@@ -148,40 +153,32 @@ impl Apt {
         specs.sort();
         let mut uris = self.command();
         uris.args(["-q", "download", "--print-uris"]).args(&specs);
-        // apt leaves out what is in its folder already, as a fetch that was cut off leaves it.
-        uris.current_dir("/");
         let uris = output(&mut uris, "apt-get download --print-uris")?;
-        let files: Vec<(&str, u64)> = uris.lines().filter_map(printed_uri).collect();
+        let files: Vec<Package> = uris.lines().filter_map(printed_uri).collect();
         if files.len() != specs.len() {
             return Err(Error::Command {
                 what: "apt-get download --print-uris".into(),
                 detail: format!("{} files for {} packages", files.len(), specs.len()),
             });
         }
-        Ok(specs
-            .into_iter()
-            .zip(files)
-            .map(|(spec, (file, bytes))| Package {
-                spec,
-                file: file.to_owned(),
-                bytes,
-            })
-            .collect())
+        Ok(Packages { specs, files })
     }
 
-    /// Fetches the files that are not in the cache yet. apt checks size and hash.
+    /// Fetches the files that are not in the cache yet. apt checks size and hash of what it fetches, and
+    /// of what is there the size.
     pub fn download(
         &self,
         set: &Set,
-        packages: &[Package],
+        packages: &Packages,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let size = |name: &str| fs::metadata(self.archives.join(name)).map_or(0, |meta| meta.len());
-        let total_bytes = packages.iter().map(|package| package.bytes).sum();
+        let files = &packages.files;
+        let total_bytes = files.iter().map(|file| file.bytes).sum();
         let report = || {
-            let done = packages
+            let done = files
                 .iter()
-                .map(|package| size(&package.file).min(package.bytes))
+                .map(|file| size(&file.name).min(file.bytes))
                 .sum();
             progress.event(&Event::Download {
                 set: set.name,
@@ -189,12 +186,9 @@ impl Apt {
                 total_bytes,
             });
         };
-        let missing = packages
-            .iter()
-            .filter(|package| size(&package.file) != package.bytes)
-            .map(|package| &package.spec);
         let mut command = self.command();
-        command.args(["-q", "download"]).args(missing);
+        command.args(["-q", "download"]).args(&packages.specs);
+        command.current_dir(&self.archives);
         command.env("LC_ALL", "C").stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|source| Error::Start {
@@ -228,19 +222,23 @@ pub(crate) fn planned(simulation: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns file name and size of a line `'URI' FILE BYTES HASH`.
-fn printed_uri(line: &str) -> Option<(&str, u64)> {
+/// Returns the file of a line `'URI' FILE BYTES HASH`.
+fn printed_uri(line: &str) -> Option<Package> {
     let mut words = line
         .strip_prefix('\'')?
         .split_once("' ")?
         .1
         .split_whitespace();
-    Some((words.next()?, words.next()?.parse().ok()?))
+    Some(Package {
+        name: words.next()?.to_owned(),
+        bytes: words.next()?.parse().ok()?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::progress::Quiet;
 
     const ONE: Set = Set {
         name: "one",
@@ -267,8 +265,12 @@ Conf libc6 (2.41-12+deb13u4 Debian:13.7/stable [amd64])
         ];
         assert_eq!(planned, expected);
         let line = "'mirror+file:/m/pool/l%2bx.deb' l+x_1%3a2_amd64.deb 1456096 SHA256:7b";
-        assert_eq!(printed_uri(line), Some(("l+x_1%3a2_amd64.deb", 1_456_096)));
-        assert_eq!(printed_uri("Reading package lists..."), None);
+        let file = printed_uri(line).unwrap();
+        assert_eq!(
+            (&*file.name, file.bytes),
+            ("l+x_1%3a2_amd64.deb", 1_456_096)
+        );
+        assert!(printed_uri("Reading package lists...").is_none());
     }
 
     /// Makes an archive of one package, and returns apt with that alone.
@@ -299,14 +301,19 @@ Conf libc6 (2.41-12+deb13u4 Debian:13.7/stable [amd64])
     fn a_fetch_that_was_cut_off_is_gone_on_with() {
         let folder = tempfile::tempdir().unwrap();
         let apt = apt_of_one_package(folder.path());
-        let names = |apt: &Apt| -> Vec<String> {
-            let found = apt.resolve(&ONE).unwrap();
-            found.into_iter().map(|package| package.file).collect()
-        };
-        assert_eq!(names(&apt), ["one_1_all.deb"]);
-        let file = folder.path().join("one_1_all.deb");
-        fs::copy(&file, apt.archives.join("one_1_all.deb")).unwrap();
-        assert_eq!(names(&apt), ["one_1_all.deb"]);
+        let whole = fs::read(folder.path().join("one_1_all.deb")).unwrap();
+        let there = apt.archives.join("one_1_all.deb");
+        // Nothing is there, then all of it, then its beginning.
+        for before in [None, Some(&*whole), Some(&whole[..40])] {
+            if let Some(before) = before {
+                fs::write(&there, before).unwrap();
+            }
+            let packages = apt.resolve(&ONE).unwrap();
+            let names: Vec<&str> = packages.files.iter().map(|file| &*file.name).collect();
+            assert_eq!(names, ["one_1_all.deb"]);
+            apt.download(&ONE, &packages, &Quiet).unwrap();
+            assert_eq!(fs::read(&there).unwrap(), whole);
+        }
     }
 
     #[test]

@@ -254,26 +254,22 @@ fn fetch(cache: &Cache, set: &Set, progress: &dyn Progress) -> Result<PathBuf, E
     progress.event(&Event::Lists { set: set.name });
     apt.update()?;
     let packages = apt.resolve(set)?;
-    let files = packages
-        .iter()
-        .map(|package| package.file.as_bytes())
-        .chain([LAYOUT]);
-    let name = format!("{}-{}", set.name, short_hash(files));
+    let files = &packages.files;
+    let pieces = files.iter().map(|file| file.name.as_bytes());
+    let name = format!("{}-{}", set.name, short_hash(pieces.chain([LAYOUT])));
     cache.entry("roots", &name, |root| {
         apt.download(set, &packages, progress)?;
-        for (done, package) in packages.iter().enumerate() {
+        for (done, file) in files.iter().enumerate() {
             progress.event(&Event::Unpack {
                 set: set.name,
                 done,
-                total: packages.len(),
+                total: files.len(),
             });
             let mut dpkg = Command::new("dpkg-deb");
-            dpkg.arg("-x")
-                .arg(apt.archives.join(&package.file))
-                .arg(root);
-            output(&mut dpkg, &format!("unpacking {}", package.file))?;
+            dpkg.arg("-x").arg(apt.archives.join(&file.name)).arg(root);
+            output(&mut dpkg, &format!("unpacking {}", file.name))?;
         }
-        let total = packages.len();
+        let total = files.len();
         progress.event(&Event::Unpack {
             set: set.name,
             done: total,
