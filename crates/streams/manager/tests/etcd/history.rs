@@ -18,7 +18,7 @@ use manager_proto::answer::View;
 use manager_proto::client::{Client, ClientError, Reserved};
 
 use super::network::{Host, Network};
-use super::processes::{Etcd, ManagerProcess, NET, until};
+use super::processes::{Etcd, Logs, ManagerProcess, NET, until};
 use super::records::{self, Records};
 use super::requests::{ONLY, S, body};
 use crate::histories::rng::Rng;
@@ -78,6 +78,8 @@ struct World {
     places: Mutex<Vec<Place>>,
     budgets: BTreeMap<String, u64>,
     promises: Mutex<BTreeMap<String, Promise>>,
+    /// Whose release may still come: nobody has answered it.
+    releasing: Mutex<BTreeSet<String>>,
     /// etcd is being brought back from a backup: nobody knows which promises count.
     is_unsure: AtomicBool,
     /// The start that decided when the backup was made.
@@ -111,26 +113,6 @@ struct Over<'a>(&'a AtomicBool);
 impl Drop for Over<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Shows the end of each log if the history fails.
-struct Logs(PathBuf);
-
-impl Drop for Logs {
-    fn drop(&mut self) {
-        if !thread::panicking() {
-            return;
-        }
-        for file in std::fs::read_dir(&self.0).unwrap() {
-            let path = file.unwrap().path();
-            if path.extension().is_some_and(|of| of == "log") {
-                let text = std::fs::read(&path).unwrap();
-                let end = text.len().saturating_sub(2_000);
-                let end = String::from_utf8_lossy(&text[end..]).into_owned();
-                eprintln!("{}: {end}", path.display());
-            }
-        }
     }
 }
 
@@ -193,6 +175,7 @@ pub fn run(seed: u64) {
         places: Mutex::new(places),
         budgets: BTreeMap::new(),
         promises: Mutex::default(),
+        releasing: Mutex::default(),
         is_unsure: AtomicBool::new(false),
         backup: Mutex::default(),
         counts: Counts::default(),
@@ -308,7 +291,7 @@ impl World {
         let promise = promises.entry(view.id.clone()).or_insert(Promise {
             until_ns,
             links: view.links.clone(),
-            is_over: false,
+            is_over: self.releasing.lock().unwrap().contains(&view.id),
             is_ended: false,
         });
         promise.until_ns = promise.until_ns.max(until_ns);
@@ -371,11 +354,21 @@ impl World {
     }
 
     fn release(&self, client: &Client, id: &str) {
+        self.releasing.lock().unwrap().insert(id.to_owned());
         if let Some(promise) = self.promises.lock().unwrap().get_mut(id) {
             promise.is_over = true;
         }
         let asked_ns = now_ns();
-        match client.release(id) {
+        let answer = client.release(id);
+        let status = match &answer {
+            Err(ClientError::Refused { status, .. }) => Some(*status),
+            _ => None,
+        };
+        // Another may come late, and end what was granted meanwhile.
+        if answer.is_ok() || matches!(status, Some(404 | 410)) {
+            self.releasing.lock().unwrap().remove(id);
+        }
+        match answer {
             Ok(_) => {
                 self.hear(id, asked_ns, "released");
                 if let Some(promise) = self.promises.lock().unwrap().get_mut(id) {

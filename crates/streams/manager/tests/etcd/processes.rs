@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -380,4 +380,24 @@ pub fn command(host: &Host, words: &[&str]) -> Command {
         .args(["--exact", "etcd::a_manager", "--nocapture"])
         .env(WORDS, all.join("\n"));
     command
+}
+
+/// Shows the end of each log of a folder if the test fails.
+pub struct Logs(pub PathBuf);
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            return;
+        }
+        for file in fs::read_dir(&self.0).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|of| of == "log") {
+                let text = fs::read(&path).unwrap();
+                let end = text.len().saturating_sub(2_000);
+                let end = String::from_utf8_lossy(&text[end..]).into_owned();
+                eprintln!("{}: {end}", path.display());
+            }
+        }
+    }
 }
