@@ -16,7 +16,7 @@ endif
 help:
 	@echo "make demo               sets up, builds, shows psp beside htb on a busy host"
 	@echo "make test               sets up, then tests what a change must pass"
-	@echo "make test-all           tests everything on every kernel; of guests that the cache has one of sixteen boots again"
+	@echo "make test-all           tests everything on every kernel, PART=1/3 a third; of guests that the cache has one of sixteen boots again"
 	@echo "make check              format, clippy, tests inside the crates; for each edit"
 	@echo "make fresh              runs demo and test on an empty Debian: SUITE=bookworm (root)"
 	@echo "make test-debug         tests psp on a kernel with KASAN, lockdep and the like; takes hours"

@@ -5,7 +5,8 @@
 finding 'a launch time is kept or refused: TCP refuses it, of the pieces of a datagram the last one counts, a rate of the socket holds beside it,
        and a sender that asks for reports hears of what fq drops' \
 	'TCP takes launch times and ignores them; of the pieces the first one counts; a packet with a time obeys no rate of its socket, and is
-       overtaken by one without; the mode of deadlines changes nothing; what fq drops beyond its horizon, as all of CLOCK_TAI, is reported to nobody'
+       overtaken by one without; the mode of deadlines changes nothing; what fq drops beyond its horizon, as all of CLOCK_TAI, is not reported at
+       the error queue'
 guest_root "$work/tree" trixie linux-image-6.12.117+deb13-amd64 'sch_fq veth' python3
 {
 	veth_pair

@@ -52,7 +52,7 @@ install_library() {
 	cat >"$root$1/pkgconfig/pace.pc" <<-END
 		libdir=$1
 		Name: pace
-		Description: packet scheduler of one port, counted in byte times
+		Description: packet scheduler of one port, on a clock of what was sent
 		Version: $(packaging/version.sh)
 		Libs: -L\${libdir} -lpace
 	END

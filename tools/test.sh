@@ -5,6 +5,7 @@
 # processors.
 #
 # usage: test.sh check|test|all
+#   PART  of all, only this part of the tests, such as 1/3
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -130,7 +131,7 @@ test | all)
 	part "programs in C, and the core on arm64, i686 and s390x" joined
 	beside "$built/declared/debug/xtask" lint
 	passed=yes
-	part "tests" "$built/declared/debug/xtask" test --tier "$1" --logs "$logs" || passed=no
+	part "tests" "$built/declared/debug/xtask" test --tier "$1" ${PART:+--part "$PART"} --logs "$logs" || passed=no
 	part "checkpatch and sparse" joined || passed=no
 	part "tests in documents" documents || passed=no
 	sum

@@ -10,6 +10,7 @@
 
 mod agent_lab;
 mod any_capture;
+mod back_lab;
 mod circles;
 mod command;
 mod common;

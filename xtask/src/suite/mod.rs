@@ -36,6 +36,9 @@ pub struct Test {
     /// Only those that boot guests, or only the others
     #[arg(long)]
     guests: Option<bool>,
+    /// Only this part of the tests, such as 1/3; tests without guests are in the first
+    #[arg(long, value_parser = part)]
+    part: Option<(usize, usize)>,
     /// Number that chooses among the kernels; otherwise it follows from the committed tree
     #[arg(long)]
     round: Option<u32>,
@@ -86,12 +89,16 @@ pub fn main(args: &Test) -> Result<()> {
     };
     let wanted: Vec<_> = all.iter().filter(is_wanted).collect();
     let (mut units, left) = units(&wanted, &tiers, args.tier, round);
+    if let Some(part) = args.part {
+        units = part_of(units, part);
+    }
     ensure!(!units.is_empty(), "no test is to run");
     let mut passed = None;
     if args.tier == Tier::All && env::var_os(FRESH).is_none() {
         passed = Passed::of(&Cache::default_folder()?, &root)?;
     }
     if let Some(passed) = &passed {
+        println!("    files {}", passed.files());
         let all = units.len();
         units.retain(|unit| !(unit.is_guest && passed.has(&unit.name)));
         println!(
@@ -213,6 +220,30 @@ fn list(all: &[Listed<'_>], tiers: &Tiers, round: u32) -> Result<()> {
     Ok(())
 }
 
+/// Reads which part of how many is meant.
+fn part(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text.split_once('/');
+    let numbers = numbers.and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    match numbers {
+        Some((part, of)) if (1..=of).contains(&part) => Ok((part, of)),
+        _ => Err("expected a part of how many, such as 1/3".to_owned()),
+    }
+}
+
+/// Returns one part of processes. Guests that begin next to each other take about as long, and are in
+/// different parts.
+fn part_of(units: Vec<Unit>, (part, of): (usize, usize)) -> Vec<Unit> {
+    let mut guests = 0;
+    let is_in = |unit: &Unit| {
+        if unit.is_guest {
+            guests += 1;
+        }
+        let place = if unit.is_guest { guests % of } else { 1 % of };
+        place == part % of
+    };
+    units.into_iter().filter(is_in).collect()
+}
+
 /// Prints what took longest and how all ended.
 fn summary(ran: &[Ran], wall: Duration) -> Result<()> {
     let mut slowest: Vec<&Ran> = ran.iter().collect();
@@ -244,4 +275,45 @@ fn summary(ran: &[Ran], wall: Duration) -> Result<()> {
         .collect();
     ensure!(bad.is_empty(), "failed: {}", bad.join(", "));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(name: usize, is_guest: bool) -> Unit {
+        Unit {
+            name: name.to_string(),
+            executable: PathBuf::new(),
+            folder: PathBuf::new(),
+            exactly: vec![],
+            is_guest,
+        }
+    }
+
+    #[test]
+    fn the_parts_are_all_of_it_and_each_once() {
+        for of in 1..5 {
+            let mut names: Vec<String> = vec![];
+            for part in 1..=of {
+                let units = (0..40).map(|n| unit(n, n % 3 > 0)).collect();
+                let units = part_of(units, (part, of));
+                let guests = units.iter().filter(|unit| unit.is_guest).count();
+                assert!(guests.abs_diff(26 / of) <= 1, "{guests} of {part}/{of}");
+                assert!(part == 1 || guests == units.len());
+                names.extend(units.into_iter().map(|unit| unit.name));
+            }
+            names.sort_by_key(|name| name.parse::<usize>().unwrap_or(usize::MAX));
+            let all: Vec<String> = (0..40).map(|n: usize| n.to_string()).collect();
+            assert_eq!(names, all);
+        }
+    }
+
+    #[test]
+    fn a_part_is_one_of_how_many() {
+        assert_eq!(part("2/3"), Ok((2, 3)));
+        for text in ["", "3", "0/3", "4/3", "1/0", "a/b", "1/3/3"] {
+            assert!(part(text).is_err(), "{text}");
+        }
+    }
 }

@@ -54,6 +54,13 @@ impl Passed {
         Ok(Some(Self { file, sets, names }))
     }
 
+    /// Returns the beginning of the digest of the committed files: parts of a run that name the same
+    /// one are of the same files, wherever they ran.
+    pub fn files(&self) -> String {
+        let name = self.file.file_name().unwrap_or_default();
+        name.to_string_lossy().chars().take(16).collect()
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }

@@ -134,7 +134,12 @@ pub fn ports(tc: &mut Tc) -> Result<Vec<PortStats>, Error> {
             continue;
         };
         let seen = look(tc, link, qdisc, made)?;
-        ports.push(seen.stats(link, qdisc.counters));
+        let of_device = |of: &&Qdisc| {
+            let is_it = std::ptr::eq(*of, qdisc);
+            is_it || (made == Made::EdtMq && of.device == qdisc.device && made_of(of) == Some(made))
+        };
+        let counters = qdiscs.iter().filter(of_device).map(|of| of.counters);
+        ports.push(seen.stats(link, counters.sum()));
     }
     ports.sort_by(|a, b| (&a.device, a.handle).cmp(&(&b.device, b.handle)));
     Ok(ports)

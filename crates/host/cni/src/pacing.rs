@@ -124,10 +124,7 @@ impl<'a> Work<'a> {
         in_netns(self.netns, || {
             let mut tc = Tc::open()?;
             let mut said = Vec::new();
-            let mut say = |line: &str| {
-                said.push(line.to_owned());
-                Ok(())
-            };
+            let mut say = |line: &str| said.push(line.to_owned());
             self.device.begin(&mut tc, &mut say)?;
             self.device.make(&mut tc, DRAIN, &mut say)?;
             said.retain(|line| line.contains(": note: "));

@@ -12,7 +12,7 @@ use host_config::Device;
 use linux_io::links::links;
 
 use crate::read;
-use crate::run_dir::{folder, write};
+use crate::run_dir::{folder, path, write};
 
 fn copies(run: &Path) -> PathBuf {
     run.join("applied")
@@ -33,6 +33,12 @@ pub(crate) fn note(device: &str, text: Option<&str>) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the file that a device was set up by, if it was by one.
+pub(crate) fn text(device: &str) -> Option<String> {
+    let path = copies(&path()).join(format!("{device}.toml"));
+    fs::read_to_string(path).ok()
 }
 
 /// Returns the tables of the devices that were applied, each with its file. One that cannot be read is

@@ -2,81 +2,37 @@
 //! What the subcommands do.
 
 use std::fs;
-use std::io::{IsTerminal, Write, stdin};
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::rc::Rc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use host_config::{
-    Backend, Beside, ClassNames, Device, LaunchReport, QueueLimits, Queues, Saved, Target,
-    WantedLimits, backend_notes, check_backend, launches as launches_of, limit_lines,
-};
+use host_config::{ClassNames, Device, Saved, Target, WantedLimits};
 use linux_io::links::{links, named};
 use psp_files::read::text;
 use serde::Serialize;
 use tcpsp::Tc;
 use units::nearest::hint;
 
-use crate::applied;
 use crate::args::{ApplyArgs, Chosen, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
-use crate::choice::choose;
-use crate::confirm::{self, LOOK, Outcome, Trial, guard, left};
+use crate::back::{Others, begun, nothing_waits, put_back, restored, said, saved, tried};
+use crate::confirm::{LOOK, Trial, guard};
 use crate::device::DeviceWork;
 use crate::observe::{Observed, observe, ours};
 use crate::queue_limits;
 use crate::read;
 use crate::run_dir::{Lock, folder};
+use crate::work::{Io, Wanted, Work, all_are_there, make_all, planned, work_on};
 
 /// Where files are if none is named.
 const FOLDER: &str = "/etc/pspacer";
-
-/// Where results and notes go, of the agent's too.
-pub struct Io<'a> {
-    /// Standard output.
-    pub out: &'a mut dyn Write,
-    /// Says what a person should know.
-    pub note: &'a mut dyn FnMut(&str),
-}
 
 /// The JSON object of `plan --json`.
 #[derive(Serialize)]
 struct Json<'a> {
     format: &'static str,
     devices: Vec<&'a DeviceWork>,
-}
-
-/// A device and its changes, byte queue limits with them.
-pub(crate) struct Work {
-    pub(crate) device: DeviceWork,
-    limits: queue_limits::Work,
-    /// The file that says so.
-    pub(crate) text: Option<Rc<str>>,
-}
-
-impl Work {
-    pub(crate) fn changes(&self) -> usize {
-        self.device.changes() + self.device.beside.byte_queue_limits.len()
-    }
-}
-
-/// What a device shall have, what is known of launch times, and what a person should know.
-struct Wanted {
-    target: Target,
-    launches: Vec<LaunchReport>,
-    notes: Vec<String>,
-}
-
-impl Wanted {
-    fn only(target: Target) -> Self {
-        Self {
-            target,
-            launches: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
 }
 
 /// Prints what `apply` would change.
@@ -87,16 +43,6 @@ pub fn plan(args: &PlanArgs, io: &mut Io<'_>) -> Result<()> {
     let (work, absent) = work(&mut Tc::open()?, &args.chosen)?;
     show(&work, args.json, io)?;
     all_are_there(&absent)
-}
-
-/// Says which devices of the files are not there, once the others are done.
-fn all_are_there(absent: &[String]) -> Result<()> {
-    ensure!(
-        absent.is_empty(),
-        "{}: no such device; the others are done",
-        absent.join(", ")
-    );
-    Ok(())
 }
 
 fn show(work: &[Work], json: bool, io: &mut Io<'_>) -> Result<()> {
@@ -143,135 +89,23 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
         Some(_) => Some(begun(&folder, &work)?),
         None => None,
     };
-    let made = make_all(&mut tc, &mut work, args.drain, io);
-    if changes == 0 {
-        (io.note)("pspacer: nothing to change");
-    }
-    if let (Some(after), Some((trial, guard))) = (confirm, &mut trial) {
-        tried(made, (trial, guard, after), lock, args.drain, io)
-    } else {
-        made
-    }?;
-    all_are_there(&absent)
-}
-
-/// Refuses while changes wait to be confirmed, or are half taken back.
-fn nothing_waits(folder: &Path) -> Result<()> {
-    match left(folder) {
-        None => Ok(()),
-        Some(file) => bail!(
-            "changes wait to be confirmed: `pspacer apply --confirmed` keeps them, `pspacer restore \
-             {0}` and deleting {0} takes them back",
-            file.display()
-        ),
-    }
-}
-
-/// Keeps the state before changes, and starts the guard.
-fn begun(folder: &Path, work: &[Work]) -> Result<(Trial, Child)> {
-    let devices = work
-        .iter()
-        .map(|work| (&work.device.observed, &work.limits.limits));
-    let saved = saved(devices)
-        .map_err(|reason| anyhow!("{reason}; without --confirm the change cannot be taken back"))?;
-    let mut guard = std::process::Command::new(std::env::current_exe()?);
-    guard.args(["restore", "--guard"]).arg(folder);
-    Trial::begin(folder, &saved.write(), &mut guard)
-}
-
-/// Asks whether changes that were made stay; takes back what was made of others. Their time begins
-/// here.
-fn tried(
-    made: Result<()>,
-    (trial, guard, after): (&Trial, &mut Child, Duration),
-    lock: Lock,
-    drain_ns: u64,
-    io: &mut Io<'_>,
-) -> Result<()> {
-    let mut back = |state: &str| put_back("the state before", state, drain_ns);
-    let until_ns = match made.and_then(|()| confirm::made(guard, after)) {
-        Ok(until_ns) => until_ns,
-        Err(error) => {
-            return match trial.decide(&lock, false, &mut back) {
-                Ok(_) => Err(error.context("what was changed is taken back")),
-                Err(left) => Err(error.context(format!("not all is taken back: {left:#}"))),
-            };
+    let (Some(after), Some((trial, guard))) = (confirm, &mut trial) else {
+        let made = make_all(&mut tc, &mut work, args.drain, io);
+        if changes == 0 {
+            (io.note)("pspacer: nothing to change");
         }
+        made?;
+        return all_are_there(&absent);
     };
-    drop(lock);
-    (io.note)(&format!(
-        "pspacer: all is taken back in {} unless you confirm: Enter, or `pspacer apply --confirmed`",
-        units::display::time(after.as_secs_f64())
-    ));
-    let input = stdin();
-    if !input.is_terminal() {
-        return Ok(());
-    }
-    let is_kept = trial.ask(&mut input.lock(), until_ns)?;
-    let lock = Lock::take(&folder()?)?;
-    said(trial.decide(&lock, is_kept, &mut back)?, io)
-}
-
-/// Says what has become of changes.
-fn said(outcome: Outcome, io: &mut Io<'_>) -> Result<()> {
-    match outcome {
-        Outcome::Stay => (io.note)("pspacer: the changes stay"),
-        Outcome::TakenBack => bail!("nobody confirmed the changes in time: they are taken back"),
-    }
-    Ok(())
-}
-
-pub(crate) fn make_all(
-    tc: &mut Tc,
-    work: &mut [Work],
-    drain_ns: u64,
-    io: &mut Io<'_>,
-) -> Result<()> {
-    let drain = Duration::from_nanos(drain_ns);
-    let out = &mut *io.out;
-    let mut say = |line: &str| Ok(writeln!(out, "{line}")?);
-    for work in work {
-        work.device.begin(tc, &mut say)?;
-        make_limits(work, true, &mut say)?;
-        work.device.make(tc, drain, &mut say)?;
-        make_limits(work, false, &mut say)?;
-        applied::note(&work.device.plan.device, work.text.as_deref())?;
-    }
-    Ok(())
-}
-
-/// Raises byte queue limits, or lowers them.
-fn make_limits(
-    work: &mut Work,
-    is_raise: bool,
-    say: &mut dyn FnMut(&str) -> Result<()>,
-) -> Result<()> {
-    if work.limits.has_failed {
-        return Ok(());
-    }
-    let device = &work.device.plan.device;
-    for line in limit_lines(&work.device.beside.byte_queue_limits, is_raise) {
-        say(&format!("{device}: {line}"))?;
-    }
-    match work.limits.make(is_raise) {
-        Err(error) => Err(anyhow!(
-            "{device}: {error:#}; the same command again goes on from there"
-        )),
-        Ok(Some(note)) => say(&format!("{device}: note: {note}")),
-        Ok(None) => Ok(()),
-    }
-}
-
-/// Keeps what is ours of devices, and their byte queue limits.
-fn saved<'a>(
-    devices: impl Iterator<Item = (&'a Observed, &'a QueueLimits)> + Clone,
-) -> Result<Saved, String> {
-    let ports: Vec<_> = devices.clone().map(|(seen, _)| seen.port.clone()).collect();
-    let mut saved = Saved::new(&ports)?;
-    for (device, (_, limits)) in saved.devices.iter_mut().zip(devices) {
-        device.byte_queue_limits_min_bytes = limits.min_bytes.clone();
-    }
-    Ok(saved)
+    // Who reads the lines may take any time; the guard's begins when all is made.
+    let mut lines = Vec::new();
+    let mut later = Io {
+        out: &mut lines,
+        note: &mut *io.note,
+    };
+    let made = make_all(&mut tc, &mut work, args.drain, &mut later);
+    tried(made, (trial, guard, after), lock, args.drain, (io, &lines))?;
+    all_are_there(&absent)
 }
 
 /// Writes what is ours of devices to standard output.
@@ -326,36 +160,7 @@ pub fn restore(args: &RestoreArgs, io: &mut Io<'_>) -> Result<()> {
     if args.after.is_some() && !args.file.exists() {
         return Ok(());
     }
-    restored(&name, &text, args.drain, io)
-}
-
-/// Puts back a state, and says nothing.
-fn put_back(name: &str, state: &str, drain_ns: u64) -> Result<()> {
-    let mut quiet = Io {
-        out: &mut std::io::sink(),
-        note: &mut |_| (),
-    };
-    restored(name, state, drain_ns, &mut quiet)
-}
-
-/// Makes devices as a text says that they were.
-fn restored(name: &str, text: &str, drain_ns: u64, io: &mut Io<'_>) -> Result<()> {
-    let saved = Saved::read(text).map_err(|reason| anyhow!("{name}: {reason}"))?;
-    let mut tc = Tc::open()?;
-    let mut work = Vec::new();
-    for device in &saved.devices {
-        let target = device.target();
-        let mut target = target.map_err(|reason| anyhow!("{name}: {reason}"))?;
-        let limits = WantedLimits::Each(device.byte_queue_limits_min_bytes.clone());
-        let wanted = |observed: &Observed| {
-            let note = target.spread(observed.port.queues);
-            let mut wanted = Wanted::only(target);
-            wanted.notes.extend(note);
-            Ok((wanted, limits))
-        };
-        work.push(planned(&mut tc, &device.name, wanted, false)?);
-    }
-    make_all(&mut tc, &mut work, drain_ns, io)
+    restored(&name, &text, Others::Wait, args.drain, io)
 }
 
 /// Takes away what `apply` has set up on a device.
@@ -374,40 +179,6 @@ pub fn remove(args: &RemoveArgs, io: &mut Io<'_>) -> Result<()> {
         ));
     }
     make_all(&mut tc, &mut [work], 0, io)
-}
-
-fn planned(
-    tc: &mut Tc,
-    device: &str,
-    wanted: impl FnOnce(&Observed) -> Result<(Wanted, WantedLimits)>,
-    take_over: bool,
-) -> Result<Work> {
-    let observed = observe(tc, device)?;
-    let (wanted, wanted_limits) = wanted(&observed)?;
-    let (limits, limit_note) = queue_limits::Work::new(&observed, &wanted_limits)?;
-    let has_none = limits.limits.min_bytes.is_empty();
-    if let (WantedLimits::Bytes(bytes), true) = (&wanted_limits, has_none) {
-        bail!(
-            "{device}: `byte_queue_limit_min` is {bytes} bytes, expected none: the kernel shows no \
-             byte queue limits of this device"
-        );
-    }
-    let Wanted {
-        target,
-        launches,
-        notes,
-    } = wanted;
-    let mut device = DeviceWork::new(tc, observed, target, notes, take_over)?;
-    device.plan.notes.extend(limit_note);
-    device.beside = Beside {
-        launches,
-        byte_queue_limits: limits.plan.changes.clone(),
-    };
-    Ok(Work {
-        device,
-        limits,
-        text: None,
-    })
 }
 
 /// Reads the files, and plans the devices. Nothing is changed before all of it is checked.
@@ -437,42 +208,6 @@ fn there(mut devices: Vec<OfFile>) -> Result<(Vec<OfFile>, Vec<String>)> {
     let absent = absent.map(|(_, device, _)| device.name.clone()).collect();
     devices.retain(|(_, device, _)| is_there(device));
     Ok((devices, absent))
-}
-
-/// Plans a device by its table.
-pub(crate) fn work_on(tc: &mut Tc, device: &Device, take_over: bool) -> Result<Work> {
-    let wanted = |observed: &Observed| {
-        let (backend, why) = choose(device.backend);
-        let check = check_backend(device, backend, observed.port.is_ethernet);
-        check.map_err(|refusal| match &why {
-            Some(why) => anyhow!("{refusal} ({why})"),
-            None => anyhow!(refusal),
-        })?;
-        ensure!(
-            device.queues == Queues::Root || observed.is_multiqueue,
-            "{}: `queues` is \"mq\", expected \"root\": the device has one transmit queue",
-            device.name
-        );
-        let target = Target::new(device, backend, &observed.port);
-        let speed_bps = observed.port.speed_bps;
-        let (launches, limits) = if backend == Backend::Module {
-            (
-                launches_of(device, speed_bps, observed.max_frame_bytes)?,
-                WantedLimits::new(device, &observed.port),
-            )
-        } else {
-            (Vec::new(), WantedLimits::Before)
-        };
-        let notes = backend_notes(device, backend, observed.burst_bytes);
-        let notes = why.into_iter().chain(notes);
-        let wanted = Wanted {
-            notes: notes.collect(),
-            launches,
-            target,
-        };
-        Ok((wanted, limits))
-    };
-    planned(tc, &device.name, wanted, take_over)
 }
 
 /// Returns the devices of these files, or of the host's own if there are none, for others who look

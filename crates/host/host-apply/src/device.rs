@@ -160,14 +160,16 @@ impl DeviceWork {
     }
 
     /// Begins to make the changes: takes departure times away that no fq keeps, and says the notes.
-    pub fn begin(&self, tc: &mut Tc, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    pub fn begin(&self, tc: &mut Tc, say: &mut dyn FnMut(&str)) -> Result<()> {
         let device = &self.plan.device;
         if self.has_stray {
-            say(&format!("{device}: {STRAY}"))?;
+            say(&format!("{device}: {STRAY}"));
             backend::edt::remove(tc, &self.observed.facts)?;
         }
-        let mut notes = self.plan.notes.iter();
-        notes.try_for_each(|note| say(&format!("{device}: note: {note}")))
+        for note in &self.plan.notes {
+            say(&format!("{device}: note: {note}"));
+        }
+        Ok(())
     }
 
     /// Makes the changes, each after `say` was given its line. Classes that go have `drain` to send
@@ -175,12 +177,7 @@ impl DeviceWork {
     ///
     /// # Errors
     /// The kernel's refusal, with the change and what was made before it.
-    pub fn make(
-        &self,
-        tc: &mut Tc,
-        drain: Duration,
-        say: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<()> {
+    pub fn make(&self, tc: &mut Tc, drain: Duration, say: &mut dyn FnMut(&str)) -> Result<()> {
         make(tc, &self.observed, &self.plan, drain, say)
     }
 }

@@ -14,11 +14,11 @@ use nix::poll::{PollFd, PollFlags, poll};
 use tcpsp::{Match, Tc};
 
 use crate::applied;
-use crate::commands::{Io, make_all, work_on};
 use crate::confirm::left;
 use crate::match_objects::numbers;
 use crate::observe::ours;
 use crate::run_dir::{Lock, folder};
+use crate::work::{Io, make_all, work_on};
 
 /// Between two looks. A container's packets are best effort for so long after it comes.
 const LOOK_MS: u16 = 2000;

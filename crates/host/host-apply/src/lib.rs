@@ -8,6 +8,7 @@
 
 mod applied;
 mod args;
+mod back;
 mod choice;
 mod commands;
 mod confirm;
@@ -21,16 +22,18 @@ mod observe;
 mod queue_limits;
 mod read;
 mod run_dir;
+mod work;
 
 use anyhow::Result;
 
 pub use args::{ApplyArgs, Chosen, Command, PlanArgs, RemoveArgs, RestoreArgs, SaveArgs};
 pub use choice::choose;
-pub use commands::{Differences, Io, class_names, devices_of, differences};
+pub use commands::{Differences, class_names, devices_of, differences};
 pub use device::DeviceWork;
 pub use make::{check, make};
 pub use observe::{Observed, observe};
 pub use run_dir::{CALL_WAIT, Lock, folder, path, write};
+pub use work::Io;
 
 /// Runs a subcommand.
 ///

@@ -64,7 +64,7 @@ pub fn make(
     observed: &Observed,
     plan: &Plan,
     drain: Duration,
-    say: &mut dyn FnMut(&str) -> Result<()>,
+    say: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let mut model = observed.port.clone();
     let mut maker = Maker::new(&observed.facts, drain);
@@ -73,7 +73,7 @@ pub fn make(
     let mut empty = BTreeSet::new();
     for (made, change) in plan.changes.iter().enumerate() {
         let line = line(change, &model, plan);
-        say(&format!("{}: {line}", plan.device))?;
+        say(&format!("{}: {line}", plan.device));
         let rest = plan.changes.get(made..).unwrap_or_default();
         let left = || {
             format!("{made} of {all} changes are made; the same command again goes on from there")

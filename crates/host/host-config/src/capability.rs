@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each backend cannot do, by key and value of the host's file.
 
-use tcpsp::{ClassOptions, Mode, QdiscOptions, SplitGso, TypeOptions};
+use tcpsp::{ClassOptions, Match, Mode, QdiscOptions, SplitGso, TypeOptions};
 use units::display;
 
 use crate::backend::{Backend, Queues};
@@ -44,6 +44,14 @@ pub fn check_backend(device: &Device, backend: Backend, is_ethernet: bool) -> Re
     device.classes.iter().try_for_each(|class| by.mark(class))?;
     if device.queues == Queues::Mq {
         by.queues(device)?;
+    }
+    if backend == Backend::Bpf && device.options.default_minor == 0 && !device.classes.is_empty() {
+        let why = "it drops what no match claims, ARP and ssh too";
+        return by.refuse(
+            "`default` is not set".to_owned(),
+            "the name of a class",
+            Some(why),
+        );
     }
     if backend == Backend::Module {
         return Ok(());
@@ -166,6 +174,12 @@ impl By {
             return Err(Refusal::Wrong(format!(
                 "{value}, expected \"auto\" or \"timer\" with `queues` \"mq\": {why}"
             )));
+        }
+        let mut rules = device.rules.iter();
+        if self.0 == Backend::Module && rules.any(|rule| rule.matching == Match::Cgroup) {
+            let value = "`net_cls` is true with `queues` \"mq\"".to_owned();
+            let why = "the classes of each queue have other numbers";
+            return self.refuse(value, "false", Some(why));
         }
         let reserves = |class: &&Class| {
             matches!(

@@ -156,6 +156,7 @@ impl Port {
                 classes: Default::default(),
                 filters: Vec::new(),
                 is_classified: false,
+                is_unread: false,
                 amiss: Vec::new(),
             })),
         };

@@ -265,6 +265,7 @@ impl Planner<'_> {
             classes: BTreeMap::new(),
             filters: Vec::new(),
             is_classified: false,
+            is_unread: false,
             amiss: Vec::new(),
             options,
         }

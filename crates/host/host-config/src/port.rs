@@ -83,6 +83,8 @@ pub struct Psp {
     /// Whether one program stands for the filters of ours: the module's psp has that, where BPF is
     /// there.
     pub is_classified: bool,
+    /// Whether it is of another version of this program, so that nobody knows what it does.
+    pub is_unread: bool,
     /// What keeps its packets and is not as `apply` makes it: fqs, for departure times.
     pub amiss: Vec<Amiss>,
 }
@@ -282,6 +284,7 @@ impl Psp {
             classes: BTreeMap::new(),
             filters: Vec::new(),
             is_classified: false,
+            is_unread: false,
             amiss: Vec::new(),
         }
     }
@@ -328,6 +331,7 @@ impl Psp {
             classes: classes.collect(),
             filters,
             is_classified: false,
+            is_unread: false,
             amiss: Vec::new(),
             options,
         }

@@ -36,6 +36,9 @@ pub struct SavedDevice {
     /// `limit_min` of the byte queue limit of each transmit queue, by its number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub byte_queue_limits_min_bytes: BTreeMap<u16, u64>,
+    /// The host's file that it was set up by: what is followed goes on by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +139,13 @@ impl Saved {
 
 impl SavedDevice {
     fn new(port: &Port) -> Result<Self, String> {
+        if port.psps().iter().any(|psp| psp.is_unread) {
+            return Err(format!(
+                "{}: what paces it is of another version of pspacer, expected this one's; \
+                 `pspacer apply` puts that in its place",
+                port.name
+            ));
+        }
         let root = match &port.root {
             Root::One(Slot::Default { .. }) => SavedRoot::Default,
             Root::One(Slot::Psp(_)) => SavedRoot::Psp,
@@ -163,6 +173,7 @@ impl SavedDevice {
             root,
             qdiscs: port.psps().into_iter().map(SavedPsp::new).collect(),
             byte_queue_limits_min_bytes: BTreeMap::new(),
+            file: None,
         })
     }
 
@@ -329,6 +340,7 @@ impl Psp {
             classes: classes.collect(),
             filters,
             is_classified: false,
+            is_unread: false,
             amiss: Vec::new(),
             options: target.options,
         })

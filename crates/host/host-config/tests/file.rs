@@ -453,9 +453,36 @@ fn classes_of_all_queues_are_the_devices() {
             "rate = \"1mbit\"\ntxtime = \"tai\"",
             "class a: expected no period and no launch times",
         ),
+        (
+            "net_cls = true",
+            "rate = \"1mbit\"",
+            "`net_cls` is true with `queues` \"mq\", expected false",
+        ),
     ] {
         let device = read(keys, class);
         let refused = check(&device, Backend::Module).unwrap_err();
         assert!(refused.starts_with(words), "{refused}");
     }
+}
+
+#[test]
+fn a_qdisc_of_bpf_has_a_class_for_what_no_match_claims() {
+    let read = |default: &str| {
+        let text = format!(
+            "[[device]]\nname = \"eth0\"\n{default}\n[[device.class]]\nname = \"a\"\nrate = \"1mbit\"\n"
+        );
+        Host::read("f", &text).unwrap().devices.remove(0)
+    };
+    let (without, with) = (read(""), read("default = \"a\""));
+    for backend in [Backend::Module, Backend::Edt] {
+        check_backend(&without, backend, true).unwrap();
+    }
+    check_backend(&with, Backend::Bpf, true).unwrap();
+    let refused = check_backend(&without, Backend::Bpf, true).unwrap_err();
+    let refused = refused.to_string();
+    assert!(
+        refused
+            .starts_with("`default` is not set, expected the name of a class by backend \"bpf\""),
+        "{refused}"
+    );
 }

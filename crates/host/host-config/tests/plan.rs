@@ -561,3 +561,25 @@ fn what_is_amiss_below_is_one_change() {
     make(&mut port, &found.changes);
     assert_eq!(planned(&target, &mut port), vec![]);
 }
+
+#[test]
+fn what_another_version_does_is_not_kept_as_nothing() {
+    let class = "[[device.class]]\nname = \"a\"\nrate = \"9mbit\"\n";
+    let text = format!("[[device]]\nname = \"eth0\"\n{class}");
+    let host = Host::read("f", &text).unwrap();
+    let mut port = device();
+    let target = Target::new(&host.devices[0], Backend::Module, &port);
+    for change in planned(&target, &mut port) {
+        port.apply(&change).unwrap();
+    }
+    let ports = std::slice::from_mut(&mut port);
+    assert!(Saved::new(ports).is_ok());
+    for psp in ports[0].psps_mut() {
+        psp.is_unread = true;
+    }
+    let refused = Saved::new(ports).unwrap_err();
+    assert!(
+        refused.starts_with("eth0: what paces it is of another version"),
+        "{refused}"
+    );
+}

@@ -29,6 +29,21 @@ pub struct Counters {
     pub waiting_bytes: u32,
 }
 
+impl std::iter::Sum for Counters {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, of| Self {
+            sent_bytes: sum.sent_bytes.saturating_add(of.sent_bytes),
+            sent_packets: sum.sent_packets.saturating_add(of.sent_packets),
+            // The kernel's wrap, too.
+            drops: sum.drops.wrapping_add(of.drops),
+            overlimits: sum.overlimits.wrapping_add(of.overlimits),
+            requeues: sum.requeues.wrapping_add(of.requeues),
+            waiting_packets: sum.waiting_packets.saturating_add(of.waiting_packets),
+            waiting_bytes: sum.waiting_bytes.saturating_add(of.waiting_bytes),
+        })
+    }
+}
+
 /// Attributes of TCA_STATS2.
 const BASIC: u16 = 1;
 const QUEUE: u16 = 3;

@@ -63,7 +63,7 @@ fn make(tc: &mut Tc, target: impl Fn(&host_config::Port) -> Target) {
     let observed = observe(tc, DEVICE).unwrap();
     let target = target(&observed.port);
     let work = DeviceWork::new(tc, observed, target, Vec::new(), false).unwrap();
-    let mut say = |_: &str| Ok(());
+    let mut say = |_: &str| ();
     work.begin(tc, &mut say).unwrap();
     work.make(tc, Duration::from_secs(2), &mut say).unwrap();
 }

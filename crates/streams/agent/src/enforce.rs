@@ -57,9 +57,11 @@ pub(crate) fn enforce(
     demand: &PortDemand,
     device: &str,
     way: Way,
-    say: &mut dyn FnMut(&str) -> Result<()>,
+    say: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let observed = way.observe(tc, device)?;
+    target::check_speed(demand, &observed.port)
+        .map_err(|refusal| anyhow!("{device}: {refusal}"))?;
     let wanted = way.target(demand, &observed.port);
     let whole = plan(&wanted, &observed.port, way.take_over)?;
     if whole.changes.is_empty() {

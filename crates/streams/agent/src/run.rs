@@ -498,7 +498,6 @@ impl Agent<'_, '_> {
                 if lines.insert(line.to_owned()) && !before.contains(line) {
                     new_lines.push(line.to_owned());
                 }
-                Ok(())
             };
             match enforce(&mut self.tc, demand, device, self.way, &mut say) {
                 Ok(()) => self.in_force.insert(segment.clone()),

@@ -43,6 +43,20 @@ pub fn check(demand: &PortDemand) -> Result<(), String> {
     }
 }
 
+/// Refuses a link that has become slower than its segment: no bound holds on it.
+///
+/// # Errors
+/// Both rates.
+pub fn check_speed(demand: &PortDemand, port: &Port) -> Result<(), String> {
+    match port.speed_bps {
+        Some(speed_bps) if speed_bps < demand.rate_bps => Err(format!(
+            "the link has {speed_bps} bit/s, expected at least the segment's {} bit/s",
+            demand.rate_bps
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Returns what a port shall have. Bytes are on the wire, and all classes have their share of each
 /// period: the budget is no more than their sum. `made` is of one queue.
 pub fn target(demand: &PortDemand, port: &Port, made: Made) -> Target {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use admission::{FrameSpecification, IpTuple};
 use agent::known::{Astray, ManagerAnswer, ManagerAnswers, PortDemand, Report, StreamDemand};
-use agent::target::{check, is_in_force, steps, target};
+use agent::target::{check, check_speed, is_in_force, steps, target};
 use host_config::{Made, Port, Psp, Root, Slot, minor, plan};
 use manager_proto::enforce::{NodeDuty, PortDuty, StreamDuty};
 use tcpsp::{Budget, Change, Layer, TypeOptions};
@@ -289,6 +289,21 @@ fn demand(nrt_bytes: u64, streams: &[(&str, u64, u16)]) -> PortDemand {
         nrt_bytes,
         streams: streams.collect(),
     }
+}
+
+#[test]
+fn a_link_that_is_slower_than_its_segment_keeps_no_bound() {
+    let demand = demand(1, &[]);
+    for speed_bps in [None, Some(100_000_000), Some(1_000_000_000)] {
+        assert_eq!(check_speed(&demand, &untouched(speed_bps)), Ok(()));
+    }
+    assert_eq!(
+        check_speed(&demand, &untouched(Some(10_000_000))),
+        Err(
+            "the link has 10000000 bit/s, expected at least the segment's 100000000 bit/s"
+                .to_owned()
+        )
+    );
 }
 
 #[test]

@@ -64,7 +64,10 @@ pub(crate) fn read(psp: &mut Psp, filters: &[Filter]) -> Result<(), Error> {
     let text = match maps_of(program) {
         Ok(maps) => maps.text()?,
         // What another version keeps is not known here: it makes room as a whole.
-        Err(Error::Version) => return Ok(()),
+        Err(Error::Version) => {
+            psp.is_unread = true;
+            return Ok(());
+        }
         Err(error) => return Err(error),
     };
     let text = std::str::from_utf8(&text).map_err(|error| Error::Text(error.to_string()))?;

@@ -58,6 +58,11 @@ pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
     let mut running = Running::read(tc, facts.index)?;
     let next = Next::new(facts, &running, psp)?;
     let device = facts.index;
+    // A kernel without it refuses before anything has changed.
+    if !running.has_clsact {
+        let clsact = plain(Handle::INGRESS, CLSACT_HANDLE, CLSACT);
+        tc.put_qdisc(device, &clsact, false)?;
+    }
     let qdiscs = tc.qdiscs()?;
     if psp.made == Made::EdtMq {
         let mq = plain(Handle::ROOT, minor::mq(), "mq");
@@ -70,10 +75,6 @@ pub(crate) fn put(tc: &mut Tc, facts: &Facts, psp: &Psp) -> Result<(), Error> {
     } else {
         let fq = fq(facts, Handle::ROOT, minor::root());
         put_one(tc, device, &qdiscs, &fq)?;
-    }
-    if !running.has_clsact {
-        let clsact = plain(Handle::INGRESS, CLSACT_HANDLE, CLSACT);
-        tc.put_qdisc(device, &clsact, false)?;
     }
     next.put_in_force(tc, facts, &mut running)
 }

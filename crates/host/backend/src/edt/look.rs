@@ -44,7 +44,10 @@ pub(crate) fn look(tc: &mut Tc, link: &Link, made: Made) -> Result<Seen, Error> 
         let text = text.map_err(|error| Error::Text(error.to_string()))?;
         Psp::of_text(text, made, handle, parent).map_err(Error::Text)?
     } else {
-        Psp::empty(made, handle, parent)
+        Psp {
+            is_unread: running.is_attached,
+            ..Psp::empty(made, handle, parent)
+        }
     };
     let mut stats = QdiscStats {
         mode: Mode::Timer.number(),

@@ -22,7 +22,10 @@ pub(crate) fn look(index: u32, row: &Row) -> Result<Seen, Error> {
         // What another version does is not known here: it makes room as a whole.
         Err(QdiscError::Version { .. }) => {
             return Ok(Seen {
-                psp: Psp::empty(Made::Bpf, row.handle, row.parent),
+                psp: Psp {
+                    is_unread: true,
+                    ..Psp::empty(Made::Bpf, row.handle, row.parent)
+                },
                 stats: QdiscStats::default(),
                 classes: BTreeMap::new(),
             });

@@ -119,6 +119,18 @@ impl Session {
         psp: &Psp,
         replace: bool,
     ) -> Result<(), Error> {
+        self.make_ready(facts, psp)?;
+        let qdisc = PlainQdisc {
+            parent: psp.parent,
+            handle: psp.handle,
+            kind: KIND,
+            options: Vec::new(),
+        };
+        Ok(tc.put_qdisc(facts.index, &qdisc, replace)?)
+    }
+
+    /// Loads the programs, unless they are, and has the kernel know them. Nothing of the device changes.
+    fn make_ready(&mut self, facts: &Facts, psp: &Psp) -> Result<(), Error> {
         let place = place(facts.index, psp.parent)?;
         let has = |open: &Qdisc| open.port_of(place).is_some();
         if self.registered.is_none() || !self.open.as_ref().is_some_and(has) {
@@ -137,13 +149,7 @@ impl Session {
         if self.registered.is_none() {
             self.registered = Some(open.register()?);
         }
-        let qdisc = PlainQdisc {
-            parent: psp.parent,
-            handle: psp.handle,
-            kind: KIND,
-            options: Vec::new(),
-        };
-        Ok(tc.put_qdisc(facts.index, &qdisc, replace)?)
+        Ok(())
     }
 
     /// Changes the psp that stands at its place. One that has become too large for the room of its
@@ -166,10 +172,12 @@ impl Session {
             Ok(None) | Err(Error::Qdisc(QdiscError::Version { .. })) => {}
             Err(error) => return Err(error),
         }
-        let (parent, handle) = (psp.parent, psp.handle);
-        tc.change(facts.index, &tcpsp::Change::DeleteQdisc { parent, handle })?;
         self.registered = None;
         self.open = None;
+        // What cannot be loaded leaves the old one where it is.
+        self.make_ready(facts, psp)?;
+        let (parent, handle) = (psp.parent, psp.handle);
+        tc.change(facts.index, &tcpsp::Change::DeleteQdisc { parent, handle })?;
         self.put(tc, facts, psp, false)
     }
 
