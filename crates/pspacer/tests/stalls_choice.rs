@@ -326,6 +326,19 @@ fn a_qlog_is_judged_as_a_capture_is() {
     let stall = &found["connections"][0]["stalls"][0];
     assert_eq!(stall["cause"], "receiver-window-closed");
     assert_eq!(found["by_cause"][0]["stalls"], 1);
+    let calm = [
+        "{\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n".to_owned(),
+        event(0, "sent", 1, stream),
+        event(20, "received", 1, ack),
+    ];
+    let calm = folder.file("calm.sqlog", calm.concat().as_bytes());
+    for (top, worst_at) in [("2", 1), ("1", 0)] {
+        let out = pspacer(&["stalls", &calm, &file, "--json", "--top", top]);
+        let found: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let connections = found["connections"].as_array().unwrap();
+        assert_eq!(connections.len(), worst_at + 1);
+        assert_eq!(connections[worst_at]["stalls"].as_array().unwrap().len(), 1);
+    }
     for option in ["--report", "--annotate", "--filter", "--flow"] {
         let value = if option == "--flow" { "1" } else { "tcp" };
         let expected = format!("{option} is for captures: FILE is a qlog");

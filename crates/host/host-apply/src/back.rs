@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use host_config::{QueueLimits, Saved, SavedDevice, WantedLimits};
+use host_config::{Port, QueueLimits, Saved, SavedDevice, WantedLimits};
 use linux_io::links::{links, named};
-use tcpsp::Tc;
+use tcpsp::{Change, Tc};
 
 use crate::applied;
 use crate::confirm::{self, Outcome, Trial, left};
@@ -35,11 +35,37 @@ pub(crate) fn begun(folder: &Path, work: &[Work]) -> Result<(Trial, Child)> {
     let devices = work
         .iter()
         .map(|work| (&work.device.observed, &work.limits.limits));
+    for work in work {
+        let device = &work.device;
+        let mut changes = device.plan.changes.iter();
+        if let Some(what) = changes.find_map(|change| of_others(&device.observed.port, change)) {
+            bail!(
+                "{}: {what} of others would go; without --confirm the change cannot be taken back",
+                device.plan.device
+            );
+        }
+    }
     let saved = saved(devices)
         .map_err(|reason| anyhow!("{reason}; without --confirm the change cannot be taken back"))?;
     let mut guard = std::process::Command::new(std::env::current_exe()?);
     guard.args(["restore", "--guard"]).arg(folder);
     Trial::begin(folder, &saved.write(), &mut guard)
+}
+
+/// Returns what of others a change takes away, which nobody has kept.
+fn of_others(port: &Port, change: &Change) -> Option<String> {
+    match change {
+        Change::DeleteFilter { at, kind, .. } => {
+            let filter = port.psp(at.qdisc)?.filter_at((at.priority, at.handle))?;
+            let priority = at.priority;
+            (!filter.is_ours()).then(|| format!("filter {kind} of priority {priority}"))
+        }
+        Change::DeleteClass { id } => {
+            let class = port.psp(id.qdisc())?.classes.get(&id.minor())?;
+            class.has_queue.then(|| format!("the queue of class {id}"))
+        }
+        _ => None,
+    }
 }
 
 /// Asks whether changes that were made stay; takes back what was made of others. Their time begins

@@ -3,11 +3,12 @@
 //! and what was applied is applied again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::rc::Rc;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use host_config::Device;
 use linux_io::signals::Signals;
 use nix::poll::{PollFd, PollFlags, poll};
@@ -39,6 +40,7 @@ pub(crate) fn follow(drain_ns: u64, io: &mut Io<'_>) -> Result<()> {
     let run = folder()?;
     let mut all: BTreeMap<String, Followed> = BTreeMap::new();
     loop {
+        is_installed()?;
         let devices = applied::devices(&run);
         let names: BTreeSet<&str> = devices
             .iter()
@@ -63,6 +65,17 @@ pub(crate) fn follow(drain_ns: u64, io: &mut Io<'_>) -> Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Refuses to go on by a program that an update has replaced: it would put its own version's programs
+/// in the place of the new ones.
+fn is_installed() -> Result<()> {
+    let program = fs::read_link("/proc/self/exe").unwrap_or_default();
+    ensure!(
+        !program.to_string_lossy().ends_with(" (deleted)"),
+        "another version of this program was installed: expected to be started again"
+    );
+    Ok(())
 }
 
 /// Applies a device again if what its matches name has other numbers than before.

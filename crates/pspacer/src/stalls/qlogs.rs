@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `pspacer stalls FILE.qlog`: tells why QUIC transfers stalled, from the log of one end.
 
+use std::cmp::Reverse;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -50,11 +51,29 @@ pub fn read(files: &[PathBuf], min_stall_ns: Option<u64>) -> Result<QlogResults>
     Ok(found)
 }
 
+/// Returns the results of the `most` connections that stalled for longest, in their order.
+fn worst(found: &QlogResults, most: usize) -> QlogResults {
+    let stalled_ns = |at: &usize| -> u64 {
+        let stalls = found.connections.get(*at).map(|of| &of.stalls);
+        stalls.into_iter().flatten().map(|of| of.duration_ns).sum()
+    };
+    let mut places: Vec<usize> = (0..found.connections.len()).collect();
+    places.sort_by_key(|at| Reverse(stalled_ns(at)));
+    places.truncate(most);
+    places.sort_unstable();
+    let connections = places.iter().filter_map(|at| found.connections.get(*at));
+    QlogResults {
+        connections: connections.cloned().collect(),
+        ..found.clone()
+    }
+}
+
 /// Prints the results: `json` as one object, else as text, of at most `most` connections.
 pub fn print(found: &QlogResults, json: bool, all: bool, most: Option<usize>) -> Result<()> {
     let mut out = std::io::BufWriter::new(output::out());
     if json {
-        stall::qlog::json::write(&mut out, found)?;
+        let most = most.unwrap_or(usize::MAX);
+        stall::qlog::json::write(&mut out, &worst(found, most))?;
     } else {
         qlog_text::write(&mut out, found, all, most, crate::terminal::style())?;
     }

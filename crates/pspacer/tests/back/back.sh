@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Runs in the laboratory's guest: changes that nobody confirms while a device goes, and changes whose lines nobody
-# reads. Prints TAP.
+# Runs in the laboratory's guest: changes that nobody confirms while a device goes, changes whose lines nobody
+# reads, and an update while changes are followed. Prints TAP.
 #
 #   /back     this test's files: the command and its libraries
 
@@ -68,6 +68,18 @@ check "changes whose lines nobody reads are made as a whole" same "20Mbit 20Mbit
 nothing_left() { pspacer apply "$1" 2>&1 | grep -q "nothing to change"; }
 check "and nothing is left" nothing_left 20mbit.toml
 ip link del d0
+tc filter add dev d1 parent 7073: prio 40000 protocol ip u32 match u32 0 0 classid 7073:8000
+refuse "what of others would go is not taken over for a time" "filter u32 of priority 40000 of others would go" \
+	sh -c "pspacer apply --device d1 --take-over --confirm 2s 10mbit.toml </dev/null"
+check "and nothing has changed" same 20Mbit "$(rate d1)"
+pspacer apply --follow >follow.log 2>&1 &
+follow=$!
+nap 1000
+cp /usr/bin/pspacer new
+mv new /usr/bin/pspacer
+has_ended() { [ ! -e /proc/$follow/exe ]; }
+check "what follows ends when its program is replaced" comes has_ended
+check "and says why" grep -q "another version of this program was installed" follow.log
 refuse "a state of a device that has gone says so" "d0: no such device; the others are done" \
 	sh -c "sed 's/\"d1\"/\"d0\"/' saved.json >gone.json; pspacer restore gone.json"
 finish
