@@ -27,6 +27,7 @@ const FIRST: &str = r#"
 [[device]]
 name = "c1a"
 backend = "edt"
+default = "slow"
 [[device.class]]
 name = "fast"
 rate = "70000003bit"
