@@ -81,7 +81,10 @@ pub(crate) fn tried(
     let until_ns = match made.and_then(|()| confirm::made(guard, after)) {
         Ok(until_ns) => until_ns,
         Err(error) => {
-            return match trial.decide(&lock, false, &mut back) {
+            let decided = trial.decide(&lock, false, &mut back);
+            // The error counts, whether or not somebody reads what was done before it.
+            let _ = io.out.write_all(lines);
+            return match decided {
                 Ok(_) => Err(error.context("what was changed is taken back")),
                 Err(left) => Err(error.context(format!("not all is taken back: {left:#}"))),
             };
