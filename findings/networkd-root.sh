@@ -7,22 +7,10 @@ finding 'systemd-networkd applies the section for a qdisc of a .network file whe
 	'252 asks for the kind alone: a root of that kind stays as it is, also after the rate in the file was changed; 257 changes it, whoever made it.
        Both replace a root of another kind, with its classes, at each start and reconfigure. Neither takes its own away when the section is gone'
 
-cat >"$work/script" <<'END'
-R=$1
+cat >"$work/steps" <<'END'
 export SYSTEMD_IGNORE_CHROOT=1
-ip link add va type veth peer name vb
-ip link set va up
-ip link set vb up
-mkdir -p "$R/proc" "$R/sys" "$R/run"
-mount -t proc proc "$R/proc"
-# Without a udev that would have to say that a device is ready.
-mount -t sysfs -o ro sys "$R/sys"
-mount -t tmpfs run "$R/run"
-mkdir -p "$R/run/dbus" "$R/run/systemd/netif/links" "$R/run/systemd/netif/leases" "$R/run/systemd/netif/lldp" "$R/etc/systemd/network"
+mkdir -p "$R/run/systemd/netif/links" "$R/run/systemd/netif/leases" "$R/run/systemd/netif/lldp" "$R/etc/systemd/network"
 chown -R 101:101 "$R/run/systemd/netif"
-chroot "$R" dbus-daemon --system --nofork --nopidfile >/dev/null 2>&1 &
-sleep 1
-say() { echo "$1 $(tc qdisc show dev va | sed 's/ refcnt [0-9]*//; s/^qdisc //')"; }
 start() {
 	chroot "$R" /lib/systemd/systemd-networkd >/dev/null 2>&1 &
 	networkd=$!
@@ -75,12 +63,9 @@ for of in bookworm:252.39-1~deb12u2 trixie:257.13-1~deb13u1; do
 	suite=${of%%:*}
 	root=$work/$suite
 	packages "$root" "$suite" "systemd=${of#*:}" dbus
-	devices "$root"
-	user "$root" root 0
-	user "$root" messagebus 100
+	system "$root"
 	user "$root" systemd-network 101
-	echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
-	timeout 60 unshare -n -m -p -f --kill-child --mount-proc sh "$work/script" "$root" >"$work/said" 2>/dev/null || :
+	on_system "$root" <"$work/steps"
 	is() { seen "$suite: $1" "$(said "$2")" "$3"; }
 	is 'a root of others, no section, reconfigure' without 'htb 7073: root *'
 	is 'a section of 2 Mbit/s, no root' fresh 'tbf *: root rate 2Mbit burst 20Kb lat 50ms*'

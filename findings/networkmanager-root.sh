@@ -8,23 +8,23 @@ finding 'tc.qdiscs of NetworkManager means what the same words mean to tc, and o
        and each activation then deletes the root of others; "nmcli connection modify NAME remove tc" takes it away, and the next activation deletes the root once more.
        Reapplying changes no qdisc'
 
-cat >"$work/script" <<'END'
-R=$1
-ip link add va type veth peer name vb
-ip link set va up
-ip link set vb up
-mkdir -p "$R/proc" "$R/sys" "$R/run"
-mount -t proc proc "$R/proc"
-# Without a udev that would have to say that a device is ready.
-mount -t sysfs -o ro sys "$R/sys"
-mount -t tmpfs run "$R/run"
-mkdir -p "$R/run/dbus"
-chroot "$R" dbus-daemon --system --nofork --nopidfile >/dev/null 2>&1 &
-sleep 1
+root=$work/tree
+packages "$root" trixie network-manager=1.52.1-1 dbus
+system "$root"
+mkdir -p "$root/etc/NetworkManager/system-connections"
+cat >"$root/etc/NetworkManager/NetworkManager.conf" <<-'END'
+	[main]
+	plugins=keyfile
+	auth-polkit=false
+	no-auto-default=*
+	[device]
+	match-device=interface-name:va
+	managed=1
+END
+on_system "$root" <<'END'
 chroot "$R" NetworkManager --no-daemon >/dev/null 2>&1 &
 sleep 4
 nmcli() { chroot "$R" nmcli -w 10 "$@" >/dev/null; }
-say() { echo "$1 $(tc qdisc show dev va | sed 's/ refcnt [0-9]*//; s/^qdisc //')"; }
 setting() { echo "$1 $(chroot "$R" nmcli -f tc connection show c | tr -s ' \n' ' ')"; }
 of_others() { tc qdisc replace dev va root handle 7073: tbf rate 1mbit burst 10k latency 50ms; }
 of_others
@@ -53,23 +53,6 @@ of_others
 nmcli connection up c
 say removed_before
 END
-root=$work/tree
-packages "$root" trixie network-manager=1.52.1-1 dbus
-devices "$root"
-user "$root" root 0
-user "$root" messagebus 100
-echo 0123456789abcdef0123456789abcdef >"$root/etc/machine-id"
-mkdir -p "$root/etc/NetworkManager/system-connections"
-cat >"$root/etc/NetworkManager/NetworkManager.conf" <<-'END'
-	[main]
-	plugins=keyfile
-	auth-polkit=false
-	no-auto-default=*
-	[device]
-	match-device=interface-name:va
-	managed=1
-END
-timeout 100 unshare -n -m -p -f --kill-child --mount-proc sh "$work/script" "$root" >"$work/said" 2>/dev/null || :
 seen 'a root of others, no setting tc, activated' "$(said without)" 'tbf 7073: root rate 1Mbit burst 10Kb lat 50ms*'
 seen 'tc.qdiscs with "tbf rate 1000000", activated' "$(said rate)" 'tbf 1234: root rate 8Mbit burst 16000b lat 50ms*'
 seen 'a root of others, reapplied' "$(said reapplied)" 'tbf 7073: root rate 1Mbit burst 10Kb lat 50ms*'

@@ -11,7 +11,8 @@ cat >"$work/wire.py" <<'END'
 # Most bytes of large UDP packets to port 9001 within 10 ms, in seconds 0 to 1.5 and from 3.5 on.
 import socket, struct, time
 wire = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
-wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE if hasattr(socket, "SO_RCVBUFFORCE") else 33, 32 << 20)
+SO_RCVBUFFORCE = 33
+wire.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
 wire.bind(("lo", 0))
 wire.settimeout(0.2)
 end, rows = time.monotonic() + 11, []

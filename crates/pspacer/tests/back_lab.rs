@@ -8,7 +8,11 @@ use crate::common::guest;
 
 #[test]
 fn what_nobody_confirms_or_reads_ends_whole() {
-    let files = ["crates/pspacer/tests/back/back.sh", "kernel/tests/lib.sh"];
+    let files = [
+        "crates/pspacer/tests/back/back.sh",
+        "kernel/tests/lib.sh",
+        "crates/pspacer/tests/common/installed.sh",
+    ];
     let output = guest::output(
         Kernel::V6_12,
         "back",

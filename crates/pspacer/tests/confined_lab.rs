@@ -34,6 +34,7 @@ fn each_part_works_and_is_confined(kernel: Kernel) {
     let files = [
         "crates/pspacer/tests/confined/confined.sh",
         "kernel/tests/lib.sh",
+        "crates/pspacer/tests/common/installed.sh",
         profiles.to_str().unwrap(),
         archive.to_str().unwrap(),
     ];

@@ -238,8 +238,8 @@ fn part_of(units: Vec<Unit>, (part, of): (usize, usize)) -> Vec<Unit> {
         if unit.is_guest {
             guests += 1;
         }
-        let place = if unit.is_guest { guests % of } else { 1 % of };
-        place == part % of
+        let place = if unit.is_guest { guests } else { 1 };
+        place % of == part % of
     };
     units.into_iter().filter(is_in).collect()
 }

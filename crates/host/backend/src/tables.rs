@@ -134,12 +134,14 @@ pub fn ports(tc: &mut Tc) -> Result<Vec<PortStats>, Error> {
             continue;
         };
         let seen = look(tc, link, qdisc, made)?;
-        let of_device = |of: &&Qdisc| {
-            let is_it = std::ptr::eq(*of, qdisc);
-            is_it || (made == Made::EdtMq && of.device == qdisc.device && made_of(of) == Some(made))
+        let of_device = |of: &&Qdisc| of.device == qdisc.device && made_of(of) == Some(Made::EdtMq);
+        let counters = if made == Made::EdtMq {
+            let all = qdiscs.iter().filter(of_device);
+            all.map(|of| of.counters).sum()
+        } else {
+            qdisc.counters
         };
-        let counters = qdiscs.iter().filter(of_device).map(|of| of.counters);
-        ports.push(seen.stats(link, counters.sum()));
+        ports.push(seen.stats(link, counters));
     }
     ports.sort_by(|a, b| (&a.device, a.handle).cmp(&(&b.device, b.handle)));
     Ok(ports)

@@ -18,12 +18,16 @@ fn copies(run: &Path) -> PathBuf {
     run.join("applied")
 }
 
+fn copy(run: &Path, device: &str) -> PathBuf {
+    copies(run).join(format!("{device}.toml"))
+}
+
 /// Keeps the file that a device was set up by; `None`: what stands there is of no file.
 pub(crate) fn note(device: &str, text: Option<&str>) -> Result<()> {
     let run = folder()?;
-    let copies = copies(&run);
-    let path = copies.join(format!("{device}.toml"));
+    let path = copy(&run, device);
     if let Some(text) = text {
+        let copies = copies(&run);
         fs::create_dir_all(&copies).with_context(|| copies.display().to_string())?;
         return write(&path, text);
     }
@@ -37,8 +41,7 @@ pub(crate) fn note(device: &str, text: Option<&str>) -> Result<()> {
 
 /// Returns the file that a device was set up by, if it was by one.
 pub(crate) fn text(device: &str) -> Option<String> {
-    let path = copies(&path()).join(format!("{device}.toml"));
-    fs::read_to_string(path).ok()
+    fs::read_to_string(copy(&path(), device)).ok()
 }
 
 /// Returns the tables of the devices that were applied, each with its file. One that cannot be read is

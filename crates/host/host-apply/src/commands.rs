@@ -85,11 +85,7 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
         .confirm
         .filter(|_| changes > 0)
         .map(Duration::from_nanos);
-    let mut trial = match confirm {
-        Some(_) => Some(begun(&folder, &work)?),
-        None => None,
-    };
-    let (Some(after), Some((trial, guard))) = (confirm, &mut trial) else {
+    let Some(after) = confirm else {
         let made = make_all(&mut tc, &mut work, args.drain, io);
         if changes == 0 {
             (io.note)("pspacer: nothing to change");
@@ -97,6 +93,7 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
         made?;
         return all_are_there(&absent);
     };
+    let (trial, mut guard) = begun(&folder, &work)?;
     // Who reads the lines may take any time; the guard's begins when all is made.
     let mut lines = Vec::new();
     let mut later = Io {
@@ -104,7 +101,13 @@ pub fn apply(args: &ApplyArgs, io: &mut Io<'_>) -> Result<()> {
         note: &mut *io.note,
     };
     let made = make_all(&mut tc, &mut work, args.drain, &mut later);
-    tried(made, (trial, guard, after), lock, args.drain, (io, &lines))?;
+    tried(
+        made,
+        (&trial, &mut guard, after),
+        lock,
+        args.drain,
+        (io, &lines),
+    )?;
     all_are_there(&absent)
 }
 

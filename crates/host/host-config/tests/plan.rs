@@ -464,9 +464,8 @@ fn a_link_that_is_down_keeps_its_line() {
     for (backend, made) in [(Backend::Bpf, Made::Bpf), (Backend::Module, Made::Module)] {
         let mut port = device();
         let target = Target::new(&host.devices[0], backend, &port);
-        for change in planned(&target, &mut port) {
-            port.apply(&change).unwrap();
-        }
+        let changes = planned(&target, &mut port);
+        make(&mut port, &changes);
         port.speed_bps = None;
         port.keep_known_speed();
         assert_eq!(port.speed_bps, Some(100_000_000), "{made:?}");
@@ -482,9 +481,8 @@ fn a_speed_is_not_taken_from_what_is_not_the_devices() {
         let host = Host::read("f", &text).unwrap();
         let mut port = device();
         let target = Target::new(&host.devices[0], Backend::Module, &port);
-        for change in planned(&target, &mut port) {
-            port.apply(&change).unwrap();
-        }
+        let changes = planned(&target, &mut port);
+        make(&mut port, &changes);
         port.speed_bps = None;
         port.keep_known_speed();
         assert_eq!(port.speed_bps, None, "{keys}");
@@ -498,9 +496,8 @@ fn queues_that_have_come_are_restored_as_all_others() {
     let host = Host::read("f", &text).unwrap();
     let mut port = device();
     let target = Target::new(&host.devices[0], Backend::Module, &port);
-    for change in planned(&target, &mut port) {
-        port.apply(&change).unwrap();
-    }
+    let changes = planned(&target, &mut port);
+    make(&mut port, &changes);
     let saved = Saved::new(std::slice::from_ref(&port)).unwrap().write();
     let restored = || Saved::read(&saved).unwrap().devices[0].target().unwrap();
     let mut more = restored();
@@ -569,9 +566,8 @@ fn what_another_version_does_is_not_kept_as_nothing() {
     let host = Host::read("f", &text).unwrap();
     let mut port = device();
     let target = Target::new(&host.devices[0], Backend::Module, &port);
-    for change in planned(&target, &mut port) {
-        port.apply(&change).unwrap();
-    }
+    let changes = planned(&target, &mut port);
+    make(&mut port, &changes);
     let ports = std::slice::from_mut(&mut port);
     assert!(Saved::new(ports).is_ok());
     for psp in ports[0].psps_mut() {

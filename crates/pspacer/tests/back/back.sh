@@ -6,16 +6,10 @@
 #   /back     this test's files: the command and its libraries
 
 . /back/lib.sh
+. /back/installed.sh
 
 # The guard is the command once more, by its own name.
-mkdir -p /usr/bin
-for file in /back/*.so /back/*.so.*; do
-	case $file in
-	*/ld.so) mv "$file" /lib64/ld-linux-x86-64.so.2 ;;
-	*) mv "$file" /lib/x86_64-linux-gnu/ ;;
-	esac
-done
-mv /back/pspacer /usr/bin/pspacer
+installed /back
 run=/run/pspacer
 cd /tmp
 

@@ -9,17 +9,11 @@
 #   near 10.1.0.1 --- 10.1.0.2 middle 10.2.0.1 --- 10.2.0.2 far      pspacer router in the middle
 
 . /confined/lib.sh
+. /confined/installed.sh
 
-# A profile names /usr/bin/pspacer, so nothing may stand between it and the kernel: its
-# libraries become the guest's. mv replaces what programs that run have open.
-mkdir -p /usr/bin /etc/pspacer /var/lib/pspacer /var/lib/prometheus/node-exporter /run/pspacer
-for file in /confined/*.so /confined/*.so.*; do
-	case $file in
-	*/ld.so) mv "$file" /lib64/ld-linux-x86-64.so.2 ;;
-	*) mv "$file" /lib/x86_64-linux-gnu/ ;;
-	esac
-done
-mv /confined/pspacer /usr/bin/pspacer
+# A profile names /usr/bin/pspacer.
+installed /confined
+mkdir -p /etc/pspacer /var/lib/pspacer /var/lib/prometheus/node-exporter /run/pspacer
 tar -xf /confined/apparmor.tar -C /
 mount -t securityfs securityfs /sys/kernel/security
 cp /confined/profiles /etc/apparmor.d/pspacer

@@ -360,12 +360,12 @@ impl World {
         }
         let asked_ns = now_ns();
         let answer = client.release(id);
-        let status = match &answer {
-            Err(ClientError::Refused { status, .. }) => Some(*status),
-            _ => None,
-        };
         // Another may come late, and end what was granted meanwhile.
-        if answer.is_ok() || matches!(status, Some(404 | 410)) {
+        if let Ok(_)
+        | Err(ClientError::Refused {
+            status: 404 | 410, ..
+        }) = answer
+        {
             self.releasing.lock().unwrap().remove(id);
         }
         match answer {
