@@ -17,6 +17,7 @@ mod common;
 mod confined_lab;
 mod documents;
 mod experiments;
+mod grant_bounds;
 mod host;
 mod hosts;
 mod house;

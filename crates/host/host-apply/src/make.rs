@@ -193,6 +193,7 @@ mod tests {
         port.made = target.made;
         let plan = plan(&target, &port, false).map_err(|refusal| anyhow!("{refusal}"))?;
         let observed = Observed {
+            kind: None,
             facts,
             dir: None,
             port,

@@ -23,6 +23,8 @@ pub struct Observed {
     /// Its folder in sysfs, if sysfs shows the device.
     pub dir: Option<PathBuf>,
     pub port: Port,
+    /// What the kernel calls its kind, such as `vlan`; a device of hardware has none.
+    pub kind: Option<String>,
     /// Whether mq can stand there: it has several transmit queues, of which it may use one.
     pub is_multiqueue: bool,
     /// Its longest frame, with a VLAN tag.
@@ -49,6 +51,7 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
     port.keep_known_speed();
     facts.speed_bps = port.speed_bps;
     Ok(Observed {
+        kind: link.kind.clone(),
         is_multiqueue: link.tx_queues > 1,
         max_frame_bytes: facts.max_frame_bytes.saturating_add(tag_bytes),
         burst_bytes: link.burst_bytes,

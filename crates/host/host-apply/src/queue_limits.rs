@@ -235,6 +235,7 @@ mod tests {
             max_frame_bytes: 1514,
         };
         Observed {
+            kind: None,
             port: Port::new(&facts, &[], &[], &[]),
             facts,
             dir,

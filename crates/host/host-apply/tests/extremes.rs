@@ -198,6 +198,7 @@ fn planned(backend: Backend, text: &str) -> Result<(Observed, Target, Vec<Change
     port.made = target.made;
     let plan = plan(&target, &port, false).map_err(|refusal| refusal.to_string())?;
     let observed = Observed {
+        kind: None,
         facts,
         dir: None,
         port,

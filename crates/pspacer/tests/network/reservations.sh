@@ -15,7 +15,7 @@
 . /network/lib.sh
 
 # On Linux 6.1 frames wait for the thread ksoftirqd once it runs, which waits for the processor behind each
-# program that has a priority: packets were 16 ms late of 11 ms. So ksoftirqd has the highest priority.
+# program that has a priority: packets were 16 ms late instead of 10. So ksoftirqd has the highest priority.
 for process in /proc/[0-9]*; do
 	if grep -q ksoftirqd/0 "$process/comm"; then
 		/network/ld.so --library-path /network /network/chrt -f -p 90 "${process#/proc/}"
@@ -206,7 +206,7 @@ END_OF_FILE
 	printf '[[router]]\nname = "%s"\n' r1 r2 r3
 	printf '[[segment]]\nname = "s%s"\nmedium = "switched"\nrate = "100mbit"\nrt = 20\ntotal = 30\nmembers = [%s]\n' \
 		1 '"talker", "r1"' 2 '"r1", "r2"' 3 '"r2", "r3"' 4 '"r3", "screen"' 5 '"r3", "screen"'
-	echo 'slot = "2ms"'
+	echo 'slot = "8ms"'
 } >net.toml
 
 members="e0=http://127.0.0.1:2380,e1=http://127.0.0.1:2381,e2=http://127.0.0.1:2382"

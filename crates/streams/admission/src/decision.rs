@@ -86,7 +86,7 @@ impl Grant {
 
 /// Finds a stream's route, the bytes that it needs and its bounds, whatever else is reserved.
 ///
-/// A hop's bound is a period and a slot of the segment that its sender sends into. Where all
+/// A hop's bound is [`hop_ns`](crate::SegmentSpec::hop_ns) of the segment that its sender sends into. Where all
 /// periods of the route are alike and the stream's interval has several, the talker spreads the
 /// frames over as many as the longest delay allows. That costs the least bytes and delays the
 /// last frame by these periods once, not at each hop: a burst is paid once (Le Boudec and
@@ -159,12 +159,11 @@ pub fn admit(
     Ok(plan)
 }
 
-/// Returns the sum of periods and slots up to and with each hop, ns.
+/// Returns the sum of the bounds up to and with each hop, ns.
 fn base_latencies(topology: &Topology, tree: &Tree) -> Vec<u64> {
     let mut sums_ns: Vec<u64> = Vec::with_capacity(tree.hops.len());
     for hop in &tree.hops {
-        let spec = &topology.segment(hop.segment).spec;
-        let hop_ns = spec.period_ns.saturating_add(spec.slot_ns);
+        let hop_ns = topology.segment(hop.segment).spec.hop_ns();
         let before_ns = hop.before.and_then(|at| sums_ns.get(at)).copied();
         sums_ns.push(before_ns.unwrap_or(0).saturating_add(hop_ns));
     }

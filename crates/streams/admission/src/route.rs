@@ -34,8 +34,8 @@ pub struct Tree {
 /// One step of a path: from whom, over what, to whom.
 type Step = (NodeId, SegmentId, NodeId);
 
-/// Finds the tree of a request. The shortest path is the one with the least sum of period and
-/// slot; then with the fewest hops; then the first in the topology's order.
+/// Finds the tree of a request. The shortest path is the one with the least bound; then with the
+/// fewest hops; then the first in the topology's order.
 /// O((n + m) log n) for n nodes and segments with m memberships.
 pub fn tree(topology: &Topology, request: &StreamRequest) -> Result<Tree, Refusal> {
     let talker = known(topology, "talker", &request.talker.name)?;
@@ -97,7 +97,7 @@ enum Vertex {
     Segment(SegmentId),
 }
 
-/// Sum of periods and slots, ns, then the number of hops.
+/// Sum of the hops' bounds, ns, then their number.
 type Cost = (u64, usize);
 
 /// From where each vertex is entered on the shortest paths.
@@ -147,9 +147,7 @@ fn shortest(topology: &Topology, talker: NodeId, wanted: &[NodeId]) -> Entered {
                     if !leads_on && !wanted.iter().any(|node| of.members.contains(node)) {
                         continue;
                     }
-                    let spec = &of.spec;
-                    let hop_ns = spec.period_ns.saturating_add(spec.slot_ns);
-                    let cost = (cost.0.saturating_add(hop_ns), cost.1 + 1);
+                    let cost = (cost.0.saturating_add(of.spec.hop_ns()), cost.1 + 1);
                     queue.push(Reverse((cost, Vertex::Segment(*segment), vertex)));
                 }
             }

@@ -74,7 +74,7 @@ pub struct SegmentSpec {
     pub rate_bps: u64,
     /// Period of its members' ITM threads, ns.
     pub period_ns: u64,
-    /// Time between a member's RT-IP and ITM threads, ns.
+    /// Time between a member's RT-IP and ITM threads, ns: the least that sending takes.
     pub slot_ns: u64,
     /// Longest IP packet, bytes.
     pub mtu_bytes: u32,
@@ -127,6 +127,21 @@ impl SegmentSpec {
     pub fn default_nrt(mtu_bytes: u32, is_tagged: bool) -> u64 {
         let mtu_bytes = mtu_bytes.min(*MTU_BYTES.end());
         2 * u64::from(wire_bytes_of_packet(mtu_bytes, is_tagged))
+    }
+
+    /// Returns the longest that a frame waits at a node that sends into the segment, ns: a period,
+    /// and then all that may go before it (paper 004, 3.3; psp's rt classes). Of a link those are
+    /// the streams and one longest frame, together `rt`; on a shared medium best effort of others
+    /// too, `total`. Threads that send take a slot at least.
+    pub fn hop_ns(&self) -> u64 {
+        let percent = match self.medium {
+            Medium::Shared => self.total_percent,
+            Medium::Switched => self.rt_percent,
+        };
+        let before_ns = u128::from(self.period_ns) * u128::from(percent);
+        let before_ns = before_ns.div_ceil(u128::from(MOST_PERCENT));
+        let before_ns = u64::try_from(before_ns).unwrap_or(u64::MAX);
+        self.period_ns.saturating_add(self.slot_ns.max(before_ns))
     }
 
     /// Returns the wire bytes of a period that best effort keeps on each link.

@@ -144,7 +144,16 @@ fn all_paths(topology: &Topology, at: NodeId, to: NodeId, path: &Path, found: &m
 
 fn latency_ns(topology: &Topology, path: &Path) -> u64 {
     let specs = path.iter().map(|step| &topology.segment(step.1).spec);
-    specs.map(|spec| spec.period_ns + spec.slot_ns).sum()
+    let hop_ns = |spec: &SegmentSpec| {
+        let percent = if spec.medium == Medium::Shared {
+            spec.total_percent
+        } else {
+            spec.rt_percent
+        };
+        let share_ns = (spec.period_ns * u64::from(percent)).div_ceil(100);
+        spec.period_ns + share_ns.max(spec.slot_ns)
+    };
+    specs.map(hop_ns).sum()
 }
 
 /// The packets that leave for an MTU, one by one.
@@ -360,6 +369,14 @@ proptest! {
                     if again > 400 { break }
                 }
             }
+        }
+        // A hop's bound has time for a full link's streams behind the longest other frame.
+        for link in topology.links() {
+            let spec = &topology.segment(link.segment).spec;
+            let (mtu_bytes, tag_bytes) = (u64::from(spec.mtu_bytes), 4 * u64::from(spec.is_tagged));
+            let before_bytes = link.budget_bytes + mtu_bytes + 38 + tag_bytes;
+            let before_ns = u128::from(before_bytes) * 8_000_000_000 / u128::from(spec.rate_bps);
+            prop_assert!(u128::from(spec.hop_ns() - spec.period_ns) >= before_ns);
         }
         for n in 0..topology.segments().len() {
             let least_bytes = topology.segments()[n].spec.nrt_bytes;

@@ -60,8 +60,7 @@ pub(crate) fn enforce(
     say: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let observed = way.observe(tc, device)?;
-    target::check_speed(demand, &observed.port)
-        .map_err(|refusal| anyhow!("{device}: {refusal}"))?;
+    check_device(demand, &observed, way)?;
     let wanted = way.target(demand, &observed.port);
     let whole = plan(&wanted, &observed.port, way.take_over)?;
     if whole.changes.is_empty() {
@@ -95,6 +94,7 @@ pub(crate) fn changes(
     way: Way,
 ) -> Result<Vec<String>> {
     let observed = way.observe(tc, device)?;
+    check_device(demand, &observed, way)?;
     check_whole(demand, &observed, way)?;
     let target = way.target(demand, &observed.port);
     let plan = plan(&target, &observed.port, way.take_over)?;
@@ -107,6 +107,13 @@ pub(crate) fn changes(
         let _ = model.apply(change);
     }
     Ok(lines)
+}
+
+/// Refuses a device that cannot keep to its segment.
+fn check_device(demand: &PortDemand, observed: &Observed, way: Way) -> Result<()> {
+    target::check_speed(demand, &observed.port)
+        .and_then(|()| target::check_tag(demand, way.made, observed.kind.as_deref()))
+        .map_err(|refusal| anyhow!("{}: {refusal}", observed.facts.name))
 }
 
 /// Refuses what the kernel or the core would refuse of a port with nothing: no step is made then.

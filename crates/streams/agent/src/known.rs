@@ -31,6 +31,8 @@ pub struct PortDemand {
     pub rate_bps: u64,
     /// Most wire bytes of best effort.
     pub nrt_bytes: u64,
+    /// Whether frames have an IEEE 802.1Q tag.
+    pub is_tagged: bool,
     /// The streams, by id of the reservation.
     pub streams: BTreeMap<String, StreamDemand>,
 }
@@ -257,6 +259,7 @@ impl ManagerAnswers {
                 period_ns: port.period_ns,
                 rate_bps: port.rate_bps,
                 nrt_bytes: port.nrt_bytes,
+                is_tagged: port.is_tagged,
                 streams: BTreeMap::new(),
             });
             demand.nrt_bytes = demand.nrt_bytes.min(port.nrt_bytes);

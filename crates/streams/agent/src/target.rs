@@ -57,6 +57,22 @@ pub fn check_speed(demand: &PortDemand, port: &Port) -> Result<(), String> {
     }
 }
 
+/// Refuses a device whose frames have their tag already where the module's filters look: they see
+/// no addresses behind one. A VLAN device has none yet. `kind` is the kernel's.
+///
+/// # Errors
+/// What was expected.
+pub fn check_tag(demand: &PortDemand, made: Made, kind: Option<&str>) -> Result<(), String> {
+    if !demand.is_tagged || made != Made::Module || kind == Some("vlan") {
+        return Ok(());
+    }
+    Err(
+        "the segment is `tagged`, and the module's filters see no frame behind a tag: expected a \
+         VLAN device, or `--backend bpf`"
+            .to_owned(),
+    )
+}
+
 /// Returns what a port shall have. Bytes are on the wire, and all classes have their share of each
 /// period: the budget is no more than their sum. `made` is of one queue.
 pub fn target(demand: &PortDemand, port: &Port, made: Made) -> Target {

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use admission::{FrameSpecification, IpTuple};
 use agent::known::{Astray, ManagerAnswer, ManagerAnswers, PortDemand, Report, StreamDemand};
-use agent::target::{check, check_speed, is_in_force, steps, target};
+use agent::target::{check, check_speed, check_tag, is_in_force, steps, target};
 use host_config::{Made, Port, Psp, Root, Slot, minor, plan};
 use manager_proto::enforce::{NodeDuty, PortDuty, StreamDuty};
 use tcpsp::{Budget, Change, Layer, TypeOptions};
@@ -43,6 +43,7 @@ fn heard(asked_s: u64, ports: &[(&str, u64, &[StreamDuty])]) -> ManagerAnswer {
             period_ns: 10_000_000,
             rate_bps: 100_000_000,
             nrt_bytes: *nrt_bytes,
+            is_tagged: false,
             streams: streams.to_vec(),
         };
         ((*segment).to_owned(), duty)
@@ -287,7 +288,25 @@ fn demand(nrt_bytes: u64, streams: &[(&str, u64, u16)]) -> PortDemand {
         period_ns: 20_000_000,
         rate_bps: 100_000_000,
         nrt_bytes,
+        is_tagged: false,
         streams: streams.collect(),
+    }
+}
+
+#[test]
+fn the_modules_filters_see_no_frame_behind_a_tag() {
+    let plain = demand(1, &[]);
+    let tagged = PortDemand {
+        is_tagged: true,
+        ..plain.clone()
+    };
+    for kind in [None, Some("vlan"), Some("veth"), Some("bridge")] {
+        for made in [Made::Module, Made::Bpf] {
+            assert_eq!(check_tag(&plain, made, kind), Ok(()));
+            let refused = check_tag(&tagged, made, kind).err();
+            let is_seen = made == Made::Bpf || kind == Some("vlan");
+            assert_eq!(refused.is_none(), is_seen, "{made:?} {kind:?}: {refused:?}");
+        }
     }
 }
 

@@ -33,6 +33,9 @@ pub struct PortDuty {
     pub rate_bps: u64,
     /// Most wire bytes of best effort.
     pub nrt_bytes: u64,
+    /// Whether its frames have an IEEE 802.1Q tag.
+    #[serde(default)]
+    pub is_tagged: bool,
     /// The streams that the node sends.
     pub streams: Vec<StreamDuty>,
 }

@@ -241,6 +241,7 @@ impl StoredView {
                 period_ns: spec.period_ns,
                 rate_bps: spec.rate_bps,
                 nrt_bytes: self.nrt_bytes(*segment, id),
+                is_tagged: spec.is_tagged,
                 streams: Vec::new(),
             };
             duty.ports.insert(spec.name.clone(), port);

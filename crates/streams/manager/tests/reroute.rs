@@ -197,8 +197,8 @@ fn bytes_move_to_the_new_route_and_the_lease_ends_as_before() {
     net.after(10 * S);
     let moved = granted(net.reroute("r1", "u"));
     assert_eq!(moved.listeners[0].route.join(" "), "a s r1 u r2 v b");
-    // Three hops of a period and a slot instead of two.
-    assert_eq!((view.bound_ns, moved.bound_ns), (22 * MS, 33 * MS));
+    // Three hops of a period and the share of streams instead of two.
+    assert_eq!((view.bound_ns, moved.bound_ns), (34 * MS, 51 * MS));
     assert_eq!(net.reserved(), [WIRE_BYTES, 0, WIRE_BYTES, WIRE_BYTES]);
     // The talker's lease ends when it would have, and later ones are as long as it asked for.
     assert_eq!(
@@ -243,13 +243,13 @@ fn a_lease_that_is_refreshed_after_it_has_moved_goes_on_at_all_managers() {
 #[test]
 fn a_way_that_is_too_long_changes_nothing() {
     let mut net = Net::new();
-    let limit_ns = 25 * MS as u32;
+    let limit_ns = 40 * MS as u32;
     let view = granted(Some(net.reserve("x", "a", "b", limit_ns, 1)));
     let refused = net.reroute("r1", "u").unwrap();
     let expected = Refusal::Latency {
         listener: "b".to_owned(),
-        bound_ns: 33 * MS,
-        wanted_ns: 25 * MS,
+        bound_ns: 51 * MS,
+        wanted_ns: 40 * MS,
     };
     assert_eq!(refused, Answer::Refused(expected));
     assert_eq!(granted(Some(net.reserve("x", "a", "b", limit_ns, 1))), view);

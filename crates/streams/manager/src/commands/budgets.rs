@@ -17,7 +17,7 @@ pub fn read_topology(path: &Path) -> Result<(String, TopologyFile)> {
     Ok((text, file))
 }
 
-/// Says what streams and best effort may take of each segment.
+/// Says what streams and best effort may take of each segment, and what it adds to a bound.
 pub fn budgets(file: &TopologyFile) -> String {
     let topology = &file.topology;
     let empty = admission::Ledger::default();
@@ -43,9 +43,11 @@ pub fn budgets(file: &TopologyFile) -> String {
         let least = shares.iter().map(|share| share.bytes).min().unwrap_or(0);
         let _ = writeln!(
             out,
-            "{}: {least} bytes of best effort for each of {} nodes without streams",
+            "{}: {least} bytes of best effort for each of {} nodes without streams; a node that \
+             sends into it adds {} to a bound",
             segment.spec.name,
-            segment.members.len()
+            segment.members.len(),
+            time(segment.spec.hop_ns())
         );
     }
     out
