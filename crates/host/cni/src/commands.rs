@@ -238,11 +238,11 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
         let Some(record) = &mut record else {
             return Ok(());
         };
-        let past = counted(&works, record)?;
+        let wrong = counted(&works, record)?;
         records
             .store(of, record)
             .map_err(|error| io_failure(&error))?;
-        return past.map_or(Ok(()), |msg| Err(Error::new(DIFFERS, msg)));
+        return wrong.map_or(Ok(()), |msg| Err(Error::new(DIFFERS, msg)));
     }
     Err(Error {
         details: left.concat(),
@@ -257,30 +257,42 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
     })
 }
 
-/// Reads what each device has sent, beside what the record knows: returns what left one past its
-/// class since then, beyond the tolerance of [`tcpsp::account`]. The record knows the new reading.
+/// Reads what each device has sent, beside what the record knows. Returns what is wrong since then: a
+/// qdisc or class was put back by others, or frames left past it, beyond the tolerance of
+/// [`tcpsp::account`]. The record knows the new reading.
 fn counted(works: &[Work<'_>], record: &mut Record) -> Result<Option<String>, Error> {
-    let mut past = None;
+    let mut wrong = None;
     let known = [&mut record.egress_sent, &mut record.ingress_sent];
     for (work, known) in works.iter().zip(known) {
         let now = work.sent().map_err(|error| Error::not_paced(&error))?;
-        let account = now.zip(*known).and_then(|(now, then)| now.since(&then));
-        *known = now;
-        let Some(account) = account.filter(|account| account.bypassed().frames > 0) else {
-            continue;
-        };
-        past = past.or_else(|| {
-            Some(format!(
-                "`{}` sent {} frames since ADD or CHECK looked last, expected no more than the {} \
-                 that its class counted, and {}: some leave past it",
-                work.name(),
-                account.device.frames,
-                account.counted.frames,
-                account.tolerance_frames
-            ))
+        let since = now.zip(*known).and_then(|(now, then)| {
+            if now.began_anew_since(&then) {
+                return Some(format!(
+                    "`{}` has another qdisc or class than when ADD or CHECK looked last: it counted \
+                     {} bytes and {} frames then, and has {} and {} now",
+                    work.name(),
+                    then.qdisc_bytes,
+                    then.class_frames,
+                    now.qdisc_bytes,
+                    now.class_frames
+                ));
+            }
+            let account = now.since(&then)?;
+            (account.bypassed().frames > 0).then(|| {
+                format!(
+                    "`{}` sent {} frames since ADD or CHECK looked last, expected no more than the \
+                     {} that its class counted, and {}: some leave past it",
+                    work.name(),
+                    account.device.frames,
+                    account.counted.frames,
+                    account.tolerance_frames
+                )
+            })
         });
+        *known = now;
+        wrong = wrong.or(since);
     }
-    Ok(past)
+    Ok(wrong)
 }
 
 /// Takes away what there is of an attachment. Whatever is gone already is no error.

@@ -95,6 +95,14 @@ past_qdisc() {
 		echo rem_device_all >kpktgend_0"
 }
 
+# kept_record COMMAND...: runs it, and leaves the record of pod 1 as it was.
+kept_record() {
+	record_=/run/pspacer/cni/pods/pod1:eth0.json
+	cat $record_ >/tmp/record
+	"$@" || return
+	cat /tmp/record >$record_
+}
+
 cable c1 1000000000 sink=1
 ip addr add 10.0.0.1/24 dev c1a
 ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev c1a
@@ -150,6 +158,24 @@ for backend; do
 		'eth0. sent [0-9]* frames since ADD or CHECK looked last' \
 		is_checked "$backend" 1 "$(egress 100)"
 	check "$backend: and that no more do" is_checked "$backend" 1 "$(egress 100)"
+
+	# Taken away and put back by others: ADD does it, and the record is from before.
+	put_back() { kept_record add "$backend" 1 "$(egress 100)"; }
+	tc -n 1 qdisc del dev eth0 root
+	check "$backend: an equal qdisc is put back" put_back
+	refuse "$backend: CHECK sees that it is another" '"code":101.*eth0. has another qdisc or class' \
+		is_checked "$backend" 1 "$(egress 100)"
+	check "$backend: and then knows that one" is_checked "$backend" 1 "$(egress 100)"
+	if [ "$backend" = module ]; then
+		send 1 50 5009
+		echo 1 >"$WIRE/c1/reset"
+		check "CHECK counts what was sent" is_checked "$backend" 1 "$(egress 100)"
+		class=$(tc -n 1 class show dev eth0 | sed -n 's/^class psp \([^ ]*\) .*/\1/p')
+		check "a class is deleted" tc -n 1 class del dev eth0 classid "$class"
+		check "an equal one is put back" put_back
+		refuse "CHECK sees that it is another" '"code":101.*eth0. has another qdisc or class' \
+			is_checked "$backend" 1 "$(egress 100)"
+	fi
 
 	# Other rates under traffic, beside another pod's.
 	send 1 400 5001 &
