@@ -152,7 +152,7 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         keys: *keys,
     };
     budget::check(&run, &asked, *budget)?;
-    let (backend, why) = choose(*backend);
+    let (backend, why) = choose(*backend).map_err(|error| Error::not_paced(&error))?;
     let classes = (egress.as_ref(), ingress.as_ref());
     let works = Call::works(&call.netns, &ends, classes, backend);
     let works = works.map_err(|error| Error::not_paced(&error))?;
@@ -226,7 +226,7 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
         .as_ref()
         .and_then(|record| Backend::from_word(&record.backend));
     let backend = call.wanted.backend.or(made);
-    let (backend, _) = choose(backend);
+    let (backend, _) = choose(backend).map_err(|error| Error::not_compared(&error))?;
     let works = Call::works(&call.netns, &ends, (egress, ingress), backend);
     let works = works.map_err(|error| Error::not_compared(&error))?;
     let left: Vec<String> = works
@@ -388,7 +388,9 @@ pub fn gc(input: &[u8]) -> Result<(), Error> {
 /// Says whether ADD would work: paces the loopback of a network namespace that nobody else sees.
 pub fn status(input: &[u8]) -> Result<(), Error> {
     let config = Config::read(input)?;
-    let (backend, why) = choose(config.backend()?);
+    let chosen = choose(config.backend()?);
+    let chosen = chosen.map_err(|error| Error::new(NOT_AVAILABLE, format!("{error:#}")));
+    let (backend, why) = chosen?;
     let not_available = |error: anyhow::Error| Error {
         details: why.clone().unwrap_or_default(),
         ..Error::new(
