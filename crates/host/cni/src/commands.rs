@@ -18,7 +18,7 @@ use crate::netns::{Netns, within_new};
 use crate::pacing::{Work, remove};
 use crate::previous;
 use crate::record::{Record, Records};
-use crate::repair::is_lost;
+use crate::repair::{is_lost, put_back};
 
 type Variable<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
 
@@ -184,10 +184,12 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
             Ok(lines) => said.extend(lines),
             Err(error) => {
                 let mut error = Error::not_paced(&error);
-                if before.is_none() {
-                    if let Err(left) = take_away(&records, of, &record, Some(&call.netns)) {
-                        error.details = format!("and not all of it is taken back: {left:#}");
-                    }
+                let taken_back = match &before {
+                    None => take_away(&records, of, &record, Some(&call.netns)),
+                    Some(before) => put_back(&records, of, before),
+                };
+                if let Err(left) = taken_back {
+                    error.details = format!("and not all of it is taken back: {left:#}");
                 }
                 return Err(error);
             }

@@ -236,6 +236,18 @@ for backend; do
 	check "$backend: nothing is left" same "$before" "$(stands 1; stands 2)"
 	check "$backend: no record is left" sh -c '! ls -d /run/pspacer/cni/*'
 
+	# Another ADD that fails amid its changes: at the host's end a filter finds a block that others share.
+	if [ "$backend" = edt ]; then
+		check "ADD" add "$backend" 1 "$(egress 50)"
+		tc qdisc add dev veth1 egress_block 7 clsact
+		refuse "ADD again that the host's end refuses" '"code":100.*shared' conf_add "$backend" 1 "$(both 60 30)"
+		check "the pod's end is as before" is_checked "$backend" 1 "$(egress 50)"
+		check "and the host's" same noqueue "$(tc qdisc show dev veth1 root | sed -n 's/^qdisc \([^ ]*\) .*/\1/p')"
+		check "and the record" sh -c "$PLUGIN list | grep -q 'egress 50 Mbit/s ingress -$'"
+		check "DEL" del "$backend" 1
+		tc qdisc del dev veth1 clsact 2>/dev/null || :
+	fi
+
 	# A budget: who is refused leaves nothing, and of two at once one has the last part.
 	psp=', "budget": "150mbit", "ingress-budget": "40mbit"'
 	check "$backend: within the budget" add "$backend" 1 "$(both 100 40)"
@@ -291,5 +303,14 @@ done
 
 if ! grep -q bpf_qdisc_watchdog_schedule /sys/kernel/btf/vmlinux; then
 	refuse "STATUS where nothing can pace" '"code":50' status bpf
+	for backend; do
+		check "$backend: ADD" add "$backend" 1 "$(both 50 40)"
+		stood=$(tc -n 1 qdisc show)
+		refuse "$backend: ADD again by what the kernel lacks" '"code":100' conf_add bpf 1 "$(both 60 30)"
+		check "$backend: what it had stands there" same "$stood" "$(tc -n 1 qdisc show)"
+		check "$backend: CHECK" is_checked "$backend" 1 "$(both 50 40)"
+		check "$backend: its record is as before" sh -c "$PLUGIN list | grep -q 'backend $backend egress 50 Mbit/s ingress 40 Mbit/s'"
+		check "$backend: DEL" del "$backend" 1
+	done
 fi
 finish
