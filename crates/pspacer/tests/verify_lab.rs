@@ -92,6 +92,28 @@ fn check_sample(kernel: Kernel, said: &Outputs) {
     assert!(matched.abs_diff(counted) <= tolerance, "{what}");
 }
 
+/// A user whom the kernel does not show BPF is told so, and gets no plan.
+fn check_user(kernel: Kernel, said: &Outputs) {
+    for name in [
+        "user: module, new",
+        "user: module",
+        "user: edt, new",
+        "user: edt",
+        "user: module in the place of edt",
+    ] {
+        let (text, status) = &said[name];
+        let is_told = text.contains("run it as root, the kernel tells this to nobody else");
+        let is_planned = text.contains(" changes") || text.contains("nothing to change");
+        assert!(
+            *status == 1 && is_told && !is_planned,
+            "{kernel}: {name}: {status} {text}"
+        );
+    }
+    let (text, status) = &said["user: no matches"];
+    let is_planned = text.contains("add     qdisc psp at root");
+    assert!(*status == 0 && is_planned, "{kernel}: {status} {text}");
+}
+
 fn check(kernel: Kernel) {
     let folder = tempfile::tempdir().unwrap();
     let tcx = folder.path().join("tcx");
@@ -172,6 +194,7 @@ fn check(kernel: Kernel) {
     );
     check_sample(kernel, &said);
     check_tcx(kernel, &said);
+    check_user(kernel, &said);
     let (text, _) = &said["doctor edt"];
     assert!(!text.contains("\"bypassed\""), "{kernel}: {text}");
 }

@@ -18,7 +18,7 @@ use crate::netns::{Netns, within_new};
 use crate::pacing::{Work, remove};
 use crate::previous;
 use crate::record::{Record, Records};
-use crate::repair::is_lost;
+use crate::repair::{is_lost, put_back};
 
 type Variable<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
 
@@ -152,7 +152,7 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
         keys: *keys,
     };
     budget::check(&run, &asked, *budget)?;
-    let (backend, why) = choose(*backend);
+    let (backend, why) = choose(*backend).map_err(|error| Error::not_paced(&error))?;
     let classes = (egress.as_ref(), ingress.as_ref());
     let works = Call::works(&call.netns, &ends, classes, backend);
     let works = works.map_err(|error| Error::not_paced(&error))?;
@@ -184,10 +184,12 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
             Ok(lines) => said.extend(lines),
             Err(error) => {
                 let mut error = Error::not_paced(&error);
-                if before.is_none() {
-                    if let Err(left) = take_away(&records, of, &record, Some(&call.netns)) {
-                        error.details = format!("and not all of it is taken back: {left:#}");
-                    }
+                let taken_back = match &before {
+                    None => take_away(&records, of, &record, Some(&call.netns)),
+                    Some(before) => put_back(&records, of, before),
+                };
+                if let Err(left) = taken_back {
+                    error.details = format!("and not all of it is taken back: {left:#}");
                 }
                 return Err(error);
             }
@@ -226,7 +228,7 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
         .as_ref()
         .and_then(|record| Backend::from_word(&record.backend));
     let backend = call.wanted.backend.or(made);
-    let (backend, _) = choose(backend);
+    let (backend, _) = choose(backend).map_err(|error| Error::not_compared(&error))?;
     let works = Call::works(&call.netns, &ends, (egress, ingress), backend);
     let works = works.map_err(|error| Error::not_compared(&error))?;
     let left: Vec<String> = works
@@ -238,11 +240,11 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
         let Some(record) = &mut record else {
             return Ok(());
         };
-        let past = counted(&works, record)?;
+        let wrong = counted(&works, record)?;
         records
             .store(of, record)
             .map_err(|error| io_failure(&error))?;
-        return past.map_or(Ok(()), |msg| Err(Error::new(DIFFERS, msg)));
+        return wrong.map_or(Ok(()), |msg| Err(Error::new(DIFFERS, msg)));
     }
     Err(Error {
         details: left.concat(),
@@ -257,30 +259,42 @@ pub fn check(input: &[u8], variable: Variable<'_>) -> Result<(), Error> {
     })
 }
 
-/// Reads what each device has sent, beside what the record knows: returns what left one past its
-/// class since then, beyond the tolerance of [`tcpsp::account`]. The record knows the new reading.
+/// Reads what each device has sent, beside what the record knows. Returns what is wrong since then: a
+/// qdisc or class was put back by others, or frames left past it, beyond the tolerance of
+/// [`tcpsp::account`]. The record knows the new reading.
 fn counted(works: &[Work<'_>], record: &mut Record) -> Result<Option<String>, Error> {
-    let mut past = None;
+    let mut wrong = None;
     let known = [&mut record.egress_sent, &mut record.ingress_sent];
     for (work, known) in works.iter().zip(known) {
         let now = work.sent().map_err(|error| Error::not_paced(&error))?;
-        let account = now.zip(*known).and_then(|(now, then)| now.since(&then));
-        *known = now;
-        let Some(account) = account.filter(|account| account.bypassed().frames > 0) else {
-            continue;
-        };
-        past = past.or_else(|| {
-            Some(format!(
-                "`{}` sent {} frames since ADD or CHECK looked last, expected no more than the {} \
-                 that its class counted, and {}: some leave past it",
-                work.name(),
-                account.device.frames,
-                account.counted.frames,
-                account.tolerance_frames
-            ))
+        let since = now.zip(*known).and_then(|(now, then)| {
+            if now.began_anew_since(&then) {
+                return Some(format!(
+                    "`{}` has another qdisc or class than when ADD or CHECK looked last: it counted \
+                     {} bytes and {} frames then, and has {} and {} now",
+                    work.name(),
+                    then.qdisc_bytes,
+                    then.class_frames,
+                    now.qdisc_bytes,
+                    now.class_frames
+                ));
+            }
+            let account = now.since(&then)?;
+            (account.bypassed().frames > 0).then(|| {
+                format!(
+                    "`{}` sent {} frames since ADD or CHECK looked last, expected no more than the \
+                     {} that its class counted, and {}: some leave past it",
+                    work.name(),
+                    account.device.frames,
+                    account.counted.frames,
+                    account.tolerance_frames
+                )
+            })
         });
+        *known = now;
+        wrong = wrong.or(since);
     }
-    Ok(past)
+    Ok(wrong)
 }
 
 /// Takes away what there is of an attachment. Whatever is gone already is no error.
@@ -376,7 +390,9 @@ pub fn gc(input: &[u8]) -> Result<(), Error> {
 /// Says whether ADD would work: paces the loopback of a network namespace that nobody else sees.
 pub fn status(input: &[u8]) -> Result<(), Error> {
     let config = Config::read(input)?;
-    let (backend, why) = choose(config.backend()?);
+    let chosen = choose(config.backend()?);
+    let chosen = chosen.map_err(|error| Error::new(NOT_AVAILABLE, format!("{error:#}")));
+    let (backend, why) = chosen?;
     let not_available = |error: anyhow::Error| Error {
         details: why.clone().unwrap_or_default(),
         ..Error::new(

@@ -76,6 +76,15 @@ impl Record {
         Ok(found.filter(|netns| netns.number == self.netns_number))
     }
 
+    /// The same of a pod that has to be there.
+    ///
+    /// # Errors
+    /// That it is gone, or cannot be looked at.
+    pub fn own_namespace(&self) -> Result<Netns> {
+        let gone = || format!("{}: the network namespace is gone", self.netns);
+        self.namespace()?.with_context(gone)
+    }
+
     pub fn known_backend(&self) -> Result<Backend> {
         Backend::from_word(&self.backend)
             .with_context(|| format!("backend {}: expected one that is known", self.backend))

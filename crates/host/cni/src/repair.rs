@@ -64,28 +64,47 @@ fn repair_one(records: &Records, of: &Attachment, record: &Record) -> Result<Opt
         let text = format!("{} is gone", record.netns);
         return Ok(Some(Found::Removed(text)));
     };
-    let pod = netns.within(|| record.pod.now())?;
-    let backend = record.known_backend()?;
-    let mut works = vec![Work::new(
-        Some(&netns),
-        &pod,
-        record.egress.as_ref(),
-        backend,
-    )?];
-    if let Some(host) = record.host.as_ref().filter(|_| record.ingress.is_some()) {
-        let host = host.now()?;
-        works.push(Work::new(None, &host, record.ingress.as_ref(), backend)?);
-    }
+    let host = record.host.as_ref().filter(|_| record.ingress.is_some());
+    let mut works = works(record, &netns, host)?;
     works.retain(|work| !work.is_done());
     if works.is_empty() {
         return Ok(None);
     }
     let text: String = works.iter().map(Work::text).collect();
+    make(&works, records, of, record)?;
+    Ok(Some(Found::Repaired(text)))
+}
+
+/// Plans what a record says; `host` is its end on the host, if that shall be as it says.
+pub(crate) fn works<'a>(
+    record: &Record,
+    netns: &'a Netns,
+    host: Option<&End>,
+) -> Result<Vec<Work<'a>>> {
+    let pod = netns.within(|| record.pod.now())?;
+    let backend = record.known_backend()?;
+    let egress = Work::new(Some(netns), &pod, record.egress.as_ref(), backend)?;
+    let mut works = vec![egress];
+    if let Some(host) = host {
+        let ingress = record.ingress.as_ref();
+        works.push(Work::new(None, &host.now()?, ingress, backend)?);
+    }
+    Ok(works)
+}
+
+/// Makes what was planned of a record, which classes that count anew may follow.
+fn make(works: &[Work<'_>], records: &Records, of: &Attachment, record: &Record) -> Result<()> {
     works.iter().try_for_each(|work| work.make().map(|_| ()))?;
     let mut record = record.clone();
     record.forget_sent();
-    records.store(of, &record)?;
-    Ok(Some(Found::Repaired(text)))
+    records.store(of, &record)
+}
+
+/// Puts both ends and the record back as they were before another ADD, which has failed.
+pub(crate) fn put_back(records: &Records, of: &Attachment, before: &Record) -> Result<()> {
+    let netns = before.own_namespace()?;
+    let works = works(before, &netns, before.host.as_ref())?;
+    make(&works, records, of, before)
 }
 
 /// Returns whether a pod has certainly lost its network namespace.

@@ -16,8 +16,8 @@ use crate::budget::{self, Asked, Sum};
 use crate::config::Class;
 use crate::environment::{Attachment, PodName};
 use crate::error::Error;
-use crate::pacing::Work;
 use crate::record::{Record, Records, of_host};
+use crate::repair::works;
 
 const USAGE: &str = "usage: pspacer-cni list [--json]\n       pspacer-cni set CONTAINER DEVICE \
                      [egress=RATE] [ingress=RATE]\nA runtime starts it without arguments \
@@ -193,21 +193,8 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     })?;
     record.is_set = true;
     record.forget_sent();
-    let backend = record.known_backend()?;
-    let netns = record.namespace()?;
-    let netns =
-        netns.with_context(|| format!("{}: the network namespace is gone", record.netns))?;
-    let pod = netns.within(|| record.pod.now())?;
-    let mut works = vec![Work::new(
-        Some(&netns),
-        &pod,
-        record.egress.as_ref(),
-        backend,
-    )?];
-    if let Some(host) = &record.host {
-        let host = host.now()?;
-        works.push(Work::new(None, &host, record.ingress.as_ref(), backend)?);
-    }
+    let netns = record.own_namespace()?;
+    let works = works(&record, &netns, record.host.as_ref())?;
     records.store(&of, &record.while_made(Some(&before)))?;
     works.iter().try_for_each(|work| work.make().map(|_| ()))?;
     records.store(&of, &record)

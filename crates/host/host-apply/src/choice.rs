@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which backend paces a device.
 
-use std::fs;
 use std::path::Path;
 
+use anyhow::Result;
 use host_config::Backend;
+
+use crate::rights::{exists, told};
 
 /// Where the kernel lists the modules that are loaded, and those that it can load or has built in.
 const LOADED: &str = "/sys/module";
@@ -17,13 +19,16 @@ const TYPES: &str = "/sys/kernel/btf/vmlinux";
 const OF_QDISCS: &[u8] = b"\0bpf_qdisc_watchdog_schedule\0";
 
 /// Returns the backend of a device, and if the file leaves the choice, why.
-pub fn choose(wanted: Option<Backend>) -> (Backend, Option<String>) {
+///
+/// # Errors
+/// That only root knows.
+pub fn choose(wanted: Option<Backend>) -> Result<(Backend, Option<String>)> {
     if let Some(backend) = wanted {
-        return (backend, None);
+        return Ok((backend, None));
     }
-    let (backend, why) = if let Some(why) = module() {
+    let (backend, why) = if let Some(why) = module()? {
         (Backend::Module, why)
-    } else if !has_qdiscs() {
+    } else if !has_qdiscs()? {
         (
             Backend::Edt,
             "this kernel has no module sch_psp, and takes no qdiscs of BPF (Linux 6.16, \
@@ -40,47 +45,49 @@ pub fn choose(wanted: Option<Backend>) -> (Backend, Option<String>) {
             "this kernel has no module sch_psp, and this pspacer no qdisc of BPF",
         )
     };
-    (
-        backend,
-        Some(format!("backend auto is {}: {why}", backend.word())),
-    )
+    let why = format!("backend auto is {}: {why}", backend.word());
+    Ok((backend, Some(why)))
 }
 
 /// Returns why the module can be used, or `None` if it cannot.
-fn module() -> Option<&'static str> {
-    if is_loaded("sch_psp") {
-        return Some("sch_psp is loaded");
+fn module() -> Result<Option<&'static str>> {
+    if is_loaded("sch_psp")? {
+        return Ok(Some("sch_psp is loaded"));
     }
-    is_installed("sch_psp").then_some("sch_psp is installed")
+    Ok(is_installed("sch_psp")?.then_some("sch_psp is installed"))
 }
 
-fn is_loaded(module: &str) -> bool {
-    Path::new(LOADED).join(module).exists()
+fn is_loaded(module: &str) -> Result<bool> {
+    exists(&Path::new(LOADED).join(module))
 }
 
 /// Returns whether the kernel can load a module, or has it built in.
-fn is_installed(module: &str) -> bool {
-    let release = fs::read_to_string(RELEASE).unwrap_or_default();
-    let folder = Path::new(MODULES).join(release.trim());
-    LISTS.iter().any(|list| {
-        let list = fs::read_to_string(folder.join(list)).unwrap_or_default();
-        list.lines().any(|line| {
+fn is_installed(module: &str) -> Result<bool> {
+    let release = told(Path::new(RELEASE))?;
+    let folder = Path::new(MODULES).join(String::from_utf8_lossy(&release).trim());
+    for list in LISTS {
+        let list = told(&folder.join(list))?;
+        let is_there = String::from_utf8_lossy(&list).lines().any(|line| {
             let file = line.split(':').next().unwrap_or_default();
             let name = file.rsplit('/').next().unwrap_or_default();
             name.split('.').next() == Some(module)
-        })
-    })
+        });
+        if is_there {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns whether the kernel has filters that run programs.
-pub(crate) fn has_program_filters() -> bool {
-    is_loaded("cls_bpf") || is_installed("cls_bpf")
+pub(crate) fn has_program_filters() -> Result<bool> {
+    Ok(is_loaded("cls_bpf")? || is_installed("cls_bpf")?)
 }
 
 /// Returns whether the kernel takes qdiscs of BPF. O(bytes of its types), some ms.
-fn has_qdiscs() -> bool {
-    let types = fs::read(TYPES).unwrap_or_default();
-    types
+fn has_qdiscs() -> Result<bool> {
+    let types = told(Path::new(TYPES))?;
+    Ok(types
         .windows(OF_QDISCS.len())
-        .any(|window| window == OF_QDISCS)
+        .any(|window| window == OF_QDISCS))
 }

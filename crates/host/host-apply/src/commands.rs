@@ -22,6 +22,7 @@ use crate::device::DeviceWork;
 use crate::observe::{Observed, observe, ours};
 use crate::queue_limits;
 use crate::read;
+use crate::rights::Untold;
 use crate::run_dir::{Lock, folder};
 use crate::work::{Io, Wanted, Work, all_are_there, make_all, planned, work_on};
 
@@ -278,7 +279,8 @@ pub struct Differences {
     pub absent: Vec<String>,
 }
 
-/// Compares the devices of this host with its files; nothing where there is no file.
+/// Compares the devices of this host with its files; nothing where there is no file. Devices of which
+/// only root knows are left out.
 pub fn differences() -> Result<Differences> {
     let folder = Path::new(FOLDER);
     if !folder.exists() || files_of(folder)?.is_empty() {
@@ -291,14 +293,17 @@ pub fn differences() -> Result<Differences> {
     };
     let (there, absent) = there(devices(&all)?)?;
     let mut tc = Tc::open()?;
-    let changes = there.iter().map(|(file, device, _)| {
+    let changes = there.iter().filter_map(|(file, device, _)| {
         let work = work_on(&mut tc, device, false);
+        if work.as_ref().is_err_and(|error| error.is::<Untold>()) {
+            return None;
+        }
         let work = work.with_context(|| format!("{}:{}", file.display(), device.line));
         let lines = work.map(|work| work.device.lines());
-        (
+        Some((
             device.name.clone(),
             lines.map_err(|error| format!("{error:#}")),
-        )
+        ))
     });
     Ok(Differences {
         changes: changes.collect(),

@@ -14,6 +14,7 @@ use crate::choice::has_program_filters;
 use crate::make::{check, make};
 use crate::match_objects;
 use crate::observe::Observed;
+use crate::rights::{is_known, refused};
 
 /// What is said where a program stamps packets and no fq keeps them.
 const STRAY: &str = "delete  departure times that no fq keeps";
@@ -35,8 +36,8 @@ pub struct DeviceWork {
 /// Finds whether one program can classify for the module's psp. Returns a note if it cannot.
 ///
 /// # Errors
-/// A match that only a program can look for.
-fn classifier(observed: &mut Observed, target: &Target) -> Result<Option<String>> {
+/// A match that only a program can look for; that only root knows.
+fn classifier(tc: &mut Tc, observed: &mut Observed, target: &Target) -> Result<Option<String>> {
     let port = &mut observed.port;
     let wanted = target.rules();
     if port.psps().iter().any(|psp| psp.is_classified) {
@@ -46,8 +47,14 @@ fn classifier(observed: &mut Observed, target: &Target) -> Result<Option<String>
     if target.made != Made::Module || wanted.is_empty() {
         return Ok(None);
     }
-    let usable = if has_program_filters() {
-        backend::classify::check_usable().map_err(|error| error.to_string())
+    let usable = if has_program_filters()? {
+        match backend::classify::check_usable() {
+            Err(error) if !is_known(tc, &error) => {
+                let what = "whether one program can look for the matches is not known";
+                return Err(refused(tc, error).context(format!("{}: {what}", port.name)));
+            }
+            usable => usable.map_err(|error| error.to_string()),
+        }
     } else {
         Err("this kernel has no cls_bpf".to_owned())
     };
@@ -70,7 +77,8 @@ fn classifier(observed: &mut Observed, target: &Target) -> Result<Option<String>
 
 /// Refuses departure times where something else is asked before, which may let packets pass.
 fn first_asked(tc: &mut Tc, observed: &Observed) -> Result<()> {
-    match &backend::edt::asked_before(tc, &observed.facts)?[..] {
+    let before = backend::edt::asked_before(tc, &observed.facts);
+    match &before.map_err(|error| refused(tc, error))?[..] {
         [] => Ok(()),
         all => bail!(
             "{}: {}, expected none before ours: packets that it takes or lets pass get no departure \
@@ -118,7 +126,7 @@ impl DeviceWork {
     ) -> Result<Self> {
         notes.extend(match_objects::resolve(&mut target)?);
         observed.port.made = target.made;
-        notes.extend(classifier(&mut observed, &target)?);
+        notes.extend(classifier(tc, &mut observed, &target)?);
         if target.made.backend() == Backend::Edt && target.root != TargetRoot::Default {
             first_asked(tc, &observed)?;
         }
@@ -126,7 +134,7 @@ impl DeviceWork {
         let mut made = psps.iter().map(|psp| psp.made.backend());
         let has_stray = target.made.backend() != Backend::Edt
             && made.all(|backend| backend != Backend::Edt)
-            && backend::edt::is_there(tc, &observed.facts)?;
+            && backend::edt::is_there(tc, &observed.facts).map_err(|error| refused(tc, error))?;
         let mut plan = plan_of(&target, &observed.port, take_over)?;
         check(&observed, &plan)?;
         if has_stray {

@@ -21,6 +21,7 @@ mod match_objects;
 mod observe;
 mod queue_limits;
 mod read;
+mod rights;
 mod run_dir;
 mod work;
 

@@ -12,6 +12,8 @@ use tcpsp::{Handle, Tc};
 use units::ethernet;
 use units::nearest::hint;
 
+use crate::rights::refused;
+
 const DEVICES: &str = "/sys/class/net";
 const VLAN_TAG_BYTES: u32 = 4;
 
@@ -47,7 +49,8 @@ pub fn observe(tc: &mut Tc, device: &str) -> Result<Observed> {
     let dir = dir(Path::new(DEVICES), link);
     let mut facts = facts(link, dir.as_deref());
     let tag_bytes = if link.is_ethernet { VLAN_TAG_BYTES } else { 0 };
-    let mut port = backend::port(tc, &facts, link).with_context(|| device.to_owned())?;
+    let port = backend::port(tc, &facts, link).map_err(|error| refused(tc, error));
+    let mut port = port.with_context(|| device.to_owned())?;
     port.keep_known_speed();
     facts.speed_bps = port.speed_bps;
     Ok(Observed {

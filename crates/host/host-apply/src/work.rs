@@ -149,7 +149,7 @@ pub(crate) fn planned(
 /// Plans a device by its table.
 pub(crate) fn work_on(tc: &mut Tc, device: &Device, take_over: bool) -> Result<Work> {
     let wanted = |observed: &Observed| {
-        let (backend, why) = choose(device.backend);
+        let (backend, why) = choose(device.backend)?;
         let check = check_backend(device, backend, observed.port.is_ethernet);
         check.map_err(|refusal| match &why {
             Some(why) => anyhow!("{refusal} ({why})"),

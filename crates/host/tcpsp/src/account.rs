@@ -72,6 +72,13 @@ pub struct Sent {
     pub unmatched: Option<Traffic>,
     /// Frames that wait where they may have been counted already.
     pub waiting_frames: u64,
+    /// Bytes that the kernel counts of the qdiscs: they begin anew with another qdisc, also where
+    /// programs count the rest.
+    #[serde(default)]
+    pub qdisc_bytes: u64,
+    /// Frames that classes counted.
+    #[serde(default)]
+    pub class_frames: u64,
 }
 
 /// What became of what a device sent between two instants.
@@ -109,6 +116,7 @@ impl Sent {
             bytes: port.device_bytes,
         };
         self.waiting_frames += u64::from(port.counters.waiting_packets);
+        self.qdisc_bytes += port.counters.sent_bytes;
         let stats = &port.psp.stats;
         let overhead = u64::from(ethernet::WIRE_OVERHEAD_BYTES);
         let bytes = |wire_bytes: u64, frames: u64| {
@@ -122,6 +130,7 @@ impl Sent {
                 continue;
             }
             let counters = &class.counters;
+            self.class_frames += class.psp.stats.sent_frames;
             self.counted
                 .add(class.psp.stats.sent_frames, counters.sent_bytes);
             frames = frames.saturating_sub(class.psp.stats.sent_frames);
@@ -141,6 +150,12 @@ impl Sent {
             let unmatched = self.unmatched.get_or_insert_default();
             unmatched.add(of_default.frames, of_default.bytes);
         }
+    }
+
+    /// Returns whether a qdisc or a class began anew since: it was taken away and put back. Those
+    /// that have sent as much as the ones before look like them.
+    pub const fn began_anew_since(&self, before: &Self) -> bool {
+        self.qdisc_bytes < before.qdisc_bytes || self.class_frames < before.class_frames
     }
 
     /// Returns what was sent since; `None` if a counter began anew.
@@ -194,12 +209,14 @@ mod tests {
             counted: traffic(50),
             unmatched: Some(traffic(10)),
             waiting_frames: 4,
+            ..Sent::default()
         };
         let after = |device, counted| Sent {
             device: traffic(device),
             counted: traffic(counted),
             unmatched: Some(traffic(30)),
             waiting_frames: 0,
+            ..Sent::default()
         };
         let account = after(1100, 550).since(&before).unwrap();
         assert_eq!(account.tolerance_frames, 16 + 4 + 10);
@@ -212,5 +229,25 @@ mod tests {
         // psp was made anew.
         assert_eq!(after(1100, 40).since(&before), None);
         assert_eq!(before.since(&after(1100, 550)), None);
+    }
+
+    #[test]
+    fn what_counts_less_than_before_is_another() {
+        let sent = |qdisc_bytes, class_frames| Sent {
+            qdisc_bytes,
+            class_frames,
+            ..Sent::default()
+        };
+        let before = sent(1000, 10);
+        for (now, is_another) in [
+            (sent(1000, 10), false),
+            (sent(1001, 11), false),
+            // A class, or an fq whose program counts on.
+            (sent(1500, 9), true),
+            (sent(999, 15), true),
+            (sent(0, 0), true),
+        ] {
+            assert_eq!(now.began_anew_since(&before), is_another, "{now:?}");
+        }
     }
 }

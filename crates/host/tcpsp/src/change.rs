@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes of the kernel's tables, one request each: the kernel makes all of it or nothing.
 
+use std::io::ErrorKind;
+
 use linux_io::rtnetlink::Error;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use serde::Serialize;
@@ -196,6 +198,17 @@ impl Tc {
         let (message, flags) = change.message(device);
         self.socket.request(message, flags)
     }
+
+    /// Returns whether this process may change anything here (CAP_NET_ADMIN): the kernel asks for
+    /// that before it looks for the device, and none has this index.
+    pub fn may_change(&mut self) -> bool {
+        let nothing = Change::DeleteQdisc {
+            parent: Handle::ROOT,
+            handle: Handle::NONE,
+        };
+        let refused = self.change(i32::MAX.unsigned_abs(), &nothing);
+        refused.is_err_and(|error| error.cause.kind() != ErrorKind::PermissionDenied)
+    }
 }
 
 #[cfg(test)]
@@ -203,6 +216,15 @@ mod tests {
     use super::*;
     use crate::attribute::{Attributes, read};
     use crate::options::TypeOptions;
+
+    #[test]
+    fn who_has_no_rights_is_told_so() {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let effective = u64::from_str_radix(effective.unwrap().trim(), 16).unwrap();
+        let has_net_admin = effective & (1 << 12) != 0;
+        assert_eq!(Tc::open().unwrap().may_change(), has_net_admin);
+    }
 
     #[test]
     fn requests_say_what_the_kernel_asks_for() {

@@ -49,6 +49,11 @@ verify() {
 	wait
 }
 
+# plan_as_user NAME: what a user without rights is told of the file.
+plan_as_user() {
+	say "$1" su nobody -c "/verify/ld.so --library-path /verify /verify/pspacer plan /tmp/host.toml"
+}
+
 # vlan NAME BELOW ID PROTOCOL NET: makes a VLAN and a neighbour in it.
 vlan() {
 	ip link add link "$2" name "$1" type vlan id "$3" protocol "$4"
@@ -96,11 +101,15 @@ verify fragments
 tc qdisc del dev c1a root
 
 # The same frames by the file itself.
+echo "nobody:x:65534:65534:nobody:/tmp:/bin/sh" >>/etc/passwd
+plan_as_user "user: module, new"
 say "apply module" pspacer apply /tmp/host.toml
 send 1000 10.8.0.2:5001 10.9.0.2:5002 10.10.0.2:5003
 verify "tags applied"
 send 8000 10.8.0.2:5001
 verify "fragments applied"
+
+plan_as_user "user: module"
 
 # Seven small frames a millisecond, of which it looks at a part.
 send 100 10.8.0.2:5001 10.8.0.2:5001
@@ -124,10 +133,17 @@ verify "interface anew"
 say "doctor anew" pspacer doctor c1a --json
 SENDER=
 pspacer remove c1a
+file module
+plan_as_user "user: no matches"
 
 # Departure times, and what somebody puts in the place of their filter.
 file edt '{ to = "10.8.0.2" }'
+plan_as_user "user: edt, new"
 say "apply edt" pspacer apply /tmp/host.toml
+plan_as_user "user: edt"
+file module
+plan_as_user "user: module in the place of edt"
+file edt '{ to = "10.8.0.2" }'
 send 1000 10.8.0.2:5001
 verify edt
 send 1000 10.8.0.2:5001 10.8.0.2:5004

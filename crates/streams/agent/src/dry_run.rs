@@ -51,7 +51,7 @@ pub(crate) fn dry_run(
     for problem in faults {
         say(&Event::Fault { problem })?;
     }
-    let (mut tc, way) = (Tc::open()?, Way::new(args));
+    let (mut tc, way) = (Tc::open()?, Way::new(args)?);
     let mut refused = 0;
     let demands = known.demands();
     for (segment, device) in ports {

@@ -25,16 +25,16 @@ pub(crate) struct Way {
 impl Way {
     /// Returns what the command line asks for. Without a backend there it is the module's, but where the
     /// kernel has no module and takes qdiscs of BPF.
-    pub fn new(args: &AgentArgs) -> Self {
-        let backend = match choose(args.backend) {
+    pub fn new(args: &AgentArgs) -> Result<Self> {
+        let backend = match choose(args.backend)? {
             // The kernel's refusal says that the module is missing.
             (Backend::Edt, _) => Backend::Module,
             (backend, _) => backend,
         };
-        Self {
+        Ok(Self {
             made: Made::new(backend, Queues::Root),
             take_over: args.take_over,
-        }
+        })
     }
 
     /// Reads what a port has.

@@ -286,7 +286,7 @@ impl<'a, 'b> Agent<'a, 'b> {
         Ok(Self {
             args,
             ports,
-            way: Way::new(args),
+            way: Way::new(args)?,
             folder,
             tc: Tc::open()?,
             known: ManagerAnswers::default(),

@@ -2,14 +2,15 @@
 //! Looks at what departure times have done.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 
-use aya::programs::{SchedClassifier, TcAttachType};
+use aya::programs::{ProgramError, SchedClassifier, TcAttachType};
 use host_config::{Facts, Made, Psp, minor};
 use linux_io::links::Link;
 use tcpsp::{ClassStats, Counters, Handle, Mode, QdiscStats, Tc};
 
 use super::running::Running;
-use crate::error::Error;
+use crate::error::{Error, refused};
 use crate::seen::{ClassSeen, Seen};
 
 /// Returns whether our program is attached to a device.
@@ -21,9 +22,16 @@ pub fn is_there(tc: &mut Tc, facts: &Facts) -> Result<bool, Error> {
 /// and may end the search: a filter of others, or a program at tcx.
 pub fn asked_before(tc: &mut Tc, facts: &Facts) -> Result<Vec<String>, Error> {
     let mut before = Running::read(tc, facts.index)?.before;
-    // Kernels before 6.6 have no tcx.
-    let tcx = SchedClassifier::query_tcx(&facts.name, TcAttachType::Egress);
-    let programs = tcx.map_or_else(|_| Vec::new(), |(_, programs)| programs);
+    let programs = match SchedClassifier::query_tcx(&facts.name, TcAttachType::Egress) {
+        Ok((_, programs)) => programs,
+        Err(ProgramError::SyscallError(error))
+            if error.io_error.kind() == ErrorKind::PermissionDenied =>
+        {
+            return Err(refused("programs at tcx egress", &error));
+        }
+        // Kernels before 6.6 have no tcx.
+        Err(_) => Vec::new(),
+    };
     before.extend(programs.iter().map(|program| {
         let name = program.name_as_str().unwrap_or_default();
         format!("program {name} (id {}) at tcx egress", program.id())

@@ -95,6 +95,14 @@ past_qdisc() {
 		echo rem_device_all >kpktgend_0"
 }
 
+# kept_record COMMAND...: runs it, and leaves the record of pod 1 as it was.
+kept_record() {
+	record_=/run/pspacer/cni/pods/pod1:eth0.json
+	cat $record_ >/tmp/record
+	"$@" || return
+	cat /tmp/record >$record_
+}
+
 cable c1 1000000000 sink=1
 ip addr add 10.0.0.1/24 dev c1a
 ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev c1a
@@ -150,6 +158,24 @@ for backend; do
 		'eth0. sent [0-9]* frames since ADD or CHECK looked last' \
 		is_checked "$backend" 1 "$(egress 100)"
 	check "$backend: and that no more do" is_checked "$backend" 1 "$(egress 100)"
+
+	# Taken away and put back by others: ADD does it, and the record is from before.
+	put_back() { kept_record add "$backend" 1 "$(egress 100)"; }
+	tc -n 1 qdisc del dev eth0 root
+	check "$backend: an equal qdisc is put back" put_back
+	refuse "$backend: CHECK sees that it is another" '"code":101.*eth0. has another qdisc or class' \
+		is_checked "$backend" 1 "$(egress 100)"
+	check "$backend: and then knows that one" is_checked "$backend" 1 "$(egress 100)"
+	if [ "$backend" = module ]; then
+		send 1 50 5009
+		echo 1 >"$WIRE/c1/reset"
+		check "CHECK counts what was sent" is_checked "$backend" 1 "$(egress 100)"
+		class=$(tc -n 1 class show dev eth0 | sed -n 's/^class psp \([^ ]*\) .*/\1/p')
+		check "a class is deleted" tc -n 1 class del dev eth0 classid "$class"
+		check "an equal one is put back" put_back
+		refuse "CHECK sees that it is another" '"code":101.*eth0. has another qdisc or class' \
+			is_checked "$backend" 1 "$(egress 100)"
+	fi
 
 	# Other rates under traffic, beside another pod's.
 	send 1 400 5001 &
@@ -210,6 +236,18 @@ for backend; do
 	check "$backend: nothing is left" same "$before" "$(stands 1; stands 2)"
 	check "$backend: no record is left" sh -c '! ls -d /run/pspacer/cni/*'
 
+	# Another ADD that fails amid its changes: at the host's end a filter finds a block that others share.
+	if [ "$backend" = edt ]; then
+		check "ADD" add "$backend" 1 "$(egress 50)"
+		tc qdisc add dev veth1 egress_block 7 clsact
+		refuse "ADD again that the host's end refuses" '"code":100.*shared' conf_add "$backend" 1 "$(both 60 30)"
+		check "the pod's end is as before" is_checked "$backend" 1 "$(egress 50)"
+		check "and the host's" same noqueue "$(tc qdisc show dev veth1 root | sed -n 's/^qdisc \([^ ]*\) .*/\1/p')"
+		check "and the record" sh -c "$PLUGIN list | grep -q 'egress 50 Mbit/s ingress -$'"
+		check "DEL" del "$backend" 1
+		tc qdisc del dev veth1 clsact 2>/dev/null || :
+	fi
+
 	# A budget: who is refused leaves nothing, and of two at once one has the last part.
 	psp=', "budget": "150mbit", "ingress-budget": "40mbit"'
 	check "$backend: within the budget" add "$backend" 1 "$(both 100 40)"
@@ -265,5 +303,14 @@ done
 
 if ! grep -q bpf_qdisc_watchdog_schedule /sys/kernel/btf/vmlinux; then
 	refuse "STATUS where nothing can pace" '"code":50' status bpf
+	for backend; do
+		check "$backend: ADD" add "$backend" 1 "$(both 50 40)"
+		stood=$(tc -n 1 qdisc show)
+		refuse "$backend: ADD again by what the kernel lacks" '"code":100' conf_add bpf 1 "$(both 60 30)"
+		check "$backend: what it had stands there" same "$stood" "$(tc -n 1 qdisc show)"
+		check "$backend: CHECK" is_checked "$backend" 1 "$(both 50 40)"
+		check "$backend: its record is as before" sh -c "$PLUGIN list | grep -q 'backend $backend egress 50 Mbit/s ingress 40 Mbit/s'"
+		check "$backend: DEL" del "$backend" 1
+	done
 fi
 finish
