@@ -2,12 +2,10 @@
 //! `pspacer exporter`, `top` and `doctor` beside `tc`, in a guest whose line has more to send than
 //! it takes.
 
-use std::collections::BTreeMap;
-
 use scenario::Kernel;
 use serde_json::Value;
 
-use crate::common::guest;
+use crate::common::guest::{self, Outputs, outputs};
 
 const MODULES: &[&str] = &[
     "sch_psp",
@@ -21,26 +19,12 @@ const MODULES: &[&str] = &[
     "sch_ingress",
 ];
 
-/// What the guest printed below each name, and the exit status of its command.
-type Outputs = BTreeMap<String, (String, i32)>;
-
 fn said(kernel: Kernel) -> Outputs {
     let files = [
         "crates/pspacer/tests/monitoring/load.sh",
         "kernel/tests/lib.sh",
     ];
-    let output = guest::output(kernel, "monitoring", MODULES, &files);
-    let mut said = Outputs::new();
-    let mut parts = output.split("=== ").skip(1);
-    while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
-        let (name, text) = part.split_once('\n').unwrap();
-        let status = status.trim().strip_prefix("status ").unwrap();
-        said.insert(
-            name.to_owned(),
-            (text.trim().to_owned(), status.parse().unwrap()),
-        );
-    }
-    said
+    outputs(&guest::output(kernel, "monitoring", MODULES, &files))
 }
 
 fn json(said: &Outputs, name: &str) -> Value {
@@ -353,13 +337,9 @@ fn examined_without_module(kernel: Kernel, said: &Outputs, backend: &str) {
     let facts = &json(said, &unread)["facts"]["devices"][0];
     assert_eq!(facts["unread_psp"][0]["backend"], backend, "{facts:#}");
     let found = findings(&unread);
-    let expected = ("statistics-unread", "sudo pspacer doctor c1a");
     let ids: Vec<_> = found.iter().map(|(id, _)| id.as_str()).collect();
-    assert_eq!(
-        found[0],
-        (expected.0.to_owned(), expected.1.to_owned()),
-        "{kernel}: {ids:?}"
-    );
+    assert_eq!(ids, ["other-manager", "statistics-unread"], "{kernel}");
+    assert_eq!(found[1].1, "sudo pspacer doctor c1a", "{kernel}");
 }
 
 /// The class of a pod on the host's end of its device has the pod's name.

@@ -310,7 +310,7 @@ pub(crate) const TABLE: &[Row] = &[
         },
         "statistics-unread",
         Severity::Note,
-        "(backend bpf)",
+        "(backend bpf) were not read: that takes root.",
         "sudo pspacer doctor eth0",
     ),
     (

@@ -328,18 +328,19 @@ pub fn gap_memory(_: &Facts, device: &Device) -> Option<Found> {
 pub fn unread(facts: &Facts, device: &Device) -> Option<Found> {
     let psp = device.unread_psp.first()?;
     let word = psp.backend.word();
+    let (why, command) = if facts.is_root {
+        (psp.why.as_str(), "pspacer plan".to_owned())
+    } else {
+        let command = format!("sudo pspacer doctor {}", device.name);
+        ("that takes root", command)
+    };
     found(
         Severity::Note,
         format!(
-            "The statistics of psp {} (backend {word}) were not read: {}.",
-            psp.handle, psp.why
+            "The statistics of psp {} (backend {word}) were not read: {why}.",
+            psp.handle
         ),
-        "Whether it drops frames, and has a class for each, is not known. Looking at psp without the \
-         module takes root.",
-        if facts.is_root {
-            "pspacer plan".to_owned()
-        } else {
-            format!("sudo pspacer doctor {}", device.name)
-        },
+        "Whether it drops frames, and has a class for each, is not known.",
+        command,
     )
 }
