@@ -11,9 +11,9 @@ use draw::terminal::paragraph;
 use linux_io::clock::{monotonic_ns, sleep_until};
 use linux_io::links::links;
 use serde::Serialize;
+use tcpsp::Tc;
 use tcpsp::account::Sent;
 use tcpsp::ports::Port;
-use tcpsp::{ClassType, Tc};
 
 use crate::headings::{OUTPUT, RUN};
 use crate::{output, terminal};
@@ -65,6 +65,8 @@ pub fn main(args: &DoctorArgs) -> Result<bool> {
                 match (changes, device) {
                     (Ok(changes), Some(device)) => device.file_changes = Some(changes),
                     (Ok(_), None) => {}
+                    // What stands there was not read, so it was not compared.
+                    (Err(_), Some(device)) if !facts.is_root && !device.unread_psp.is_empty() => {}
                     (Err(why), _) => facts.file_refusal = facts.file_refusal.or(Some(why)),
                 }
             }
@@ -104,11 +106,15 @@ struct Reading {
 }
 
 impl Reading {
-    /// Without root that is not known of devices without the module.
+    /// What cannot be read is left out.
     fn new() -> Option<Self> {
         let time_ns = monotonic_ns().ok()?;
-        let ports = backend::ports(&mut Tc::open().ok()?).ok()?;
-        Some(Self { time_ns, ports })
+        let psps = backend::standing(&mut Tc::open().ok()?).ok()?;
+        let ports = psps.into_iter().filter_map(|psp| psp.statistics().ok());
+        Some(Self {
+            time_ns,
+            ports: ports.collect(),
+        })
     }
 
     fn of(&self, device: &str) -> Option<Sent> {
@@ -133,8 +139,7 @@ impl Reading {
     }
 }
 
-/// Reads by what devices are paced without the module, and why packets may not come to their classes.
-/// Without root that is not known.
+/// Reads why packets may not come to their classes. Without root that is not known.
 fn read_reasons(facts: &mut Facts) {
     let (Ok(mut tc), Ok(links)) = (Tc::open(), links()) else {
         return;
@@ -143,14 +148,6 @@ fn read_reasons(facts: &mut Facts) {
         let Ok(seen) = host_apply::observe(&mut tc, &device.name) else {
             continue;
         };
-        let psps = seen.port.psps();
-        let mut others = psps
-            .iter()
-            .filter(|psp| psp.made.backend().word() != "module");
-        device.leaves_bursts_whole = others.any(|psp| {
-            let mut classes = psp.classes.values();
-            classes.any(|class| class.options.class_type() == ClassType::Paced)
-        });
         if let Ok(reasons) = backend::reasons(&mut tc, &seen.port, &seen.facts, &links) {
             device.reasons = reasons;
         }

@@ -2,12 +2,10 @@
 //! `pspacer exporter`, `top` and `doctor` beside `tc`, in a guest whose line has more to send than
 //! it takes.
 
-use std::collections::BTreeMap;
-
 use scenario::Kernel;
 use serde_json::Value;
 
-use crate::common::guest;
+use crate::common::guest::{self, Outputs, outputs};
 
 const MODULES: &[&str] = &[
     "sch_psp",
@@ -16,28 +14,17 @@ const MODULES: &[&str] = &[
     "dummy",
     "cls_u32",
     "cls_flower",
+    "cls_bpf",
+    "sch_fq",
+    "sch_ingress",
 ];
-
-/// What the guest printed below each name, and the exit status of its command.
-type Outputs = BTreeMap<String, (String, i32)>;
 
 fn said(kernel: Kernel) -> Outputs {
     let files = [
         "crates/pspacer/tests/monitoring/load.sh",
         "kernel/tests/lib.sh",
     ];
-    let output = guest::output(kernel, "monitoring", MODULES, &files);
-    let mut said = Outputs::new();
-    let mut parts = output.split("=== ").skip(1);
-    while let (Some(part), Some(status)) = (parts.next(), parts.next()) {
-        let (name, text) = part.split_once('\n').unwrap();
-        let status = status.trim().strip_prefix("status ").unwrap();
-        said.insert(
-            name.to_owned(),
-            (text.trim().to_owned(), status.parse().unwrap()),
-        );
-    }
-    said
+    outputs(&guest::output(kernel, "monitoring", MODULES, &files))
 }
 
 fn json(said: &Outputs, name: &str) -> Value {
@@ -312,6 +299,49 @@ fn examined(kernel: Kernel, said: &Outputs) {
     );
 }
 
+/// Without the module the same is found, and what takes root is said to be unread.
+fn examined_without_module(kernel: Kernel, said: &Outputs, backend: &str) {
+    let name = |what: &str| format!("{what} {backend}");
+    let findings = |name: &str| -> Vec<(String, String)> {
+        let findings = json(said, name)["findings"].clone();
+        let word = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        let all = findings.as_array().unwrap().iter();
+        let of_c1 = all.filter(|finding| finding["device"] == "c1a");
+        of_c1
+            .map(|finding| (word(finding, "id"), word(finding, "command")))
+            .collect()
+    };
+    let (text, status) = &said[&name("apply")];
+    assert_eq!(*status, 0, "{kernel}: {text}");
+    let found = findings(&name("doctor"));
+    let drops = ("drops".to_owned(), "pspacer top --once".to_owned());
+    assert!(found.contains(&drops), "{kernel}: {found:#?}");
+    let has = |found: &[(String, String)], of: &str| found.iter().any(|(id, _)| id == of);
+    assert_eq!(
+        has(&found, "unclassified"),
+        backend == "edt",
+        "{kernel}: {found:#?}"
+    );
+    let of_tc = |(_, command): &&(String, String)| command.starts_with("tc ");
+    assert_eq!(found.iter().find(of_tc), None, "{kernel}");
+    let facts = &json(said, &name("doctor"))["facts"]["devices"][0];
+    let psp = &facts["psp"][0];
+    assert_eq!(psp["backend"], backend, "{kernel}: {psp:#}");
+    assert_eq!(facts["leaves_bursts_whole"], true, "{kernel}: {facts:#}");
+    let sent = facts["trial"]["sent_frames"].as_u64();
+    assert!(sent > Some(1000), "{kernel}: {facts:#}");
+    let (text, _) = &said[&name("doctor text")];
+    assert!(text.contains("c1a: warning (drops)\n"), "{kernel}: {text}");
+    // Of another user nothing is said of what psp did, but that it is there.
+    let unread = name("doctor unprivileged");
+    let facts = &json(said, &unread)["facts"]["devices"][0];
+    assert_eq!(facts["unread_psp"][0]["backend"], backend, "{facts:#}");
+    let found = findings(&unread);
+    let ids: Vec<_> = found.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["other-manager", "statistics-unread"], "{kernel}");
+    assert_eq!(found[1].1, "sudo pspacer doctor c1a", "{kernel}");
+}
+
 /// The class of a pod on the host's end of its device has the pod's name.
 fn named_by_pods(kernel: Kernel, said: &Outputs) {
     assert_eq!(said["apply pod"].1, 0, "{kernel}: {}", said["apply pod"].0);
@@ -330,6 +360,10 @@ fn check(kernel: Kernel) {
     topped(kernel, &said);
     read(kernel, &said);
     examined(kernel, &said);
+    if kernel == Kernel::V7 {
+        examined_without_module(kernel, &said, "bpf");
+    }
+    examined_without_module(kernel, &said, "edt");
     named_by_pods(kernel, &said);
 }
 

@@ -108,13 +108,51 @@ pub fn check(port: &Port, facts: &Facts) -> Result<(), Error> {
     })
 }
 
-/// Returns the psp of this network namespace with their statistics, by device and handle. Those of
-/// the module can be read without privilege.
+/// A psp of this network namespace.
+pub struct Standing {
+    pub made: Made,
+    /// Interface index of the device.
+    pub device: u32,
+    pub handle: Handle,
+    pub parent: Handle,
+    /// Whether its programs are another version's.
+    is_unread: bool,
+    /// It with its statistics, of which programs of another version show none.
+    port: Result<PortStats, Error>,
+}
+
+impl Standing {
+    fn of_module(port: PortStats) -> Self {
+        Self {
+            made: Made::Module,
+            device: port.index,
+            handle: port.handle,
+            parent: port.parent,
+            is_unread: false,
+            port: Ok(port),
+        }
+    }
+
+    /// Returns it with its statistics.
+    ///
+    /// # Errors
+    /// Why they cannot be read; [`Error::Version`]: its programs are another version's.
+    pub fn statistics(self) -> Result<PortStats, Error> {
+        if self.is_unread {
+            return Err(Error::Version);
+        }
+        self.port
+    }
+}
+
+/// Returns the psp of this network namespace. Those of the module can be read without privilege;
+/// reading others takes root.
 ///
 /// # Errors
-/// The kernel's; that looking at another takes root.
-pub fn ports(tc: &mut Tc) -> Result<Vec<PortStats>, Error> {
-    let mut ports = tcpsp::ports::read(tc).map_err(Error::Links)?;
+/// The kernel's, of the tables of devices, qdiscs and classes.
+pub fn standing(tc: &mut Tc) -> Result<Vec<Standing>, Error> {
+    let of_module = tcpsp::ports::read(tc).map_err(Error::Links)?;
+    let mut all: Vec<_> = of_module.into_iter().map(Standing::of_module).collect();
     let qdiscs = tc.qdiscs()?;
     let mut links_here: Option<Vec<Link>> = None;
     let mut of_device: Option<u32> = None;
@@ -133,7 +171,6 @@ pub fn ports(tc: &mut Tc) -> Result<Vec<PortStats>, Error> {
         let Some(link) = links.iter().find(|link| link.index == qdisc.device) else {
             continue;
         };
-        let seen = look(tc, link, qdisc, made)?;
         let of_device = |of: &&Qdisc| of.device == qdisc.device && made_of(of) == Some(Made::EdtMq);
         let counters = if made == Made::EdtMq {
             let all = qdiscs.iter().filter(of_device);
@@ -141,8 +178,30 @@ pub fn ports(tc: &mut Tc) -> Result<Vec<PortStats>, Error> {
         } else {
             qdisc.counters
         };
-        ports.push(seen.stats(link, counters));
+        let (handle, parent) = match made {
+            Made::Bpf => (qdisc.handle, qdisc.parent),
+            _ => (minor::root(), Handle::ROOT),
+        };
+        let seen = look(tc, link, qdisc, made);
+        all.push(Standing {
+            made,
+            device: link.index,
+            handle,
+            parent,
+            is_unread: seen.as_ref().is_ok_and(|seen| seen.psp.is_unread),
+            port: seen.map(|seen| seen.stats(link, counters)),
+        });
     }
+    Ok(all)
+}
+
+/// Returns the psp of this network namespace with their statistics, by device and handle.
+///
+/// # Errors
+/// The kernel's; that looking at one without the module takes root.
+pub fn ports(tc: &mut Tc) -> Result<Vec<PortStats>, Error> {
+    let all = standing(tc)?.into_iter().map(|psp| psp.port);
+    let mut ports = all.collect::<Result<Vec<_>, _>>()?;
     ports.sort_by(|a, b| (&a.device, a.handle).cmp(&(&b.device, b.handle)));
     Ok(ports)
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What paces a device.
 
+use serde::Serialize;
+
 /// Where psp stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queues {
@@ -11,7 +13,8 @@ pub enum Queues {
 }
 
 /// A way to pace a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Backend {
     /// The qdisc psp, which needs the module.
     Module,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Facts of a host, as the rules want them. `None` is what this kernel or driver does not say.
 
+use host_config::Backend;
 use serde::Serialize;
 use tcpsp::account::{Account, Reasons};
 use tcpsp::{Handle, QdiscOptions, QdiscStats};
@@ -9,6 +10,8 @@ use tcpsp::{Handle, QdiscOptions, QdiscStats};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Facts {
     pub program_version: String,
+    /// Whether this program runs as root.
+    pub is_root: bool,
     /// The kernel's release, as `uname -r` says it.
     pub kernel_release: String,
     /// Whether the module is loaded.
@@ -127,6 +130,8 @@ pub struct Device {
     /// Qdiscs, without those that the kernel made on its own below classes.
     pub qdiscs: Vec<Qdisc>,
     pub psp: Vec<Psp>,
+    /// Psp whose statistics were not read.
+    pub unread_psp: Vec<UnreadPsp>,
     /// What a second of traffic showed.
     pub trial: Option<Trial>,
 }
@@ -156,8 +161,35 @@ pub struct Qdisc {
     pub horizon_drops: Option<u64>,
 }
 
+impl Device {
+    /// Returns what paces it, of each psp.
+    pub fn backends(&self) -> impl Iterator<Item = Backend> {
+        let unread = self.unread_psp.iter().map(|psp| psp.backend);
+        self.psp.iter().map(|psp| psp.backend).chain(unread)
+    }
+
+    /// Returns the psp of the module.
+    pub fn psp_of_module(&self) -> impl Iterator<Item = &Psp> {
+        let all = self.psp.iter();
+        all.filter(|psp| psp.backend == Backend::Module)
+    }
+}
+
+/// A psp whose statistics were not read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnreadPsp {
+    pub backend: Backend,
+    pub handle: Handle,
+    /// [`Handle::ROOT`], or mq's class that it is the queue of.
+    pub parent: Handle,
+    /// Why not.
+    pub why: String,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Psp {
+    /// What paces by it.
+    pub backend: Backend,
     pub handle: Handle,
     /// [`Handle::ROOT`], or mq's class that it is the queue of.
     pub parent: Handle,

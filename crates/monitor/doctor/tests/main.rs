@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail that way")]
 
+mod backends;
 mod facts;
 mod host;
 mod row;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of devices: their links, queues and qdiscs.
 
-use crate::host::{ROOT, device, launches, psp, qdisc};
+use crate::host::{ROOT, device, launches, psp, qdisc, unread};
 use crate::row::Row;
 use doctor::Severity;
 use doctor::facts::Trial;
+use host_config::Backend;
 use tcpsp::{Gap, Handle, SplitGso, Why};
 
 pub(crate) const TABLE: &[Row] = &[
@@ -294,6 +295,23 @@ pub(crate) const TABLE: &[Row] = &[
         Severity::Warning,
         "4 frames",
         "pspacer apply  # in the host's file: default = \"NAME\" of one of its classes",
+    ),
+    (
+        |f| unread(f, Backend::Edt),
+        "statistics-unread",
+        Severity::Note,
+        "psp 7073: (backend edt) were not read: Operation not permitted (os error 1).",
+        "pspacer plan",
+    ),
+    (
+        |f| {
+            unread(f, Backend::Bpf);
+            f.is_root = false;
+        },
+        "statistics-unread",
+        Severity::Note,
+        "(backend bpf) were not read: that takes root.",
+        "sudo pspacer doctor eth0",
     ),
     (
         |f| psp(f).stats.gap_failed = 3,

@@ -2,11 +2,10 @@
 //! Rules that look at several facts, and the order of what they find.
 
 use doctor::findings;
-use tcpsp::Handle;
 use tcpsp::account::{Account, Traffic};
 
 use crate::host::program;
-use crate::host::{device, fine, psp, qdisc};
+use crate::host::{device, fine, psp};
 
 #[test]
 fn classes_that_take_the_rates_of_sockets_are_no_limit_to_them() {
@@ -58,26 +57,6 @@ fn the_worst_comes_first() {
     device(&mut facts).is_full_duplex = Some(false);
     let ids: Vec<_> = findings(&facts).iter().map(|finding| finding.id).collect();
     assert_eq!(ids, ["half-duplex", "gap-memory", "sockets-paced"]);
-}
-
-#[test]
-fn a_device_that_is_paced_without_the_module_is_paced() {
-    for (kind, major, is_paced) in [
-        ("psp_bpf", 0x7073, true),
-        ("fq", 0x7073, true),
-        ("fq", 0x8001, false),
-    ] {
-        let mut facts = fine();
-        device(&mut facts).psp.clear();
-        device(&mut facts).qdiscs = vec![qdisc(kind, Handle::new(major, 0), Handle::ROOT)];
-        let has_rule = findings(&facts).iter().any(|found| found.id == "no-psp");
-        assert_eq!(has_rule, !is_paced, "{kind}");
-        (facts.is_module_loaded, facts.is_module_installed) = (false, false);
-        let is_missed = findings(&facts)
-            .iter()
-            .any(|found| found.id == "module-missing");
-        assert_eq!(is_missed, !is_paced, "{kind}");
-    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads the facts of this host: files of the kernel, and tables over netlink. What cannot be read
-//! is not known; only the tables of qdiscs and devices must be there.
+//! Reads the facts of this host: files of the kernel, tables over netlink, and what programs of BPF
+//! count. What cannot be read is not known; only the tables of qdiscs and devices must be there.
 
 mod ethtool;
 mod managers;
@@ -12,12 +12,14 @@ mod sysfs;
 use std::io;
 use std::path::Path;
 
+use host_config::Backend;
 use linux_io::clock::timer_resolution_ns;
 use linux_io::links::{Link, links, named};
+use tcpsp::ports::{Port, PortClass};
 use tcpsp::stats::{Stats, Value};
-use tcpsp::{ClassStats, Tc, TypeOptions};
+use tcpsp::{ClassStats, ClassType, Tc, TypeOptions};
 
-use crate::facts::{Device, Facts, Psp, PspClass, Qdisc};
+use crate::facts::{Device, Facts, Psp, PspClass, Qdisc, UnreadPsp};
 use crate::trial;
 
 /// Where the kernel's files are.
@@ -35,6 +37,54 @@ pub struct Wanted {
     pub program_version: String,
 }
 
+/// The psp of this network namespace: those whose statistics can be read, and others with the
+/// interface index of the device.
+#[derive(Default)]
+struct Psps {
+    read: Vec<(Backend, Port)>,
+    unread: Vec<(u32, UnreadPsp)>,
+}
+
+impl Psps {
+    fn read(tc: &mut Tc) -> io::Result<Self> {
+        let mut all = Self::default();
+        for psp in backend::standing(tc).map_err(io::Error::other)? {
+            let (backend, device) = (psp.made.backend(), psp.device);
+            let (handle, parent) = (psp.handle, psp.parent);
+            let unread = |error: backend::Error| UnreadPsp {
+                backend,
+                handle,
+                parent,
+                why: error.to_string(),
+            };
+            match psp.statistics() {
+                Ok(port) => all.read.push((backend, port)),
+                Err(error) => all.unread.push((device, unread(error))),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns those of a device whose statistics can be read.
+    fn of(&self, link: &Link) -> impl Iterator<Item = &(Backend, Port)> {
+        let index = link.index;
+        self.read
+            .iter()
+            .filter(move |(_, port)| port.index == index)
+    }
+
+    fn are_on(&self, link: &Link) -> bool {
+        self.of(link).next().is_some() || self.unread.iter().any(|(of, _)| *of == link.index)
+    }
+}
+
+/// Whether nothing cuts the bursts of a paced class: only the module does.
+fn leaves_bursts_whole((backend, port): &(Backend, Port)) -> bool {
+    let mut classes = port.classes.iter();
+    *backend != Backend::Module
+        && classes.any(|class| class.psp.options.class_type() == ClassType::Paced)
+}
+
 /// Reads the facts.
 ///
 /// # Errors
@@ -44,30 +94,27 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
     let root = Path::new(ROOT);
     let mut tc = Tc::open()?;
     let links = links()?;
-    let ports = tcpsp::ports::read(&mut tc)?;
+    let first = Psps::read(&mut tc)?;
     let qdiscs = tc.qdiscs()?;
-    let chosen = choose(&links, wanted, &ports, root)?;
-    let before = wanted.is_tried.then(|| ports.clone());
+    let chosen = choose(&links, wanted, &first, root)?;
     let frames = |link: &Link| sysfs::sent_frames(root, &link.name);
     let frames_before: Vec<_> = chosen.iter().map(|link| frames(link)).collect();
     let timers = wanted.is_tried.then(trial::timers).transpose()?;
-    let ports = match before {
-        Some(_) => tcpsp::ports::read(&mut tc)?,
-        None => ports,
+    let (before, psps) = if wanted.is_tried {
+        (Some(first), Psps::read(&mut tc)?)
+    } else {
+        (None, first)
     };
     let mut devices = Vec::new();
     for (link, device_frames) in chosen.iter().zip(frames_before) {
         let of_link = |qdisc: &&tcpsp::Qdisc| qdisc.device == link.index;
-        let trial = before.as_ref().and_then(|ports_before| {
-            let before = trial::Instant {
-                ports: ports_before.clone(),
+        let trial = before.as_ref().and_then(|before| {
+            let instant = |psps: &Psps, device_frames| trial::Instant {
+                ports: psps.of(link).map(|(_, port)| port.clone()).collect(),
                 device_frames,
             };
-            let after = trial::Instant {
-                ports: ports.clone(),
-                device_frames: frames(link),
-            };
-            trial::between(&link.name, &before, &after)
+            let after = instant(&psps, frames(link));
+            trial::between(&link.name, &instant(before, device_frames), &after)
         });
         let qdiscs = qdiscs.iter().filter(of_link).map(|qdisc| Qdisc {
             kind: qdisc.kind.clone(),
@@ -79,12 +126,14 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
             drops_all: qdiscs::drops_all(&qdisc.kind, &qdisc.options, link.mtu_bytes),
             horizon_drops: qdisc.horizon_drops,
         });
-        let ports = ports.iter().filter(|port| port.index == link.index);
+        let unread = psps.unread.iter().filter(|(of, _)| *of == link.index);
         let mut device = Device {
             name: link.name.clone(),
             is_ethernet: link.is_ethernet,
             qdiscs: qdiscs.collect(),
-            psp: ports.map(psp).collect(),
+            leaves_bursts_whole: psps.of(link).any(leaves_bursts_whole),
+            psp: psps.of(link).map(psp).collect(),
+            unread_psp: unread.map(|(_, psp)| psp.clone()).collect(),
             trial,
             ..Device::default()
         };
@@ -101,12 +150,13 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
     }
     let has_kind = |kinds: &[&str]| qdiscs.iter().any(|q| kinds.contains(&q.kind.as_str()));
     let has_class = |is_one: fn(&TypeOptions) -> bool| {
-        let mut classes = ports.iter().flat_map(|port| &port.classes);
+        let mut classes = psps.read.iter().flat_map(|(_, port)| &port.classes);
         classes.any(|class| is_one(&class.psp.options.by_type))
     };
     let connections = sockets::connections().ok();
     let mut facts = Facts {
         program_version: wanted.program_version.clone(),
+        is_root: rustix::process::geteuid().is_root(),
         timer_resolution_ns: timer_resolution_ns()?,
         paced_sockets: connections.map(|all| all.paced),
         near_sockets: connections.map(|all| all.near),
@@ -124,7 +174,7 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
 fn choose<'a>(
     links: &'a [Link],
     wanted: &Wanted,
-    ports: &[tcpsp::ports::Port],
+    psps: &Psps,
     root: &Path,
 ) -> io::Result<Vec<&'a Link>> {
     if let Some(name) = &wanted.device {
@@ -139,8 +189,7 @@ fn choose<'a>(
     }
     let of_files = wanted.others.iter();
     let of_files: Vec<_> = of_files.filter_map(|name| named(links, name)).collect();
-    let is_chosen =
-        |link: &&Link| ports.iter().any(|port| port.index == link.index) || of_files.contains(link);
+    let is_chosen = |link: &&Link| psps.are_on(link) || of_files.contains(link);
     let found: Vec<_> = links.iter().filter(is_chosen).collect();
     if !found.is_empty() {
         return Ok(found);
@@ -163,7 +212,7 @@ fn is_dynamic(options: &TypeOptions) -> bool {
     matches!(options, TypeOptions::Dynamic(_))
 }
 
-fn class(class: &tcpsp::ports::PortClass) -> PspClass {
+fn class(class: &PortClass) -> PspClass {
     PspClass {
         id: class.id,
         is_normal: matches!(class.psp.options.by_type, TypeOptions::Normal { .. }),
@@ -172,7 +221,7 @@ fn class(class: &tcpsp::ports::PortClass) -> PspClass {
     }
 }
 
-fn psp(port: &tcpsp::ports::Port) -> Psp {
+fn psp((backend, port): &(Backend, Port)) -> Psp {
     let rates = port.classes.iter().map(|class| class.psp.stats.rate_bps);
     let of_class = |member: &'static str, stats: &ClassStats| {
         let row = ClassStats::TABLE.iter().find(|row| row.member == member);
@@ -197,6 +246,7 @@ fn psp(port: &tcpsp::ports::Port) -> Psp {
         (row.key, frames.max(classes.sum()))
     });
     Psp {
+        backend: *backend,
         handle: port.handle,
         parent: port.parent,
         options: port.psp.options.clone(),
@@ -245,7 +295,7 @@ mod tests {
             ..Wanted::default()
         };
         let links = links().unwrap();
-        let found = choose(&links, &wanted, &[], Path::new("/nowhere")).unwrap();
+        let found = choose(&links, &wanted, &Psps::default(), Path::new("/nowhere")).unwrap();
         let names: Vec<_> = found.iter().map(|link| link.name.as_str()).collect();
         assert_eq!(names, ["lo"]);
     }

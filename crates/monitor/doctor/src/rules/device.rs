@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules about a device: link, qdiscs, flow control, byte queue limits, bursts.
 
+use host_config::{Backend, minor};
 use tcpsp::{Handle, Mode, SplitGso, Why};
 use units::queue_limit::{HELD_OFF_US, needed_bytes};
 use units::terse;
 
-use crate::facts::{Device, Facts, Qdisc};
+use crate::facts::{Device, Facts, Psp, Qdisc};
 use crate::finding::Severity;
-use crate::rules::found::{Found, found, paces_without_module};
+use crate::rules::found::{Found, apply, found, paces_without_module};
 
 /// Drivers of devices in virtual machines that look like a NIC and have no wire.
 const VIRTUAL: &[&str] = &[
@@ -68,8 +69,8 @@ pub fn down(_: &Facts, device: &Device) -> Option<Found> {
 }
 
 /// Complains unless it has psp.
-pub fn not_paced(_: &Facts, device: &Device) -> Option<Found> {
-    if !device.psp.is_empty() || device.qdiscs.iter().any(paces_without_module) {
+pub fn not_paced(facts: &Facts, device: &Device) -> Option<Found> {
+    if device.backends().next().is_some() {
         return None;
     }
     let root = device.qdiscs.iter().find(|q| q.parent == Handle::ROOT);
@@ -83,50 +84,62 @@ pub fn not_paced(_: &Facts, device: &Device) -> Option<Found> {
         Severity::Note,
         format!("It has no psp qdisc; its root is {kind}."),
         why,
-        format!(
-            "tc qdisc replace dev {} root handle 1: psp default 1",
-            device.name
-        ),
+        if paces_without_module(facts) {
+            apply(device, "a [[device]] of this name")
+        } else {
+            format!(
+                "tc qdisc replace dev {} root handle 1: psp default 1",
+                device.name
+            )
+        },
     )
 }
 
 /// Complains unless below mq all transmit queues have psp.
 pub fn queues_not_paced(_: &Facts, device: &Device) -> Option<Found> {
-    if device.psp.is_empty() {
-        return None;
-    }
+    let backend = device.backends().next()?;
     let root = device.qdiscs.iter().find(|q| q.kind == "mq")?;
+    let paces = |qdisc: &Qdisc| match backend {
+        Backend::Module => qdisc.kind == "psp",
+        Backend::Bpf => qdisc.kind == "psp_bpf",
+        Backend::Edt => qdisc.kind == "fq" && minor::is_at_its_place(qdisc.handle, qdisc.parent),
+    };
     let mut others = device.qdiscs.iter().filter(|qdisc| {
-        qdisc.parent.qdisc() == root.handle && qdisc.parent != Handle::ROOT && qdisc.kind != "psp"
+        qdisc.parent.qdisc() == root.handle && qdisc.parent != Handle::ROOT && !paces(qdisc)
     });
     let first = others.next()?;
     found(
         Severity::Warning,
         format!(
-            "Below mq {} transmit queues have a qdisc other than psp, the first of them {} at {}.",
+            "Below mq {} transmit queues have a qdisc that is not psp's, the first of them {} at {}.",
             1 + others.count(),
             first.kind,
             first.parent
         ),
         "What they send takes the line from the paced queues.",
-        format!(
-            "tc qdisc replace dev {} parent {} psp default 1",
-            device.name, first.parent
-        ),
+        if backend == Backend::Module {
+            format!(
+                "tc qdisc replace dev {} parent {} psp default 1",
+                device.name, first.parent
+            )
+        } else {
+            // What the kernel has put there has no id, and apply replaces it.
+            let is_of_others = first.handle != Handle::NONE;
+            let take_over = if is_of_others { " --take-over" } else { "" };
+            format!("pspacer apply --device {}{take_over}", device.name)
+        },
     )
 }
 
 /// Complains unless gap frames take time on it.
 pub fn no_wire(_: &Facts, device: &Device) -> Option<Found> {
     // Of a software device psp says by itself whether it is a wire: the laboratory's is one.
-    let has_none = |psp: &&crate::facts::Psp| {
-        device.driver.is_some() || psp.stats.why() == Some(Why::Software)
-    };
-    let wants = |psp: &&crate::facts::Psp| psp.options.mode != Mode::Timer;
+    let has_none = |psp: &&Psp| device.driver.is_some() || psp.stats.why() == Some(Why::Software);
+    let wants = |psp: &&Psp| psp.options.mode != Mode::Timer;
     if !is_virtual(device) {
         return None;
     }
-    let psp = device.psp.iter().filter(wants).find(has_none)?;
+    let psp = device.psp_of_module().filter(wants).find(has_none)?;
     let what = match &device.driver {
         Some(driver) => format!("It is a virtual NIC ({driver})."),
         None => "It is a software device.".to_owned(),
@@ -144,22 +157,34 @@ pub fn no_wire(_: &Facts, device: &Device) -> Option<Found> {
 
 /// Complains unless its line rate is known.
 pub fn line_rate(_: &Facts, device: &Device) -> Option<Found> {
-    let psp = device.psp.iter().find(|psp| psp.stats.line_known == 0)?;
+    // Departure times go by no line.
+    let has_line = |psp: &&Psp| psp.backend != Backend::Edt;
+    let mut psps = device.psp.iter().filter(has_line);
+    let psp = psps.find(|psp| psp.stats.line_known == 0)?;
     if device.has_carrier != Some(true) {
         return None;
     }
+    let is_of_module = psp.backend == Backend::Module;
+    let what = match device.line_rate_bps {
+        Some(_) if !is_of_module => "It named no line rate when psp came",
+        _ => "It names no line rate",
+    };
     found(
         Severity::Fault,
         format!(
-            "It names no line rate; psp assumes {}.",
+            "{what}; psp assumes {}.",
             terse::rate(psp.stats.line_rate_bps)
         ),
         "psp spaces frames in byte times of the line: a wrong rate makes every lateness and every \
          gap wrong.",
-        format!(
-            "tc qdisc change dev {} handle {} psp line 10gbit",
-            device.name, psp.handle
-        ),
+        if is_of_module {
+            format!(
+                "tc qdisc change dev {} handle {} psp line 10gbit",
+                device.name, psp.handle
+            )
+        } else {
+            apply(device, "line = \"10gbit\"")
+        },
     )
 }
 
@@ -178,7 +203,7 @@ pub fn duplex(_: &Facts, device: &Device) -> Option<Found> {
 
 /// Complains if somebody holds it by PAUSE frames.
 pub fn held_by_pause(_: &Facts, device: &Device) -> Option<Found> {
-    if device.is_held_by_pause != Some(true) || device.psp.is_empty() {
+    if device.is_held_by_pause != Some(true) || device.backends().next().is_none() {
         return None;
     }
     found(
@@ -191,9 +216,8 @@ pub fn held_by_pause(_: &Facts, device: &Device) -> Option<Found> {
 
 /// Complains unless its byte queue limit lasts until the next interrupt.
 pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Found> {
-    let by_wire =
-        |psp: &&crate::facts::Psp| matches!(psp.stats.mode(), Some(Mode::Gap | Mode::Hybrid));
-    let psp = device.psp.iter().find(by_wire)?;
+    let by_wire = |psp: &&Psp| matches!(psp.stats.mode(), Some(Mode::Gap | Mode::Hybrid));
+    let psp = device.psp_of_module().find(by_wire)?;
     let least = *device.queue_limits_min_bytes.iter().min()?;
     let sleep_us = facts.idle_states.iter().map(|s| s.latency_us).max();
     let held_us = device
@@ -218,9 +242,8 @@ pub fn queue_limit(facts: &Facts, device: &Device) -> Option<Found> {
 
 /// Complains unless psp cuts bursts.
 pub fn bursts(_: &Facts, device: &Device) -> Option<Found> {
-    let whole =
-        |psp: &&crate::facts::Psp| psp.options.split_gso == SplitGso::Off && psp.rates_bps > 0;
-    let psp = device.psp.iter().find(whole)?;
+    let whole = |psp: &&Psp| psp.options.split_gso == SplitGso::Off && psp.rates_bps > 0;
+    let psp = device.psp_of_module().find(whole)?;
     found(
         Severity::Warning,
         "split-gso is off, and TCP hands over bursts of up to 64 kB, also with TSO and GSO off."
@@ -253,9 +276,7 @@ pub fn near_bursts(facts: &Facts, device: &Device) -> Option<Found> {
 /// Complains unless its packets are no longer than those of tests.
 pub fn mtu(_: &Facts, device: &Device) -> Option<Found> {
     let mtu_bytes = device.mtu_bytes.filter(|mtu| *mtu > TESTED_MTU_BYTES)?;
-    if device.psp.is_empty() {
-        return None;
-    }
+    device.backends().next()?;
     found(
         Severity::Note,
         format!("Its MTU is {mtu_bytes}; psp is tested up to {TESTED_MTU_BYTES}."),
@@ -267,7 +288,7 @@ pub fn mtu(_: &Facts, device: &Device) -> Option<Found> {
 
 /// Complains if a class's queue paces a second time.
 pub fn inner_pacing(_: &Facts, device: &Device) -> Option<Found> {
-    let of_psp = |handle: Handle| device.psp.iter().any(|psp| psp.handle == handle);
+    let of_psp = |handle: Handle| device.psp_of_module().any(|psp| psp.handle == handle);
     let inner = device.qdiscs.iter().find(|qdisc| {
         PACING.contains(&qdisc.kind.as_str())
             && qdisc.parent != Handle::ROOT

@@ -25,7 +25,7 @@ pub fn differs(_: &Facts, device: &Device) -> Option<Found> {
 
 /// Complains if another program gives it a qdisc.
 pub fn other_manager(_: &Facts, device: &Device) -> Option<Found> {
-    if device.psp.is_empty() && device.file_changes.is_none() {
+    if device.backends().next().is_none() && device.file_changes.is_none() {
         return None;
     }
     let Some(file) = device.manager_file.as_ref() else {

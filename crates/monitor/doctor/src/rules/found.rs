@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a rule has found: a finding without the rule's name and the device's.
 
-use crate::facts::Qdisc;
+use host_config::Backend;
+
+use crate::facts::{Device, Facts};
 use crate::finding::Severity;
 
 /// What a rule has found.
@@ -28,12 +30,16 @@ pub(super) fn found(
     })
 }
 
-/// Whether a qdisc is one that `pspacer apply` puts where the module is not: the qdisc of BPF, or an
-/// fq with an id of ours.
-pub(super) fn paces_without_module(qdisc: &Qdisc) -> bool {
-    const BPF: &str = "psp_bpf";
-    const FIRST_MAJOR: u16 = 0x7073;
-    const LAST_MAJOR: u16 = 0x8000;
-    let is_ours = (FIRST_MAJOR..LAST_MAJOR).contains(&qdisc.handle.major());
-    qdisc.kind == BPF || qdisc.kind == "fq" && is_ours
+/// Whether something is paced without the module.
+pub(super) fn paces_without_module(facts: &Facts) -> bool {
+    let mut backends = facts.devices.iter().flat_map(Device::backends);
+    backends.any(|backend| backend != Backend::Module)
+}
+
+/// Returns the command that changes a psp without the module: what to write, and how to apply it.
+pub(super) fn apply(device: &Device, key: &str) -> String {
+    format!(
+        "pspacer apply --device {}  # in the host's file: {key}",
+        device.name
+    )
 }

@@ -25,9 +25,9 @@ const SLOW_WAKE_US: u64 = 50;
 /// Timers that are later than this miss what psp's mode hybrid leads by, see tc-psp(8).
 const LATE_TIMER_NS: u64 = 100_000;
 
-/// Returns whether the module is installed and not loaded.
+/// Returns whether the module is installed and not loaded, and nothing paces in its place.
 fn is_only_installed(facts: &Facts) -> bool {
-    facts.is_module_installed && !facts.is_module_loaded
+    facts.is_module_installed && !facts.is_module_loaded && !paces_without_module(facts)
 }
 
 pub fn module_not_loaded(facts: &Facts) -> Option<Found> {
@@ -44,9 +44,7 @@ pub fn module_not_loaded(facts: &Facts) -> Option<Found> {
 
 /// Complains unless the module is installed.
 pub fn module_missing(facts: &Facts) -> Option<Found> {
-    let mut devices = facts.devices.iter();
-    let is_paced = devices.any(|device| device.qdiscs.iter().any(paces_without_module));
-    if facts.is_module_loaded || facts.is_module_installed || is_paced {
+    if facts.is_module_loaded || facts.is_module_installed || paces_without_module(facts) {
         return None;
     }
     found(
@@ -228,16 +226,21 @@ pub fn late_timers(facts: &Facts) -> Option<Found> {
 pub fn paced_sockets(facts: &Facts) -> Option<Found> {
     let count = facts.paced_sockets.filter(|count| *count > 0)?;
     let psps = facts.devices.iter().flat_map(|device| &device.psp);
-    // Classes of type dynamic take the rates of sockets.
+    // Classes of type dynamic, which only the module has, take the rates of sockets.
     let mut classes = psps.flat_map(|psp| &psp.classes);
     if !classes.any(|class| !class.is_dynamic && !class.is_normal) {
         return None;
     }
+    let why = if paces_without_module(facts) {
+        "They pace themselves before psp does: a class gets no more than they send."
+    } else {
+        "They pace themselves before psp does: a class gets no more than they send. A class of \
+         type dynamic takes their rates."
+    };
     found(
         Severity::Note,
         format!("TCP connections with SO_MAX_PACING_RATE: {count}."),
-        "They pace themselves before psp does: a class gets no more than they send. A class of \
-         type dynamic takes their rates.",
+        why,
         "ss -tin state established",
     )
 }
@@ -262,7 +265,11 @@ pub fn lost_launch_times(facts: &Facts) -> Option<Found> {
         Severity::Warning,
         format!("Sockets have launch times (SO_TXTIME), and no qdisc keeps them: {programs}."),
         "Each frame leaves when it is sent. psp with txtime, etf or fq keep launch times.",
-        "tc class change dev DEV classid 1:1 psp rate 100mbit txtime monotonic",
+        if paces_without_module(facts) {
+            "pspacer apply  # in the host's file: backend = \"edt\", whose fq keeps them"
+        } else {
+            "tc class change dev DEV classid 1:1 psp rate 100mbit txtime monotonic"
+        },
     )
 }
 
@@ -276,6 +283,10 @@ pub fn lost_rates(facts: &Facts) -> Option<Found> {
         Severity::Warning,
         format!("Sockets of datagrams have SO_MAX_PACING_RATE, and no qdisc keeps it: {programs}."),
         "They send as fast as their program does. fq and psp's classes of type dynamic keep such rates.",
-        "tc class change dev DEV classid 1:1 psp mode dynamic",
+        if paces_without_module(facts) {
+            "pspacer apply  # in the host's file: a class with a rate for what they send"
+        } else {
+            "tc class change dev DEV classid 1:1 psp mode dynamic"
+        },
     )
 }

@@ -88,6 +88,7 @@ pub const RULES: &[Rule] = &[
     of_device("line-fast", psp::fast_line),
     of_device("wire-stops", psp::wire_stops),
     of_device("oversubscribed", psp::oversubscribed),
+    of_device("statistics-unread", psp::unread),
     of_device("drops", psp::drops),
     of_device("beyond-horizon", device::beyond_horizon),
     of_device("unclassified", psp::unclassified),

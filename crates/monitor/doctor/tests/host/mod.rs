@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A host on which no rule finds anything, and its parts, to change one.
 
-use doctor::facts::{Device, Facts, IdleState, Lateness, Program, Psp, PspClass, Qdisc};
+use doctor::facts::{Device, Facts, IdleState, Lateness, Program, Psp, PspClass, Qdisc, UnreadPsp};
+use host_config::{Backend, minor};
 use tcpsp::account::{Account, Reasons, Renewable, Renewed, Traffic};
 use tcpsp::{Handle, Mode, QdiscOptions, QdiscStats};
 
@@ -18,6 +19,7 @@ pub fn fine() -> Facts {
         ..QdiscStats::default()
     };
     let psp = Psp {
+        backend: Backend::Module,
         handle: ROOT,
         parent: Handle::ROOT,
         options: QdiscOptions::default_of(true),
@@ -58,10 +60,12 @@ pub fn fine() -> Facts {
         account: None,
         qdiscs: vec![qdisc("psp", ROOT, Handle::ROOT)],
         psp: vec![psp],
+        unread_psp: Vec::new(),
         trial: None,
     };
     Facts {
         program_version: "0.2.0".to_owned(),
+        is_root: true,
         kernel_release: "6.12.48+deb13-amd64".to_owned(),
         is_module_loaded: true,
         is_module_installed: true,
@@ -121,6 +125,43 @@ pub fn device(facts: &mut Facts) -> &mut Device {
 
 pub fn psp(facts: &mut Facts) -> &mut Psp {
     &mut facts.devices[0].psp[0]
+}
+
+/// Makes its psp one of a backend without the module, as [`backend::standing`] returns it.
+pub fn without_module(facts: &mut Facts, backend: Backend) {
+    (facts.is_module_loaded, facts.is_module_installed) = (false, false);
+    let eth0 = device(facts);
+    let kind = if backend == Backend::Bpf {
+        "psp_bpf"
+    } else {
+        "fq"
+    };
+    eth0.qdiscs = vec![qdisc(kind, minor::root(), Handle::ROOT)];
+    let line_bps = match backend {
+        Backend::Edt => 0,
+        Backend::Module | Backend::Bpf => 10_000_000_000,
+    };
+    let psp = psp(facts);
+    (psp.backend, psp.handle) = (backend, minor::root());
+    psp.stats = QdiscStats {
+        mode: Mode::Timer.number(),
+        line_rate_bps: line_bps,
+        line_known: u64::from(line_bps > 0),
+        ..QdiscStats::default()
+    };
+}
+
+/// Leaves the statistics of such a psp unread.
+pub fn unread(facts: &mut Facts, backend: Backend) {
+    without_module(facts, backend);
+    let eth0 = device(facts);
+    eth0.psp.clear();
+    eth0.unread_psp = vec![UnreadPsp {
+        backend,
+        handle: minor::root(),
+        parent: Handle::ROOT,
+        why: "Operation not permitted (os error 1)".to_owned(),
+    }];
 }
 
 pub fn program(facts: &mut Facts, with_launch_times: u64, with_rate: u64) {
