@@ -100,7 +100,7 @@ fn make(works: &[Work<'_>], records: &Records, of: &Attachment, record: &Record)
     records.store(of, &record)
 }
 
-/// Puts both ends and the record back as they were before another ADD, which has failed.
+/// Puts both ends and the record back as they were before a change that has failed.
 pub(crate) fn put_back(records: &Records, of: &Attachment, before: &Record) -> Result<()> {
     let netns = before.own_namespace()?;
     let works = works(before, &netns, before.host.as_ref())?;

@@ -246,6 +246,15 @@ for backend; do
 		check "and the record" sh -c "$PLUGIN list | grep -q 'egress 50 Mbit/s ingress -$'"
 		check "DEL" del "$backend" 1
 		tc qdisc del dev veth1 clsact 2>/dev/null || :
+		check "ADD of both" add "$backend" 1 "$(both 50 40)"
+		tc qdisc del dev veth1 clsact
+		tc qdisc add dev veth1 egress_block 7 clsact
+		refuse "set that the host's end refuses, now and back" 'shared.*; and not all of it is taken back: .*shared' \
+			$PLUGIN set pod1 eth0 egress=60mbit ingress=30mbit
+		tc qdisc del dev veth1 clsact
+		check "set again" $PLUGIN set pod1 eth0 egress=50mbit ingress=40mbit
+		check "both are as before" is_checked "$backend" 1 "$(both 50 40)"
+		check "DEL" del "$backend" 1
 	fi
 
 	# A budget: who is refused leaves nothing, and of two at once one has the last part.
