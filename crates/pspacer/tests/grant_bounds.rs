@@ -9,7 +9,7 @@ use admission::{Medium, NodeSpec, SegmentSpec, Topology};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::common::{Folder, pspacer};
+use crate::common::{Folder, pspacer, text};
 
 const RATE_BPS: u64 = 100_000_000;
 const PERIOD_BYTES: u64 = 125_000;
@@ -39,17 +39,17 @@ fn networks() -> impl Strategy<Value = (Vec<Stream>, Vec<u64>)> {
 /// Returns the scenario: hosts in a row, whose psp is as agents make it, full streams from where they
 /// enter to the last host, and at each hop best effort that is never silent.
 fn scenario(streams: &[Stream], aligns_us: &[u64], frames: u64) -> String {
-    let mut text =
+    let mut out =
         "name = \"bounds\"\ntitle = \"t\"\nsource = \"t\"\nduration = \"1s\"\n".to_owned();
     let hops = aligns_us.len();
     for host in 0..=hops {
-        write!(text, "[[host]]\nname = \"h{host}\"\n").unwrap();
+        write!(out, "[[host]]\nname = \"h{host}\"\n").unwrap();
     }
     // The last cable first: there all streams are measured.
     for hop in (0..hops).rev() {
         let ends = format!("[\"h{hop}:eth1\", \"h{}:eth0\"]", hop + 1);
         write!(
-            text,
+            out,
             "[[cable]]\nname = \"c{hop}\"\nends = {ends}\nrate = \"100mbit\"\n"
         )
         .unwrap();
@@ -74,11 +74,11 @@ fn scenario(streams: &[Stream], aligns_us: &[u64], frames: u64) -> String {
                 6_000 + n
             ));
         }
-        write!(text, "[[tc]]\nhost = \"h{hop}\"\nlines = {lines:?}\n").unwrap();
+        write!(out, "[[tc]]\nhost = \"h{hop}\"\nlines = {lines:?}\n").unwrap();
     }
     let mut flow = |name: String, from: usize, to: usize, port: u64, more: String| {
         write!(
-            text,
+            out,
             "[[flow]]\nname = \"{name}\"\ntype = \"udp\"\nfrom = \"h{from}\"\nto = \"h{to}\"\n\
              port = {port}\npayload = \"{PAYLOAD_BYTES}b\"\n{more}\n"
         )
@@ -99,34 +99,59 @@ fn scenario(streams: &[Stream], aligns_us: &[u64], frames: u64) -> String {
             "rate = \"max\"".to_owned(),
         );
     }
-    text
+    out
+}
+
+/// Reserves the network to the last frame and simulates it. Returns what a hop counts in a grant, and of
+/// each stream the longest that a packet waited; nothing may be lost.
+fn worst_waits_us(folder: &Folder, streams: &[Stream], aligns_us: &[u64]) -> (f64, Vec<f64>) {
+    let segment = SegmentSpec::new("s", Medium::Switched, RATE_BPS, &["a", "b"]);
+    let hop_us = segment.hop_ns() as f64 / 1e3;
+    let nodes = ["a", "b"].map(|name| NodeSpec {
+        name: name.to_owned(),
+        is_router: false,
+    });
+    let topology = Topology::new(&nodes, &[segment]).unwrap();
+    let frames = topology.links()[0].budget_bytes / FRAME_BYTES / streams.len() as u64;
+    let file = folder.at("scenario.toml");
+    fs::write(&file, scenario(streams, aligns_us, frames)).unwrap();
+    let out = pspacer(&["sim", "run", &file, "--out", &folder.at("out")]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let result: Value = serde_json::from_slice(&folder.read("out/result.json")).unwrap();
+    let flows = result["cells"][0]["windows"][0]["flows"]
+        .as_array()
+        .unwrap();
+    let waits = streams.iter().enumerate().map(|(n, Stream { first, .. })| {
+        let name = format!("{first}-{n}");
+        let flow = flows.iter().find(|flow| flow["name"] == name.as_str());
+        let flow = flow.unwrap();
+        assert_eq!(flow["dropped"], 0, "{flow}");
+        assert!(flow["frames"].as_u64() > Some(80 * frames), "{flow}");
+        flow["wait_max_us"].as_f64().unwrap()
+    });
+    (hop_us, waits.collect())
+}
+
+/// A period and a slot of 1 ms, which was granted once, is less than a full link takes.
+#[test]
+fn a_full_link_takes_a_period_and_nearly_the_share_of_streams() {
+    let folder = Folder::new("grant-bounds-full");
+    let stream = |phase_us| Stream { first: 0, phase_us };
+    let (hop_us, waits_us) = worst_waits_us(&folder, &[stream(0), stream(5_000)], &[1_000]);
+    assert_eq!(hop_us, 17_000.0);
+    let worst_us = waits_us.into_iter().fold(0.0, f64::max);
+    assert!((16_000.0..17_000.0).contains(&worst_us), "{worst_us}");
 }
 
 proptest! {
     #![proptest_config(testkit::cases(12))]
 
-    /// A period and a slot, which was granted before, are less than what full networks need.
     #[test]
     fn what_is_granted_is_kept_where_all_is_reserved((streams, aligns_us) in networks()) {
-        let segment = SegmentSpec::new("s", Medium::Switched, RATE_BPS, &["a", "b"]);
-        let hop_ns = segment.hop_ns();
-        let nodes = ["a", "b"].map(|name| NodeSpec { name: name.to_owned(), is_router: false });
-        let topology = Topology::new(&nodes, &[segment]).unwrap();
-        let frames = topology.links()[0].budget_bytes / FRAME_BYTES / streams.len() as u64;
-        let folder = Folder::new("grant-bounds");
-        let file = folder.at("scenario.toml");
-        fs::write(&file, scenario(&streams, &aligns_us, frames)).unwrap();
-        let out = pspacer(&["sim", "run", &file, "--out", &folder.at("out")]);
-        prop_assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        let result: Value = serde_json::from_slice(&folder.read("out/result.json")).unwrap();
-        let flows = result["cells"][0]["windows"][0]["flows"].as_array().unwrap();
-        for (n, Stream { first, .. }) in streams.iter().enumerate() {
-            let name = format!("{first}-{n}");
-            let flow = flows.iter().find(|flow| flow["name"] == name.as_str()).unwrap();
-            let worst_us = flow["wait_max_us"].as_f64().unwrap();
-            let bound_us = (hop_ns / 1_000 * (aligns_us.len() - first) as u64) as f64;
-            prop_assert!(worst_us <= bound_us, "{name}: {worst_us} of {bound_us}");
-            prop_assert!(flow["dropped"] == 0 && flow["frames"].as_u64() > Some(80 * frames));
+        let (hop_us, waits_us) = worst_waits_us(&Folder::new("grant-bounds"), &streams, &aligns_us);
+        for (Stream { first, .. }, worst_us) in streams.iter().zip(waits_us) {
+            let bound_us = hop_us * (aligns_us.len() - first) as f64;
+            prop_assert!(worst_us <= bound_us, "from {first}: {worst_us} of {bound_us}");
         }
     }
 }
