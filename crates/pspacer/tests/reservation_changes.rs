@@ -236,8 +236,8 @@ fn a_topology_that_changes_a_route_or_its_bound_does_not_fit() {
     for ((from, to), expected) in [
         (member, "no route leads from camera to screen"),
         (
-            ("name = \"studio\"", "period = \"20ms\"\nname = \"studio\""),
-            "the delay to screen is at most 33000000 ns, and 22000000 ns are wanted",
+            ("name = \"studio\"", "period = \"15ms\"\nname = \"studio\""),
+            "the delay to screen is at most 42500000 ns, and 34000000 ns are wanted",
         ),
         (
             ("name = \"studio\"", "tagged = true\nname = \"studio\""),

@@ -232,7 +232,7 @@ fn measurements_are_shown_beside_their_bounds() {
         line.is_some_and(|line| line.ends_with("} 20")),
         "{exported}"
     );
-    assert!(exported.contains("} 0.022\n"), "{exported}");
+    assert!(exported.contains("} 0.034\n"), "{exported}");
     // What would be wrong at the end is refused before the first probe.
     for (words, more, expected) in [
         (

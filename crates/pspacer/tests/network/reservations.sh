@@ -206,7 +206,7 @@ END_OF_FILE
 	printf '[[router]]\nname = "%s"\n' r1 r2 r3
 	printf '[[segment]]\nname = "s%s"\nmedium = "switched"\nrate = "100mbit"\nrt = 20\ntotal = 30\nmembers = [%s]\n' \
 		1 '"talker", "r1"' 2 '"r1", "r2"' 3 '"r2", "r3"' 4 '"r3", "screen"' 5 '"r3", "screen"'
-	echo 'slot = "8ms"'
+	echo 'slot = "3ms"'
 } >net.toml
 
 members="e0=http://127.0.0.1:2380,e1=http://127.0.0.1:2381,e2=http://127.0.0.1:2382"
