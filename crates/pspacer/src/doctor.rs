@@ -59,14 +59,15 @@ pub fn main(args: &DoctorArgs) -> Result<bool> {
     match host_apply::differences() {
         Ok(found) => {
             facts.absent_devices = found.absent;
+            for device in &mut facts.devices {
+                device.is_file_unread = found.untold.contains(&device.name);
+            }
             for (name, changes) in found.changes {
                 let mut devices = facts.devices.iter_mut();
                 let device = devices.find(|device| device.name == name);
                 match (changes, device) {
                     (Ok(changes), Some(device)) => device.file_changes = Some(changes),
                     (Ok(_), None) => {}
-                    // What stands there was not read, so it was not compared.
-                    (Err(_), Some(device)) if !facts.is_root && !device.unread_psp.is_empty() => {}
                     (Err(why), _) => facts.file_refusal = facts.file_refusal.or(Some(why)),
                 }
             }

@@ -338,8 +338,9 @@ fn examined_without_module(kernel: Kernel, said: &Outputs, backend: &str) {
     assert_eq!(facts["unread_psp"][0]["backend"], backend, "{facts:#}");
     let found = findings(&unread);
     let ids: Vec<_> = found.iter().map(|(id, _)| id.as_str()).collect();
-    assert_eq!(ids, ["other-manager", "statistics-unread"], "{kernel}");
-    assert_eq!(found[1].1, "sudo pspacer doctor c1a", "{kernel}");
+    let expected = ["other-manager", "file-unread", "statistics-unread"];
+    assert_eq!(ids, expected, "{kernel}");
+    assert_eq!(found[2].1, "sudo pspacer doctor c1a", "{kernel}");
 }
 
 /// The class of a pod on the host's end of its device has the pod's name.

@@ -237,7 +237,7 @@ fn a_topology_that_changes_a_route_or_its_bound_does_not_fit() {
         (member, "no route leads from camera to screen"),
         (
             ("name = \"studio\"", "period = \"15ms\"\nname = \"studio\""),
-            "the delay to screen is at most 42500000 ns, and 34000000 ns are wanted",
+            "the delay to screen is at most 45000000 ns, and 36000000 ns are wanted",
         ),
         (
             ("name = \"studio\"", "tagged = true\nname = \"studio\""),

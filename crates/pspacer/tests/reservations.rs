@@ -155,8 +155,8 @@ fn a_stream_is_granted_listed_and_released() {
     let (status, granted) = manager.json(RESERVE, &["--bytes", "10000", "--for", "10m"]);
     assert_eq!(status, Some(0), "{granted}");
     assert_eq!(granted["granted"], true);
-    // Two hops of a period and the share of streams.
-    assert_eq!(granted["bound_ns"], 34_000_000);
+    // Two hops of a period, a slot and the share of streams.
+    assert_eq!(granted["bound_ns"], 36_000_000);
     let links = &granted["links"];
     assert_eq!(links[0]["link"], "studio");
     assert_eq!(links[1]["link"], "hall/r1/up");
@@ -199,7 +199,7 @@ fn measurements_are_shown_beside_their_bounds() {
         (&row["id"], &row["talker"]),
         (&"cam1".into(), &"camera".into())
     );
-    assert_eq!(row["listeners"][0]["bound_ns"], 34_000_000);
+    assert_eq!(row["listeners"][0]["bound_ns"], 36_000_000);
     assert_eq!(row["listeners"][0]["measured"], Value::Null);
     assert_eq!(row["links"][0]["bytes"], WIRE_BYTES);
     let free_bytes = STUDIO_BYTES - WIRE_BYTES;
@@ -232,7 +232,7 @@ fn measurements_are_shown_beside_their_bounds() {
         line.is_some_and(|line| line.ends_with("} 20")),
         "{exported}"
     );
-    assert!(exported.contains("} 0.034\n"), "{exported}");
+    assert!(exported.contains("} 0.036\n"), "{exported}");
     // What would be wrong at the end is refused before the first probe.
     for (words, more, expected) in [
         (
@@ -301,11 +301,11 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
     );
     assert!(said.contains("10462") && said.contains("8114"), "{said}");
     // A delay that no route keeps.
-    let late = "reserve --from camera --to screen --latency 33ms --bytes 1 --for 10m";
+    let late = "reserve --from camera --to screen --latency 35ms --bytes 1 --for 10m";
     let (status, refused) = manager.json(late, &[]);
     assert_eq!(status, Some(3));
     assert_eq!(refused["reason"], "max-latency-exceeded");
-    assert_eq!(refused["bound_ns"], 34_000_000);
+    assert_eq!(refused["bound_ns"], 36_000_000);
     assert_eq!(refused["failure_code"], 21);
 }
 
@@ -447,7 +447,7 @@ fn every_node_keeps_its_least_best_effort() {
         "studio: 81348 bytes for streams in each period of 10 ms; nrt costs them 4614 bytes\n",
         "hall/r1/up: 85962 bytes for streams in each period of 10 ms; nrt costs them 0 bytes\n",
         "studio: 43750 bytes of best effort for each of 2 nodes without streams; a node that sends \
-         into it adds 17 ms to a bound\n",
+         into it adds 18 ms to a bound\n",
     ] {
         assert!(said.contains(line), "{said}");
     }
@@ -601,7 +601,7 @@ fn two_managers_reserve_along_a_route() {
     let words = ["--bytes", "10000", "--for", "10m"];
     let (status, granted) = first.json(RESERVE, &words);
     assert_eq!(status, Some(0), "{granted}");
-    assert_eq!(granted["bound_ns"], 34_000_000);
+    assert_eq!(granted["bound_ns"], 36_000_000);
     assert_eq!(first.reserved_bytes("studio"), WIRE_BYTES);
     assert_eq!(second.reserved_bytes("hall/r1/up"), WIRE_BYTES);
     first.json("release", &[granted["id"].as_str().unwrap()]);

@@ -186,7 +186,7 @@ fn bounds_hold_end_to_end(kernel: Kernel, packets: (u64, u64)) {
     let said = said(kernel, packets);
     // Without reservations the same packets wait with TCP, in the same classes for best effort. Without any
     // class they would not have to wait for periods, and TCP keeps its own queue short.
-    for (n, bound_ms) in (1..).zip([12, 24, 36, 48]) {
+    for (n, bound_ms) in (1..).zip([13, 26, 39, 52]) {
         let alone = json(&said, &format!("no reservations: x{n}"));
         let worst_ns = alone["one_way_with_wait"]["max_ns"].as_u64().unwrap();
         println!(
@@ -210,12 +210,12 @@ fn bounds_hold_end_to_end(kernel: Kernel, packets: (u64, u64)) {
     of(&said, "streams");
     let what = kernel.to_string();
     let names = ("reserved", "measured", "TCP");
-    bounds_are_kept(&what, &said, names, packets.0, [12, 24, 36, 48]);
+    bounds_are_kept(&what, &said, names, packets.0, [13, 26, 39, 52]);
     // The route changes, and the agent of the last router has x4 negotiated anew.
     of(&said, "moved streams");
     let what = format!("{kernel}, moved");
     let names = ("moved", "measured after the move", "moved TCP");
-    bounds_are_kept(&what, &said, names, packets.1, [12, 24, 36, 49]);
+    bounds_are_kept(&what, &said, names, packets.1, [13, 26, 39, 54]);
     let moved = of(&said, "classes after the move");
     for (name, before, after) in [("r3:c4a", true, false), ("r3:c5a", false, true)] {
         let has_stream = |classes| {

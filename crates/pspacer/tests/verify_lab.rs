@@ -102,7 +102,8 @@ fn check_user(kernel: Kernel, said: &Outputs) {
         "user: module in the place of edt",
     ] {
         let (text, status) = &said[name];
-        let is_told = text.contains("run it as root, the kernel tells this to nobody else");
+        let is_told = text
+            .contains("run it as root with its capabilities, the kernel tells this to nobody else");
         let is_planned = text.contains(" changes") || text.contains("nothing to change");
         assert!(
             *status == 1 && is_told && !is_planned,

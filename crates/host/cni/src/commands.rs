@@ -179,27 +179,26 @@ pub fn add(input: &[u8], variable: Variable<'_>, log: &mut dyn Write) -> Result<
     };
     store(&record.while_made(before.as_ref()))?;
     let mut said: Vec<String> = why.into_iter().chain(notes.iter().cloned()).collect();
-    for work in &works {
-        match work.make() {
-            Ok(lines) => said.extend(lines),
-            Err(error) => {
-                let mut error = Error::not_paced(&error);
-                let taken_back = match &before {
-                    None => take_away(&records, of, &record, Some(&call.netns)),
-                    Some(before) => put_back(&records, of, before),
-                };
-                if let Err(left) = taken_back {
-                    error.details = format!("and not all of it is taken back: {left:#}");
-                }
-                return Err(error);
-            }
+    let mut make = || {
+        for work in &works {
+            said.extend(work.make().map_err(|error| Error::not_paced(&error))?);
         }
-    }
-    if egress.is_none() && ingress.is_none() {
-        records.delete(of).map_err(|error| io_failure(&error))?;
-    } else {
-        let _ = counted(&works, &mut record)?;
-        store(&record)?;
+        if egress.is_none() && ingress.is_none() {
+            return records.delete(of).map_err(|error| io_failure(&error));
+        }
+        // What cannot be read now CHECK has no reading to compare with.
+        let _ = counted(&works, &mut record);
+        store(&record)
+    };
+    if let Err(mut error) = make() {
+        let taken_back = match &before {
+            None => take_away(&records, of, &record, Some(&call.netns)),
+            Some(before) => put_back(&records, of, before),
+        };
+        if let Err(left) = taken_back {
+            error.details = format!("and not all of it is taken back: {left:#}");
+        }
+        return Err(error);
     }
     said.dedup();
     for line in said {

@@ -197,9 +197,9 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     let works = works(&record, &netns, record.host.as_ref())?;
     records.store(&of, &record.while_made(Some(&before)))?;
     let made = works.iter().try_for_each(|work| work.make().map(|_| ()));
+    let made = made.and_then(|()| records.store(&of, &record));
     made.map_err(|error| match put_back(&records, &of, &before) {
         Ok(()) => error,
         Err(left) => anyhow!("{error:#}; and not all of it is taken back: {left:#}"),
-    })?;
-    records.store(&of, &record)
+    })
 }

@@ -277,10 +277,11 @@ pub struct Differences {
     pub changes: Vec<(String, Result<Vec<String>, String>)>,
     /// Devices that are not there.
     pub absent: Vec<String>,
+    /// Devices of which only root knows enough to compare them.
+    pub untold: Vec<String>,
 }
 
-/// Compares the devices of this host with its files; nothing where there is no file. Devices of which
-/// only root knows are left out.
+/// Compares the devices of this host with its files; nothing where there is no file.
 pub fn differences() -> Result<Differences> {
     let folder = Path::new(FOLDER);
     if !folder.exists() || files_of(folder)?.is_empty() {
@@ -293,22 +294,22 @@ pub fn differences() -> Result<Differences> {
     };
     let (there, absent) = there(devices(&all)?)?;
     let mut tc = Tc::open()?;
-    let changes = there.iter().filter_map(|(file, device, _)| {
+    let mut found = Differences {
+        absent,
+        ..Differences::default()
+    };
+    for (file, device, _) in &there {
         let work = work_on(&mut tc, device, false);
         if work.as_ref().is_err_and(|error| error.is::<Untold>()) {
-            return None;
+            found.untold.push(device.name.clone());
+            continue;
         }
         let work = work.with_context(|| format!("{}:{}", file.display(), device.line));
         let lines = work.map(|work| work.device.lines());
-        Some((
-            device.name.clone(),
-            lines.map_err(|error| format!("{error:#}")),
-        ))
-    });
-    Ok(Differences {
-        changes: changes.collect(),
-        absent,
-    })
+        let lines = lines.map_err(|error| format!("{error:#}"));
+        found.changes.push((device.name.clone(), lines));
+    }
+    Ok(found)
 }
 
 /// Returns the names that the files of this host give to classes; none where there is no file.

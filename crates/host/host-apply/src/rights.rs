@@ -16,7 +16,7 @@ pub(crate) struct Untold;
 
 impl Display for Untold {
     fn fmt(&self, out: &mut Formatter<'_>) -> Formatted {
-        out.write_str("run it as root, the kernel tells this to nobody else")
+        out.write_str("run it as root with its capabilities, the kernel tells this to nobody else")
     }
 }
 
@@ -51,7 +51,8 @@ fn known<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>> {
 /// Returns whether the kernel's refusal to show BPF, or to load it, says what it can do: of a process
 /// that may not change anything it says nothing.
 pub(crate) fn is_known(tc: &mut Tc, error: &backend::Error) -> bool {
-    matches!(error, backend::Error::NotBuilt) || tc.may_change()
+    use backend::Error::{Kernel, Qdisc, Refused};
+    !matches!(error, Refused { .. } | Qdisc(_) | Kernel(_)) || tc.may_change()
 }
 
 /// Returns a refusal to show BPF, or to load it, with what helps.

@@ -223,7 +223,8 @@ mod tests {
         let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
         let effective = u64::from_str_radix(effective.unwrap().trim(), 16).unwrap();
         let has_net_admin = effective & (1 << 12) != 0;
-        assert_eq!(Tc::open().unwrap().may_change(), has_net_admin);
+        // In a user namespace the capability may not be over this network namespace.
+        assert!(has_net_admin || !Tc::open().unwrap().may_change());
     }
 
     #[test]

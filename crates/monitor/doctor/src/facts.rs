@@ -121,6 +121,8 @@ pub struct Device {
     pub is_open_vswitch_port: bool,
     /// What `pspacer apply` would change by the host's files; `None`: they do not name it.
     pub file_changes: Option<Vec<String>>,
+    /// Whether they name it, and only root knows what they would change.
+    pub is_file_unread: bool,
     /// Whether it is paced without the module, which alone cuts bursts: there is a paced class.
     pub leaves_bursts_whole: bool,
     /// Why packets may not come to their classes, as the kernel's tables say.

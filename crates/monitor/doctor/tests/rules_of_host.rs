@@ -87,6 +87,13 @@ pub(crate) const TABLE: &[Row] = &[
         "pspacer apply --device eth0",
     ),
     (
+        |f| device(f).is_file_unread = true,
+        "file-unread",
+        Severity::Note,
+        "not compared with the host's file",
+        "sudo pspacer doctor eth0",
+    ),
+    (
         |f| device(f).reasons.taken_by = vec!["program cni (id 7) at tcx egress".to_owned()],
         "taken-before",
         Severity::Fault,

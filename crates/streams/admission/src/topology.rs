@@ -74,7 +74,7 @@ pub struct SegmentSpec {
     pub rate_bps: u64,
     /// Period of its members' ITM threads, ns.
     pub period_ns: u64,
-    /// Time between a member's RT-IP and ITM threads, ns: the least that sending takes.
+    /// Time between a member's RT-IP and ITM threads, ns.
     pub slot_ns: u64,
     /// Longest IP packet, bytes.
     pub mtu_bytes: u32,
@@ -129,10 +129,10 @@ impl SegmentSpec {
         2 * u64::from(wire_bytes_of_packet(mtu_bytes, is_tagged))
     }
 
-    /// Returns the longest that a frame waits at a node that sends into the segment, ns: a period,
-    /// and then all that may go before it (paper 004, 3.3; psp's rt classes). Of a link those are
-    /// the streams and one longest frame, together `rt`; on a shared medium best effort of others
-    /// too, `total`. Threads that send take a slot at least.
+    /// Returns the longest that a frame waits at a node that sends into the segment, ns: a period and a
+    /// slot (paper 004, 4.3), and then all that may go before it. Of a link those are the streams and one
+    /// longest frame, together `rt`; on a shared medium best effort of others too, `total`. What waits
+    /// in a switch is not counted.
     pub fn hop_ns(&self) -> u64 {
         let percent = match self.medium {
             Medium::Shared => self.total_percent,
@@ -141,7 +141,8 @@ impl SegmentSpec {
         let before_ns = u128::from(self.period_ns) * u128::from(percent);
         let before_ns = before_ns.div_ceil(u128::from(MOST_PERCENT));
         let before_ns = u64::try_from(before_ns).unwrap_or(u64::MAX);
-        self.period_ns.saturating_add(self.slot_ns.max(before_ns))
+        let turn_ns = self.period_ns.saturating_add(self.slot_ns);
+        turn_ns.saturating_add(before_ns)
     }
 
     /// Returns the wire bytes of a period that best effort keeps on each link.

@@ -10,8 +10,8 @@ use predict::bounds::{RateLatency, TokenBucket, bounds, isochronous_ns};
 use crate::nets::{FAST, frames, nodes, payload, row, within};
 
 const PERIOD_NS: u64 = 10_000_000;
-/// 70 % of a period: the streams of a link, and one longest frame.
-const SHARE_NS: u64 = 7_000_000;
+/// A slot, and 70 % of a period: the streams of a link, and one longest frame.
+const SLOT_NS: u64 = 8_000_000;
 
 /// Admits a stream and records it.
 fn reserve(topology: &Topology, ledger: &mut Ledger, request: &StreamRequest) {
@@ -24,13 +24,13 @@ fn reserve(topology: &Topology, ledger: &mut Ledger, request: &StreamRequest) {
 /// Paper 004, 4.3: (routers + 1) x (period + slot), as `pspacer predict` has it, of a slot that all
 /// that may go in it fits into.
 #[test]
-fn the_bound_is_a_period_and_the_share_of_streams_a_hop() {
+fn the_bound_is_a_period_a_slot_and_the_share_of_streams_a_hop() {
     for routers in 0..=4 {
         let topology = row(routers);
         let plan = plan(&topology, &frames("x", "a", &["b"], 2, 1000)).unwrap();
         assert_eq!(
             plan.grant.bound_ns(),
-            isochronous_ns(routers, PERIOD_NS, SHARE_NS)
+            isochronous_ns(routers, PERIOD_NS, SLOT_NS)
         );
         assert_eq!(plan.uses.len(), routers + 1);
         assert!(plan.uses.iter().all(|used| used.bytes == 2 * 1038));
@@ -50,12 +50,12 @@ fn threads_take_a_slot_and_a_shared_medium_carries_what_others_send() {
         plan.grant.bound_ns()
     };
     for medium in [Medium::Shared, Medium::Switched] {
-        assert_eq!(bound_ns(medium, |_| ()), 17_000_000);
-        assert_eq!(bound_ns(medium, |s| s.slot_ns = 8_000_000), 18_000_000);
+        assert_eq!(bound_ns(medium, |_| ()), 18_000_000);
+        assert_eq!(bound_ns(medium, |s| s.slot_ns = 0), 17_000_000);
     }
     let more = |s: &mut SegmentSpec| (s.rt_percent, s.total_percent) = (20, 90);
-    assert_eq!(bound_ns(Medium::Switched, more), 12_000_000);
-    assert_eq!(bound_ns(Medium::Shared, more), 19_000_000);
+    assert_eq!(bound_ns(Medium::Switched, more), 13_000_000);
+    assert_eq!(bound_ns(Medium::Shared, more), 20_000_000);
 }
 
 /// Without spreading, a burst of an interval of 10 periods would cost 10 times the bytes. With
@@ -71,7 +71,7 @@ fn a_long_interval_is_spread_and_its_burst_paid_once() {
         assert_eq!(plan.grant.spread_periods, 10);
         assert!(plan.uses.iter().all(|used| used.bytes == 4 * 1538));
         let server = RateLatency {
-            latency_ns: (PERIOD_NS + SHARE_NS) as f64,
+            latency_ns: (PERIOD_NS + SLOT_NS) as f64,
             ..RateLatency::periodic(4.0 * 1538.0, PERIOD_NS as f64)
         };
         let stream = TokenBucket {
@@ -89,13 +89,13 @@ fn a_long_interval_is_spread_and_its_burst_paid_once() {
 fn the_delay_wanted_decides_how_far_a_burst_is_spread() {
     let topology = row(1);
     let request = payload("x", "a", &["b"], 40 * 1472, 10 * PERIOD_NS);
-    // Two hops of 17 ms, and so many periods more.
+    // Two hops of 18 ms, and so many periods more.
     for (wanted_ns, periods, frames) in [
-        (34_000_000, 1, 40),
-        (43_999_999, 1, 40),
-        (44_000_000, 2, 20),
+        (36_000_000, 1, 40),
+        (45_999_999, 1, 40),
+        (46_000_000, 2, 20),
         // In four periods no fewer frames than in three would do: 14, 14, 12.
-        (54_000_000, 3, 14),
+        (56_000_000, 3, 14),
         (200_000_000, 10, 4),
     ] {
         let plan = plan(&topology, &within(request.clone(), wanted_ns)).unwrap();
@@ -103,14 +103,14 @@ fn the_delay_wanted_decides_how_far_a_burst_is_spread() {
         assert_eq!(plan.uses[0].bytes, frames * 1538, "{wanted_ns}");
         assert!(plan.grant.bound_ns() <= wanted_ns);
     }
-    let refused = plan(&topology, &within(request, 33_999_999)).unwrap_err();
+    let refused = plan(&topology, &within(request, 35_999_999)).unwrap_err();
     assert_eq!(refused.failure_code(), Some(21));
     assert_eq!(
         refused,
         Refusal::Latency {
             listener: "b".to_owned(),
-            bound_ns: 34_000_000,
-            wanted_ns: 33_999_999
+            bound_ns: 36_000_000,
+            wanted_ns: 35_999_999
         }
     );
 }
@@ -359,7 +359,7 @@ fn a_faster_detour_is_shorter() {
     }
     let topology = Topology::new(&nodes(&["a", "b", "r1"]), &segments).unwrap();
     let plan = plan(&topology, &frames("x", "a", &["b"], 1, 100)).unwrap();
-    assert_eq!(plan.grant.bound_ns(), 3_400_000);
+    assert_eq!(plan.grant.bound_ns(), 3_600_000);
     assert_eq!(plan.grant.listeners[0].route.join(" "), "a s1 r1 s2 b");
 }
 
@@ -460,7 +460,7 @@ fn a_request_is_json_in_the_models_words() {
     // Answers have the words of this API, as all its answers.
     assert_eq!(grant["stream_id"], "00-00-00-00-00-01:00-01");
     assert_eq!(grant["spread_periods"], 1);
-    assert_eq!(grant["listeners"][0]["bound_ns"], 34_000_000);
+    assert_eq!(grant["listeners"][0]["bound_ns"], 36_000_000);
     assert_eq!(grant["links"][1]["bytes"], 2 * 1038);
     let again = serde_json::to_value(&request).unwrap();
     assert_eq!(

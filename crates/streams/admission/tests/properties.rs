@@ -151,7 +151,7 @@ fn latency_ns(topology: &Topology, path: &Path) -> u64 {
             spec.rt_percent
         };
         let share_ns = (spec.period_ns * u64::from(percent)).div_ceil(100);
-        spec.period_ns + share_ns.max(spec.slot_ns)
+        spec.period_ns + spec.slot_ns + share_ns
     };
     specs.map(hop_ns).sum()
 }
@@ -376,7 +376,7 @@ proptest! {
             let (mtu_bytes, tag_bytes) = (u64::from(spec.mtu_bytes), 4 * u64::from(spec.is_tagged));
             let before_bytes = link.budget_bytes + mtu_bytes + 38 + tag_bytes;
             let before_ns = u128::from(before_bytes) * 8_000_000_000 / u128::from(spec.rate_bps);
-            prop_assert!(u128::from(spec.hop_ns() - spec.period_ns) >= before_ns);
+            prop_assert!(u128::from(spec.hop_ns() - spec.period_ns - spec.slot_ns) >= before_ns);
         }
         for n in 0..topology.segments().len() {
             let least_bytes = topology.segments()[n].spec.nrt_bytes;

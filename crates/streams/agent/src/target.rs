@@ -57,13 +57,17 @@ pub fn check_speed(demand: &PortDemand, port: &Port) -> Result<(), String> {
     }
 }
 
+/// Kinds of devices whose frames have no tag yet, as far as anybody knows.
+const UNTAGGED_KINDS: [&str; 6] = ["vlan", "macvlan", "ipvlan", "macvtap", "veth", "bridge"];
+
 /// Refuses a device whose frames have their tag already where the module's filters look: they see
-/// no addresses behind one. A VLAN device has none yet. `kind` is the kernel's.
+/// no addresses behind one. `kind` is the kernel's; a NIC has none.
 ///
 /// # Errors
 /// What was expected.
 pub fn check_tag(demand: &PortDemand, made: Made, kind: Option<&str>) -> Result<(), String> {
-    if !demand.is_tagged || made != Made::Module || kind == Some("vlan") {
+    let has_no_tag = kind.is_some_and(|kind| UNTAGGED_KINDS.contains(&kind));
+    if !demand.is_tagged || made != Made::Module || has_no_tag {
         return Ok(());
     }
     Err(

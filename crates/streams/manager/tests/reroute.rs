@@ -197,8 +197,8 @@ fn bytes_move_to_the_new_route_and_the_lease_ends_as_before() {
     net.after(10 * S);
     let moved = granted(net.reroute("r1", "u"));
     assert_eq!(moved.listeners[0].route.join(" "), "a s r1 u r2 v b");
-    // Three hops of a period and the share of streams instead of two.
-    assert_eq!((view.bound_ns, moved.bound_ns), (34 * MS, 51 * MS));
+    // Three hops of a period, a slot and the share of streams instead of two.
+    assert_eq!((view.bound_ns, moved.bound_ns), (36 * MS, 54 * MS));
     assert_eq!(net.reserved(), [WIRE_BYTES, 0, WIRE_BYTES, WIRE_BYTES]);
     // The talker's lease ends when it would have, and later ones are as long as it asked for.
     assert_eq!(
@@ -248,7 +248,7 @@ fn a_way_that_is_too_long_changes_nothing() {
     let refused = net.reroute("r1", "u").unwrap();
     let expected = Refusal::Latency {
         listener: "b".to_owned(),
-        bound_ns: 51 * MS,
+        bound_ns: 54 * MS,
         wanted_ns: 40 * MS,
     };
     assert_eq!(refused, Answer::Refused(expected));

@@ -370,7 +370,7 @@ fn an_overview_is_of_all_managers_and_names_those_who_do_not_answer() {
     assert_eq!((row.talker.as_str(), row.links[0].bytes), ("a", 1038));
     let free_bytes = client(&running, None).links().unwrap()[0].free_bytes;
     assert_eq!(row.links[0].free_bytes, Some(free_bytes));
-    assert_eq!(row.listeners[0].bound_ns, 17_000_000);
+    assert_eq!(row.listeners[0].bound_ns, 18_000_000);
     assert_eq!(row.tightest.as_deref(), Some("s"));
     assert!(overview.managers[0].problem.is_none());
     assert!(overview.managers[1].problem.is_some());
@@ -410,7 +410,7 @@ fn roles_bound_what_a_token_may_do() {
     let Reserved::Granted(view) = one.reserve(&body("x")).unwrap() else {
         panic!("refused");
     };
-    assert_eq!((view.owner.as_str(), view.bound_ns), ("t1", 17_000_000));
+    assert_eq!((view.owner.as_str(), view.bound_ns), ("t1", 18_000_000));
     // Another's reservation is neither seen nor touched, and its id is not taken over.
     assert!(two.reservations().unwrap().is_empty());
     assert_eq!(refused(two.release("x").unwrap_err()).0, 403);

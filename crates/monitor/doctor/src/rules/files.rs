@@ -23,6 +23,19 @@ pub fn differs(_: &Facts, device: &Device) -> Option<Found> {
     )
 }
 
+/// Complains unless it was compared with the host's file.
+pub fn unread(_: &Facts, device: &Device) -> Option<Found> {
+    if !device.is_file_unread {
+        return None;
+    }
+    found(
+        Severity::Note,
+        "It was not compared with the host's file, nor were its matches looked up.".to_owned(),
+        "The kernel tells root alone what stands there, or what its file wants.",
+        format!("sudo pspacer doctor {}", device.name),
+    )
+}
+
 /// Complains if another program gives it a qdisc.
 pub fn other_manager(_: &Facts, device: &Device) -> Option<Found> {
     if device.backends().next().is_none() && device.file_changes.is_none() {

@@ -30,10 +30,10 @@ pub(super) fn found(
     })
 }
 
-/// Whether something is paced without the module.
+/// Whether something is paced without the module, which is not loaded.
 pub(super) fn paces_without_module(facts: &Facts) -> bool {
     let mut backends = facts.devices.iter().flat_map(Device::backends);
-    backends.any(|backend| backend != Backend::Module)
+    !facts.is_module_loaded && backends.any(|backend| backend != Backend::Module)
 }
 
 /// Returns the command that changes a psp without the module: what to write, and how to apply it.

@@ -59,6 +59,7 @@ pub const RULES: &[Rule] = &[
     of_device("no-psp", device::not_paced),
     of_device("queues-not-paced", device::queues_not_paced),
     of_device("file-differs", files::differs),
+    of_device("file-unread", files::unread),
     of_device("taken-before", files::taken_before),
     of_device("interface-renewed", files::interface_renewed),
     of_device("cgroup-renewed", files::cgroup_renewed),

@@ -55,6 +55,7 @@ pub fn fine() -> Facts {
         manager_file: None,
         is_open_vswitch_port: false,
         file_changes: Some(Vec::new()),
+        is_file_unread: false,
         leaves_bursts_whole: false,
         reasons: Reasons::default(),
         account: None,
