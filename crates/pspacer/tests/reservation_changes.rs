@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `pspacer renew`, `reserve --replace`, `reservations --parts`, `release --part` and `topology` on loopback.
+//! `pspacer renew`, `reserve --replace`, `reservations --parts`, `release --part`,
+//! `topology` and `manager --check` on loopback.
 
 use std::fs;
 
@@ -255,4 +256,41 @@ fn a_topology_that_changes_a_route_or_its_bound_does_not_fit() {
     let (status, refused) = manager.json(RESERVE, &words("y"));
     assert_eq!((status, &refused["reason"]), (Some(3), &json!("no-route")));
     assert_eq!(manager.reserved_bytes("studio"), 0);
+}
+
+/// `--check` says what best effort costs streams and what a bound counts, and refuses a segment too slow
+/// for best effort.
+#[test]
+fn every_node_keeps_its_least_best_effort() {
+    let folder = folder();
+    let net = folder.path().join("net.toml");
+    let check = || pspacer(&["manager", "--check", "--topology", net.to_str().unwrap()]);
+    let said = text(&check().stdout);
+    for line in [
+        "studio: 81348 bytes for streams in each period of 10 ms; nrt costs them 4614 bytes\n",
+        "hall/r1/up: 85962 bytes for streams in each period of 10 ms; nrt costs them 0 bytes\n",
+        "studio: 43750 bytes of best effort for each of 2 nodes without streams; a node that sends \
+         into it adds 18 ms to a bound\n",
+    ] {
+        assert!(said.contains(line), "{said}");
+    }
+    // Of a switch that several send through, the bound is not all.
+    let warning = "adds 18 ms to a bound, and what waits in the switch is not counted\n";
+    assert!(!said.contains(warning), "{said}");
+    let many = TOPOLOGY.replacen("\"r1\", \"screen\"", "\"r1\", \"screen\", \"camera\"", 1);
+    fs::write(&net, many).unwrap();
+    let said = text(&check().stdout);
+    assert!(said.contains(warning), "{said}");
+    let slow = TOPOLOGY.replacen("100mbit", "10mbit", 1);
+    let slow = slow.replacen("\"r1\"]", "\"r1\", \"screen\"]", 1);
+    fs::write(&net, &slow).unwrap();
+    let out = check();
+    let said = text(&out.stderr);
+    assert_eq!((out.status.code(), said.lines().count()), (Some(1), 1));
+    let words = "net.toml: line 10: segment \"studio\": `nrt` is 3076, expected at most 2916 bytes for \
+                 each of 3 members, or a `rate` of at least 10547429bit";
+    assert!(said.contains(words), "{said}");
+    fs::write(&net, format!("nrt = 0\n{slow}")).unwrap();
+    let said = text(&check().stdout);
+    assert!(said.contains("studio: 7212 bytes for streams"), "{said}");
 }

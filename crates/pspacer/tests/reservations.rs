@@ -436,35 +436,6 @@ fn a_foreign_token_is_refused_and_nothing_changes() {
     );
 }
 
-/// `--check` says what best effort costs streams, and refuses a segment too slow for it.
-#[test]
-fn every_node_keeps_its_least_best_effort() {
-    let folder = folder();
-    let net = folder.path().join("net.toml");
-    let check = || pspacer(&["manager", "--check", "--topology", net.to_str().unwrap()]);
-    let said = text(&check().stdout);
-    for line in [
-        "studio: 81348 bytes for streams in each period of 10 ms; nrt costs them 4614 bytes\n",
-        "hall/r1/up: 85962 bytes for streams in each period of 10 ms; nrt costs them 0 bytes\n",
-        "studio: 43750 bytes of best effort for each of 2 nodes without streams; a node that sends \
-         into it adds 18 ms to a bound\n",
-    ] {
-        assert!(said.contains(line), "{said}");
-    }
-    let slow = TOPOLOGY.replacen("100mbit", "10mbit", 1);
-    let slow = slow.replacen("\"r1\"]", "\"r1\", \"screen\"]", 1);
-    fs::write(&net, &slow).unwrap();
-    let out = check();
-    let said = text(&out.stderr);
-    assert_eq!((out.status.code(), said.lines().count()), (Some(1), 1));
-    let words = "net.toml: line 10: segment \"studio\": `nrt` is 3076, expected at most 2916 bytes for \
-                 each of 3 members, or a `rate` of at least 10547429bit";
-    assert!(said.contains(words), "{said}");
-    fs::write(&net, format!("nrt = 0\n{slow}")).unwrap();
-    let said = text(&check().stdout);
-    assert!(said.contains("studio: 7212 bytes for streams"), "{said}");
-}
-
 #[test]
 fn what_is_wrong_is_said_before_anything_begins() {
     let folder = folder();

@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 
 	/* Granted, the same twice, for longer, and released. */
 	CHECK(psp_reserve(manager, &stream, &grant, error, sizeof(error)) == PSP_RESERVE_OK);
-	CHECK(!strcmp(grant.id, "x") && grant.bound_ns == 11000000 && !grant.in_force);
+	CHECK(!strcmp(grant.id, "x") && grant.bound_ns == 18000000 && !grant.in_force);
 	CHECK(grant.lease_ns == 60 * SECOND && grant.expires_in_ns <= 60 * SECOND);
 	CHECK(psp_reserve(manager, &stream, &grant, NULL, 0) == PSP_RESERVE_OK);
 	CHECK(psp_reserve_renew(manager, "x", 90 * SECOND, &grant, error, sizeof(error)) ==

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use admission::{TopologyFile, nrt_shares};
+use admission::{Medium, TopologyFile, nrt_shares};
 use anyhow::{Context, Result};
 
 use super::outcome::time;
@@ -41,13 +41,19 @@ pub fn budgets(file: &TopologyFile) -> String {
     for (n, segment) in topology.segments().iter().enumerate() {
         let shares = nrt_shares(topology, &empty, admission::SegmentId(n));
         let least = shares.iter().map(|share| share.bytes).min().unwrap_or(0);
+        let waits_in_switch = segment.spec.medium == Medium::Switched && segment.members.len() > 2;
         let _ = writeln!(
             out,
             "{}: {least} bytes of best effort for each of {} nodes without streams; a node that \
-             sends into it adds {} to a bound",
+             sends into it adds {} to a bound{}",
             segment.spec.name,
             segment.members.len(),
-            time(segment.spec.hop_ns())
+            time(segment.spec.hop_ns()),
+            if waits_in_switch {
+                ", and what waits in the switch is not counted"
+            } else {
+                ""
+            }
         );
     }
     out
