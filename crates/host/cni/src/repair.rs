@@ -92,8 +92,13 @@ pub(crate) fn works<'a>(
     Ok(works)
 }
 
-/// Makes what was planned of a record, which classes that count anew may follow.
-fn make(works: &[Work<'_>], records: &Records, of: &Attachment, record: &Record) -> Result<()> {
+/// Makes what was planned of a record, and keeps it without what was sent: classes may count anew.
+pub(crate) fn make(
+    works: &[Work<'_>],
+    records: &Records,
+    of: &Attachment,
+    record: &Record,
+) -> Result<()> {
     works.iter().try_for_each(|work| work.make().map(|_| ()))?;
     let mut record = record.clone();
     record.forget_sent();

@@ -17,7 +17,7 @@ use crate::config::Class;
 use crate::environment::{Attachment, PodName};
 use crate::error::Error;
 use crate::record::{Record, Records, of_host};
-use crate::repair::{put_back, works};
+use crate::repair::{make, put_back, works};
 
 const USAGE: &str = "usage: pspacer-cni list [--json]\n       pspacer-cni set CONTAINER DEVICE \
                      [egress=RATE] [ingress=RATE]\nA runtime starts it without arguments \
@@ -196,9 +196,7 @@ fn set(container: &str, device: &str, rates: &Rates) -> Result<()> {
     let netns = record.own_namespace()?;
     let works = works(&record, &netns, record.host.as_ref())?;
     records.store(&of, &record.while_made(Some(&before)))?;
-    let made = works.iter().try_for_each(|work| work.make().map(|_| ()));
-    let made = made.and_then(|()| records.store(&of, &record));
-    made.map_err(|error| match put_back(&records, &of, &before) {
+    make(&works, &records, &of, &record).map_err(|error| match put_back(&records, &of, &before) {
         Ok(()) => error,
         Err(left) => anyhow!("{error:#}; and not all of it is taken back: {left:#}"),
     })

@@ -212,6 +212,18 @@ fn planned(target: &Target, port: &mut Port) -> Vec<Change> {
     plan(target, port, false).unwrap().changes
 }
 
+/// Returns the device with a class by the module, as a file with these keys of the device has it.
+fn applied(keys: &str) -> Port {
+    let class = "[[device.class]]\nname = \"a\"\nrate = \"9mbit\"\n";
+    let text = format!("[[device]]\nname = \"eth0\"\n{keys}\n{class}");
+    let host = Host::read("f", &text).unwrap();
+    let mut port = device();
+    let target = Target::new(&host.devices[0], Backend::Module, &port);
+    let changes = planned(&target, &mut port);
+    make(&mut port, &changes);
+    port
+}
+
 /// Without the places of filters, of which only the order matters.
 fn without_places(port: &Port) -> Port {
     let mut port = port.clone();
@@ -475,14 +487,8 @@ fn a_link_that_is_down_keeps_its_line() {
 
 #[test]
 fn a_speed_is_not_taken_from_what_is_not_the_devices() {
-    let class = "[[device.class]]\nname = \"a\"\nrate = \"9mbit\"\n";
     for keys in ["line = \"50mbit\"", "queues = \"mq\""] {
-        let text = format!("[[device]]\nname = \"eth0\"\n{keys}\n{class}");
-        let host = Host::read("f", &text).unwrap();
-        let mut port = device();
-        let target = Target::new(&host.devices[0], Backend::Module, &port);
-        let changes = planned(&target, &mut port);
-        make(&mut port, &changes);
+        let mut port = applied(keys);
         port.speed_bps = None;
         port.keep_known_speed();
         assert_eq!(port.speed_bps, None, "{keys}");
@@ -491,13 +497,7 @@ fn a_speed_is_not_taken_from_what_is_not_the_devices() {
 
 #[test]
 fn queues_that_have_come_are_restored_as_all_others() {
-    let class = "[[device.class]]\nname = \"a\"\nrate = \"9mbit\"\n";
-    let text = format!("[[device]]\nname = \"eth0\"\nqueues = \"mq\"\n{class}");
-    let host = Host::read("f", &text).unwrap();
-    let mut port = device();
-    let target = Target::new(&host.devices[0], Backend::Module, &port);
-    let changes = planned(&target, &mut port);
-    make(&mut port, &changes);
+    let port = applied("queues = \"mq\"");
     let saved = Saved::new(std::slice::from_ref(&port)).unwrap().write();
     let restored = || Saved::read(&saved).unwrap().devices[0].target().unwrap();
     let mut more = restored();
@@ -561,13 +561,7 @@ fn what_is_amiss_below_is_one_change() {
 
 #[test]
 fn what_another_version_does_is_not_kept_as_nothing() {
-    let class = "[[device.class]]\nname = \"a\"\nrate = \"9mbit\"\n";
-    let text = format!("[[device]]\nname = \"eth0\"\n{class}");
-    let host = Host::read("f", &text).unwrap();
-    let mut port = device();
-    let target = Target::new(&host.devices[0], Backend::Module, &port);
-    let changes = planned(&target, &mut port);
-    make(&mut port, &changes);
+    let mut port = applied("");
     let ports = std::slice::from_mut(&mut port);
     assert!(Saved::new(ports).is_ok());
     for psp in ports[0].psps_mut() {

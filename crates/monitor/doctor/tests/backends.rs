@@ -6,7 +6,7 @@ use doctor::{Finding, findings};
 use host_config::{Backend, minor};
 use tcpsp::{Gap, Handle, SplitGso, Why};
 
-use crate::host::{device, fine, program, psp, qdisc, unread, without_module};
+use crate::host::{device, fine, kind, program, psp, qdisc, unread, without_module};
 
 const BACKENDS: [Backend; 2] = [Backend::Bpf, Backend::Edt];
 
@@ -165,12 +165,7 @@ fn transmit_queues_are_those_of_the_backend() {
     let queue = |kind: &str, handle, number| qdisc(kind, handle, minor::mq_class(number));
     let below_mq = |backend, second| {
         let mut facts = paced(backend);
-        let kind = if backend == Backend::Bpf {
-            "psp_bpf"
-        } else {
-            "fq"
-        };
-        let first = queue(kind, minor::below_mq(0), 0);
+        let first = queue(kind(backend), minor::below_mq(0), 0);
         device(&mut facts).qdiscs = vec![qdisc("mq", minor::mq(), Handle::ROOT), first, second];
         facts
     };

@@ -56,20 +56,24 @@ say "doctor unknown" pspacer doctor eth9
 tc qdisc del dev c1a root
 ip link del d1
 mkdir -p /etc/pspacer
-cat >/etc/pspacer/c1a.toml <<-'END'
-	[[device]]
-	name = "c1a"
-	default = "rest"
+# c1a_file DEVICE BACKUP: the file, with these keys of the device and of the class.
+c1a_file() {
+	cat >/etc/pspacer/c1a.toml <<-END
+		[[device]]
+		name = "c1a"
+		$1
 
-	[[device.class]]
-	name = "backup"
-	rate = "500mbit"
-	match = [{ to_port = 873 }, { to_port = 874 }]
+		[[device.class]]
+		name = "backup"
+		$2
+		match = [{ to_port = 873 }, { to_port = 874 }]
 
-	[[device.class]]
-	name = "rest"
-	type = "normal"
-END
+		[[device.class]]
+		name = "rest"
+		type = "normal"
+	END
+}
+c1a_file 'default = "rest"' 'rate = "500mbit"'
 say "apply" pspacer apply
 flow c1a "delay 14500" "udp_dst_min 873" "udp_dst_max 876" "flag UDPDST_RND"
 sleep 2
@@ -95,22 +99,9 @@ case $(uname -r) in
 7.*) backends="bpf edt" ;;
 esac
 for backend in $backends; do
-	cat >/etc/pspacer/c1a.toml <<-END
-		[[device]]
-		name = "c1a"
-		backend = "$backend"
-		$([ $backend = edt ] || echo 'default = "rest"')
-
-		[[device.class]]
-		name = "backup"
-		rate = "1mbit"
-		deadline = "20ms"
-		match = [{ to_port = 873 }, { to_port = 874 }]
-
-		[[device.class]]
-		name = "rest"
-		type = "normal"
-	END
+	c1a_file "backend = \"$backend\"
+$([ $backend = edt ] || echo 'default = "rest"')" 'rate = "1mbit"
+deadline = "20ms"'
 	say "apply $backend" pspacer apply
 	flow c1a "delay 14500" "udp_dst_min 873" "udp_dst_max 876" "flag UDPDST_RND"
 	say "doctor $backend" pspacer doctor --json --try

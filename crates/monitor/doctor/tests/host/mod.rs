@@ -128,16 +128,20 @@ pub fn psp(facts: &mut Facts) -> &mut Psp {
     &mut facts.devices[0].psp[0]
 }
 
+/// Returns the kind of qdisc that keeps the packets of a backend.
+pub const fn kind(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Module => "psp",
+        Backend::Bpf => "psp_bpf",
+        Backend::Edt => "fq",
+    }
+}
+
 /// Makes its psp one of a backend without the module, as [`backend::standing`] returns it.
 pub fn without_module(facts: &mut Facts, backend: Backend) {
     (facts.is_module_loaded, facts.is_module_installed) = (false, false);
     let eth0 = device(facts);
-    let kind = if backend == Backend::Bpf {
-        "psp_bpf"
-    } else {
-        "fq"
-    };
-    eth0.qdiscs = vec![qdisc(kind, minor::root(), Handle::ROOT)];
+    eth0.qdiscs = vec![qdisc(kind(backend), minor::root(), Handle::ROOT)];
     let line_bps = match backend {
         Backend::Edt => 0,
         Backend::Module | Backend::Bpf => 10_000_000_000,
