@@ -339,7 +339,7 @@ fn examined_without_module(kernel: Kernel, said: &Outputs, backend: &str) {
     let found = findings(&unread);
     let ids: Vec<_> = found.iter().map(|(id, _)| id.as_str()).collect();
     let expected = ["other-manager", "file-unread", "statistics-unread"];
-    assert_eq!(ids, expected, "{kernel}");
+    assert_eq!(ids, expected, "{kernel}, {backend}: {}", said[&unread].0);
     assert_eq!(found[2].1, "sudo pspacer doctor c1a", "{kernel}");
 }
 

@@ -16,7 +16,11 @@ use crate::seen::{ClassSeen, Seen};
 /// Looks at a psp that stands at a device.
 pub(crate) fn look(index: u32, row: &Row) -> Result<Seen, Error> {
     let place = place(index, row.parent)?;
-    let gone = || Error::Text("there are no programs".to_owned());
+    // The kernel lists no map for who is not root: it looks as if there were none.
+    let gone = || Error::Refused {
+        part: format!("qdisc {}", row.kind),
+        detail: "reading what it keeps takes root (CAP_SYS_ADMIN)".to_owned(),
+    };
     let open = match Qdisc::find(place) {
         Ok(open) => open.ok_or_else(gone)?,
         // What another version does is not known here: it makes room as a whole.
