@@ -117,19 +117,8 @@ fn check(kernel: Kernel, signs: &Signs, output: &str) {
     assert_eq!(of("stopped").0, "0", "{kernel}");
 }
 
-#[test]
-fn reservations_are_put_into_force_on_6_1() {
-    reservations_are_put_into_force(Kernel::V6_1);
-}
-
-#[test]
-fn reservations_are_put_into_force_on_6_12() {
-    reservations_are_put_into_force(Kernel::V6_12);
-}
-
-#[test]
-fn reservations_are_put_into_force_on_7() {
-    reservations_are_put_into_force(Kernel::V7);
+testkit::on_every_kernel! {
+    reservations_are_put_into_force: reservations_are_put_into_force;
 }
 
 #[test]

@@ -157,19 +157,8 @@ fn streams_stay_even_beside_tcp(kernel: Kernel) {
     }
 }
 
-#[test]
-fn streams_stay_even_beside_tcp_on_6_1() {
-    streams_stay_even_beside_tcp(Kernel::V6_1);
-}
-
-#[test]
-fn streams_stay_even_beside_tcp_on_6_12() {
-    streams_stay_even_beside_tcp(Kernel::V6_12);
-}
-
-#[test]
-fn streams_stay_even_beside_tcp_on_7() {
-    streams_stay_even_beside_tcp(Kernel::V7);
+testkit::on_every_kernel! {
+    streams_stay_even_beside_tcp: streams_stay_even_beside_tcp;
 }
 
 /// The table of docs/use/media.md: `cargo test -p pspacer media_audio_lab:: -- --ignored --nocapture`.

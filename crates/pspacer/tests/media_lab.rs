@@ -155,19 +155,8 @@ fn gap_frames_keep_streams_narrow(kernel: Kernel) {
     }
 }
 
-#[test]
-fn gap_frames_keep_streams_narrow_on_6_1() {
-    gap_frames_keep_streams_narrow(Kernel::V6_1);
-}
-
-#[test]
-fn gap_frames_keep_streams_narrow_on_6_12() {
-    gap_frames_keep_streams_narrow(Kernel::V6_12);
-}
-
-#[test]
-fn gap_frames_keep_streams_narrow_on_7() {
-    gap_frames_keep_streams_narrow(Kernel::V7);
+testkit::on_every_kernel! {
+    gap_frames_keep_streams_narrow: gap_frames_keep_streams_narrow;
 }
 
 /// The table of docs/use/media.md: `cargo test -p pspacer media_lab:: -- --ignored --nocapture`.

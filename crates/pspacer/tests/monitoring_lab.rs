@@ -368,17 +368,6 @@ fn check(kernel: Kernel) {
     named_by_pods(kernel, &said);
 }
 
-#[test]
-fn a_host_under_load_is_monitored_on_6_1() {
-    check(Kernel::V6_1);
-}
-
-#[test]
-fn a_host_under_load_is_monitored_on_6_12() {
-    check(Kernel::V6_12);
-}
-
-#[test]
-fn a_host_under_load_is_monitored_on_7() {
-    check(Kernel::V7);
+testkit::on_every_kernel! {
+    a_host_under_load_is_monitored: check;
 }

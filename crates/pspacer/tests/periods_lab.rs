@@ -35,17 +35,6 @@ fn every_promise_is_kept(kernel: Kernel) {
     assert!(ran.status.success(), "{kernel}: {said}");
 }
 
-#[test]
-fn every_promise_of_a_port_is_kept_on_6_1() {
-    every_promise_is_kept(Kernel::V6_1);
-}
-
-#[test]
-fn every_promise_of_a_port_is_kept_on_6_12() {
-    every_promise_is_kept(Kernel::V6_12);
-}
-
-#[test]
-fn every_promise_of_a_port_is_kept_on_7() {
-    every_promise_is_kept(Kernel::V7);
+testkit::on_every_kernel! {
+    every_promise_of_a_port_is_kept: every_promise_is_kept;
 }

@@ -236,23 +236,13 @@ fn bounds_hold_end_to_end(kernel: Kernel, packets: (u64, u64)) {
     assert_eq!(rerouted.count(), 1, "{kernel}: {events}");
 }
 
-#[test]
-fn bounds_hold_end_to_end_on_6_1() {
-    bounds_hold_end_to_end(Kernel::V6_1, (2_000, 1_000));
+/// With as many packets as paper 004 has of each cell where everything is tested, on one of them.
+fn bounds_hold(kernel: Kernel) {
+    let is_whole = testkit::everything() && kernel == Kernel::V6_12;
+    let packets = if is_whole { (100_000, 10_000) } else { (2_000, 1_000) };
+    bounds_hold_end_to_end(kernel, packets);
 }
 
-/// With as many packets as paper 004 has of each cell where everything is tested.
-#[test]
-fn bounds_hold_end_to_end_on_6_12() {
-    let packets = if testkit::everything() {
-        (100_000, 10_000)
-    } else {
-        (2_000, 1_000)
-    };
-    bounds_hold_end_to_end(Kernel::V6_12, packets);
-}
-
-#[test]
-fn bounds_hold_end_to_end_on_7() {
-    bounds_hold_end_to_end(Kernel::V7, (2_000, 1_000));
+testkit::on_every_kernel! {
+    bounds_hold_end_to_end: bounds_hold;
 }

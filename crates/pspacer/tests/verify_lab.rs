@@ -200,17 +200,6 @@ fn check(kernel: Kernel) {
     assert!(!text.contains("\"bypassed\""), "{kernel}: {text}");
 }
 
-#[test]
-fn faults_are_found_on_6_1() {
-    check(Kernel::V6_1);
-}
-
-#[test]
-fn faults_are_found_on_6_12() {
-    check(Kernel::V6_12);
-}
-
-#[test]
-fn faults_are_found_on_7() {
-    check(Kernel::V7);
+testkit::on_every_kernel! {
+    faults_are_found: check;
 }

@@ -107,17 +107,6 @@ fn check_saved(kernel: Kernel, printed: &str) {
     );
 }
 
-#[test]
-fn stalls_are_named_on_6_1() {
-    check(Kernel::V6_1);
-}
-
-#[test]
-fn stalls_are_named_on_6_12() {
-    check(Kernel::V6_12);
-}
-
-#[test]
-fn stalls_are_named_on_7() {
-    check(Kernel::V7);
+testkit::on_every_kernel! {
+    stalls_are_named: check;
 }

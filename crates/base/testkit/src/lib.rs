@@ -5,14 +5,19 @@
 mod corpus;
 mod folders;
 pub mod guest;
+mod kernels;
 pub mod numbers;
+mod processes;
 mod properties;
 mod random;
+mod texts;
 
 pub use corpus::corpus;
 pub use folders::{crate_folder, output_folder, root};
+pub use processes::{Running, until};
 pub use properties::{cases, properties};
 pub use random::Random;
+pub use texts::{has, has_none};
 
 /// Returns whether all there is to test shall be tested, as `make test-all` asks: more cases, longer
 /// attacks.

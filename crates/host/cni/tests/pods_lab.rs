@@ -203,17 +203,10 @@ fn a_burst_is_seen() {
     assert!(ahead > AHEAD_FRAMES_MOST && late > 1);
 }
 
-#[test]
-fn pods_are_paced_on_6_1() {
-    check(Kernel::V6_1, &["module", "edt"]);
-}
-
-#[test]
-fn pods_are_paced_on_6_12() {
-    check(Kernel::V6_12, &["module", "edt"]);
-}
-
-#[test]
-fn pods_are_paced_on_7() {
-    check(Kernel::V7, &["module", "bpf", "edt"]);
+testkit::on_every_kernel! {
+    pods_are_paced: |kernel| check(kernel, if kernel == Kernel::V7 {
+        &["module", "bpf", "edt"]
+    } else {
+        &["module", "edt"]
+    });
 }

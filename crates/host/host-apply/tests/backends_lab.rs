@@ -188,19 +188,12 @@ const MODULES: &[&str] = &[
     "dummy",
 ];
 
-#[test]
-fn one_file_by_each_backend_on_6_1() {
-    check(Kernel::V6_1, ["module edt", "module edt module"]);
-}
-
-#[test]
-fn one_file_by_each_backend_on_6_12() {
-    check(Kernel::V6_12, ["module edt", "module edt module"]);
-}
-
-#[test]
-fn one_file_by_each_backend_on_7() {
-    check(Kernel::V7, ["module bpf edt", "module bpf edt bpf module"]);
+testkit::on_every_kernel! {
+    one_file_by_each_backend: |kernel| check(kernel, if kernel == Kernel::V7 {
+        ["module bpf edt", "module bpf edt bpf module"]
+    } else {
+        ["module edt", "module edt module"]
+    });
 }
 
 #[test]

@@ -513,31 +513,15 @@ fn check(kernel: Kernel, backend: Backend) {
     );
 }
 
-macro_rules! on_every_kernel {
-    ($($kernel:ident: $name:ident;)+) => {$(
-        mod $name {
-            use super::{Backend, Kernel, check, modules, ran};
-
-            #[test]
-            fn changes_of_the_file_under_traffic() {
-                check(Kernel::$kernel, Backend::Module);
-            }
-
-            #[test]
-            fn a_command_killed_at_any_system_call_ends_in_the_same_tables() {
-                // Of all calls, or of one in so many from the first on.
-                let every = if testkit::everything() { 1 } else { 12 };
-                let script = format!("killed.sh {every}");
-                ran((Kernel::$kernel, modules(Backend::Module)), &script);
-            }
-        }
-    )+};
+testkit::on_every_kernel! {
+    changes_of_the_file_under_traffic: |kernel| check(kernel, Backend::Module);
+    a_command_killed_at_any_system_call_ends_in_the_same_tables: killed;
 }
 
-on_every_kernel! {
-    V6_1: v6_1;
-    V6_12: v6_12;
-    V7: v7;
+/// At all calls, or at one in so many from the first on.
+fn killed(kernel: Kernel) {
+    let every = if testkit::everything() { 1 } else { 12 };
+    ran((kernel, modules(Backend::Module)), &format!("killed.sh {every}"));
 }
 
 #[test]

@@ -180,19 +180,8 @@ fn check(kernel: Kernel, backend: &str) {
     }
 }
 
-#[test]
-fn classes_leave_when_the_core_says_on_6_1() {
-    check(Kernel::V6_1, "edt");
-}
-
-#[test]
-fn classes_leave_when_the_core_says_on_6_12() {
-    check(Kernel::V6_12, "edt");
-}
-
-#[test]
-fn classes_leave_when_the_core_says_on_7() {
-    check(Kernel::V7, "edt");
+testkit::on_every_kernel! {
+    classes_leave_when_the_core_says: |kernel| check(kernel, "edt");
 }
 
 #[test]
@@ -224,19 +213,8 @@ fn check_script(kernel: Kernel, name: &str) -> TempDir {
     folder
 }
 
-#[test]
-fn launch_times_of_any_clock_are_kept_on_6_1() {
-    check_script(Kernel::V6_1, "launches.sh");
-}
-
-#[test]
-fn launch_times_of_any_clock_are_kept_on_6_12() {
-    check_script(Kernel::V6_12, "launches.sh");
-}
-
-#[test]
-fn launch_times_of_any_clock_are_kept_on_7() {
-    check_script(Kernel::V7, "launches.sh");
+testkit::on_every_kernel! {
+    launch_times_of_any_clock_are_kept: |kernel| check_script(kernel, "launches.sh");
 }
 
 /// A class whose link comes back is silent until its clock is reached: no longer than a packet may
@@ -266,17 +244,6 @@ fn check_down(kernel: Kernel) {
     );
 }
 
-#[test]
-fn a_link_that_comes_back_has_its_classes_on_6_1() {
-    check_down(Kernel::V6_1);
-}
-
-#[test]
-fn a_link_that_comes_back_has_its_classes_on_6_12() {
-    check_down(Kernel::V6_12);
-}
-
-#[test]
-fn a_link_that_comes_back_has_its_classes_on_7() {
-    check_down(Kernel::V7);
+testkit::on_every_kernel! {
+    a_link_that_comes_back_has_its_classes: check_down;
 }

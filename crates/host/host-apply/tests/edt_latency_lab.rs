@@ -268,17 +268,6 @@ fn waits_are_bounded_by_departure_times_on_6_12() {
     check_backend(Kernel::V6_12, "edt");
 }
 
-#[test]
-fn waits_are_bounded_on_6_1() {
-    check(Kernel::V6_1);
-}
-
-#[test]
-fn waits_are_bounded_on_6_12() {
-    check(Kernel::V6_12);
-}
-
-#[test]
-fn waits_are_bounded_on_7() {
-    check(Kernel::V7);
+testkit::on_every_kernel! {
+    waits_are_bounded: check;
 }

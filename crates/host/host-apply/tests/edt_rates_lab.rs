@@ -143,17 +143,6 @@ fn check(kernel: Kernel) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-#[test]
-fn rates_change_under_load_on_6_1() {
-    check(Kernel::V6_1);
-}
-
-#[test]
-fn rates_change_under_load_on_6_12() {
-    check(Kernel::V6_12);
-}
-
-#[test]
-fn rates_change_under_load_on_7() {
-    check(Kernel::V7);
+testkit::on_every_kernel! {
+    rates_change_under_load: check;
 }

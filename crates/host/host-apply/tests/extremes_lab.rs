@@ -149,19 +149,8 @@ fn check_both(kernel: Kernel) {
     }
 }
 
-#[test]
-fn extremes_are_applied_whole_on_6_1() {
-    check_both(Kernel::V6_1);
-}
-
-#[test]
-fn extremes_are_applied_whole_on_6_12() {
-    check_both(Kernel::V6_12);
-}
-
-#[test]
-fn extremes_are_applied_whole_on_7() {
-    check_both(Kernel::V7);
+testkit::on_every_kernel! {
+    extremes_are_applied_whole: check_both;
 }
 
 /// The kernel verifies the program with each file.

@@ -78,17 +78,10 @@ fn check(kernel: Kernel, backends: &str) {
     );
 }
 
-#[test]
-fn packets_reach_their_classes_on_6_1() {
-    check(Kernel::V6_1, "module edt");
-}
-
-#[test]
-fn packets_reach_their_classes_on_6_12() {
-    check(Kernel::V6_12, "module edt");
-}
-
-#[test]
-fn packets_reach_their_classes_on_7() {
-    check(Kernel::V7, "module bpf edt");
+testkit::on_every_kernel! {
+    packets_reach_their_classes: |kernel| check(kernel, if kernel == Kernel::V7 {
+        "module bpf edt"
+    } else {
+        "module edt"
+    });
 }

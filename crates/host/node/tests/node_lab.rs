@@ -90,17 +90,10 @@ fn as_plugin() {
     assert!(run(&[], &mut variable, &mut io));
 }
 
-#[test]
-fn claims_are_in_force_on_6_1() {
-    check(Kernel::V6_1, &["module", "edt"]);
-}
-
-#[test]
-fn claims_are_in_force_on_6_12() {
-    check(Kernel::V6_12, &["module", "edt"]);
-}
-
-#[test]
-fn claims_are_in_force_on_7() {
-    check(Kernel::V7, &["module", "bpf", "edt"]);
+testkit::on_every_kernel! {
+    claims_are_in_force: |kernel| check(kernel, if kernel == Kernel::V7 {
+        &["module", "bpf", "edt"]
+    } else {
+        &["module", "edt"]
+    });
 }

@@ -221,17 +221,6 @@ fn lost_frames_are_counted(kernel: Kernel) {
     assert!(output.status == 0 && done, "{kernel}:\n{text}");
 }
 
-#[test]
-fn every_frame_lost_by_a_fault_is_counted_on_6_1() {
-    lost_frames_are_counted(Kernel::V6_1);
-}
-
-#[test]
-fn every_frame_lost_by_a_fault_is_counted_on_6_12() {
-    lost_frames_are_counted(Kernel::V6_12);
-}
-
-#[test]
-fn every_frame_lost_by_a_fault_is_counted_on_7() {
-    lost_frames_are_counted(Kernel::V7);
+testkit::on_every_kernel! {
+    every_frame_lost_by_a_fault_is_counted: lost_frames_are_counted;
 }

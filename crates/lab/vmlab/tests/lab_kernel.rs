@@ -24,36 +24,7 @@ fn several(kernel: Kernel) {
     kernel_tests(&Lab::find().unwrap(), kernel, MACHINE_SCRIPTS, LONG * 2);
 }
 
-/// Makes a module for each function of a kernel, with a test for each kernel.
-macro_rules! on_every_kernel {
-    ($($name:ident: $run:expr;)+) => {$(
-        mod $name {
-            use super::*;
-
-            fn on(kernel: Kernel) {
-                let run: fn(Kernel) = $run;
-                run(kernel);
-            }
-
-            #[test]
-            fn v6_1() {
-                on(Kernel::V6_1);
-            }
-
-            #[test]
-            fn v6_12() {
-                on(Kernel::V6_12);
-            }
-
-            #[test]
-            fn v7() {
-                on(Kernel::V7);
-            }
-        }
-    )+};
-}
-
-on_every_kernel! {
+testkit::on_every_kernel! {
     a_user_without_privileges_gets_what_is_stated: |kernel| run(kernel, "hostile.sh");
     children_that_hold_frames_back: |kernel| run(kernel, "throttled.sh");
     classes_by_the_period: |kernel| run(kernel, "periods.sh");

@@ -349,19 +349,8 @@ lines = [
     }
 }
 
-#[test]
-fn the_qdisc_under_test_paces_on_6_1() {
-    paces(Kernel::V6_1);
-}
-
-#[test]
-fn the_qdisc_under_test_paces_on_6_12() {
-    paces(Kernel::V6_12);
-}
-
-#[test]
-fn the_qdisc_under_test_paces_on_7() {
-    paces(Kernel::V7);
+testkit::on_every_kernel! {
+    the_qdisc_under_test_paces: paces;
 }
 
 /// Files of more than half of the shared memory are in the initial file system of a guest that

@@ -10,17 +10,6 @@ fn pass(kernel: Kernel) {
     conformance(&Lab::find().unwrap(), kernel, LONG * 2);
 }
 
-#[test]
-fn all_cases_on_6_1() {
-    pass(Kernel::V6_1);
-}
-
-#[test]
-fn all_cases_on_6_12() {
-    pass(Kernel::V6_12);
-}
-
-#[test]
-fn all_cases_on_7() {
-    pass(Kernel::V7);
+testkit::on_every_kernel! {
+    all_cases: pass;
 }

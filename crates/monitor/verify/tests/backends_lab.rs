@@ -179,17 +179,10 @@ fn check(kernel: Kernel, backends: &str) {
     println!("{kernel}:\n{}", ran.output);
 }
 
-#[test]
-fn frames_are_counted_where_the_matcher_says_on_6_1() {
-    check(Kernel::V6_1, "module edt");
-}
-
-#[test]
-fn frames_are_counted_where_the_matcher_says_on_6_12() {
-    check(Kernel::V6_12, "module edt");
-}
-
-#[test]
-fn frames_are_counted_where_the_matcher_says_on_7() {
-    check(Kernel::V7, "module bpf edt");
+testkit::on_every_kernel! {
+    frames_are_counted_where_the_matcher_says: |kernel| check(kernel, if kernel == Kernel::V7 {
+        "module bpf edt"
+    } else {
+        "module edt"
+    });
 }
