@@ -5,6 +5,7 @@
 use scenario::Kernel;
 
 use crate::common::guest;
+use testkit::has;
 
 #[test]
 fn what_nobody_confirms_or_reads_ends_whole() {
@@ -19,5 +20,5 @@ fn what_nobody_confirms_or_reads_ends_whole() {
         &["sch_psp", "dummy", "cls_u32"],
         &files,
     );
-    assert!(output.contains("\n1.."), "{output}");
+    has(&output, ["\n1.."]);
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use crate::common::{Folder, pspacer, text};
 use serde_json::Value;
+use testkit::has;
 
 const FILE: &str = r#"
 [[device]]
@@ -59,7 +60,7 @@ fn a_plan_needs_root_where_only_root_knows() {
     command.args(&words[1..]).args(["plan", &file]);
     let said = refusal(&command.output().unwrap());
     let expected = format!("edt.toml:3: {AS_ROOT}programs at tcx egress: ");
-    assert!(said.contains(&expected), "{said}");
+    has(&said, [&expected]);
 }
 
 #[test]
@@ -71,14 +72,7 @@ fn a_plan_says_what_would_change_and_changes_nothing() {
         first.starts_with("lo: 3 changes\n  add     qdisc psp at root\n"),
         "{first}"
     );
-    assert!(
-        first.contains("type paced, deadline 50 ms, rate 100 Mbit/s\n"),
-        "{first}"
-    );
-    assert!(
-        first.contains("  add     match to 10.0.0.0/8 -> class video\n"),
-        "{first}"
-    );
+    has(&first, ["type paced, deadline 50 ms, rate 100 Mbit/s\n", "  add     match to 10.0.0.0/8 -> class video\n"]);
     let again = text(&pspacer(&["apply", "--dry-run", "--device", "lo", &file]).stdout);
     assert_eq!(again, first);
     let json: Value = serde_json::from_slice(&pspacer(&["plan", "--json", &file]).stdout).unwrap();
@@ -100,28 +94,17 @@ fn a_byte_queue_limit_is_planned_or_refused() {
     let limits = "/sys/class/net/lo/queues/tx-0/byte_queue_limits/limit_min";
     if std::path::Path::new(limits).exists() {
         let said = text(&out.stdout);
-        assert!(
-            said.contains("  change  byte_queue_limit_min of tx-0: "),
-            "{said}"
-        );
+        has(&said, ["  change  byte_queue_limit_min of tx-0: "]);
     } else {
         let said = refusal(&out);
-        assert!(
-            said.contains(
-                "lo.toml:2: lo: `byte_queue_limit_min` is 3145728 bytes, expected none: the kernel"
-            ),
-            "{said}"
-        );
+        has(&said, ["lo.toml:2: lo: `byte_queue_limit_min` is 3145728 bytes, expected none: the kernel"]);
     }
     let edt = folder.file(
         "edt.toml",
         format!("{device}backend = \"edt\"\n").as_bytes(),
     );
     let said = refusal(&pspacer(&["plan", &edt]));
-    assert!(
-        said.contains("`byte_queue_limit_min` is 3145728 bytes, expected none by backend \"edt\""),
-        "{said}"
-    );
+    has(&said, ["`byte_queue_limit_min` is 3145728 bytes, expected none by backend \"edt\""]);
 }
 
 #[test]
@@ -143,7 +126,7 @@ fn a_plan_says_which_launch_times_collide() {
     let said = text(&pspacer(&["plan", &good]).stdout);
     let lines = "  launch  class a: collides with c; other frames make it 1.984 µs late at most\n  \
                  launch  class b: collides with none; other frames make it 0 ns late at most\n";
-    assert!(said.contains(lines), "{said}");
+    has(&said, [lines]);
     let json: Value = serde_json::from_slice(&pspacer(&["plan", "--json", &good]).stdout).unwrap();
     let launches = &json["devices"][0]["launches"];
     assert_eq!(launches[2]["collides_with"][0], "a");
@@ -152,10 +135,7 @@ fn a_plan_says_which_launch_times_collide() {
         "plan",
         &file("at = \"0us\", late_at_most = \"1us\""),
     ]));
-    assert!(
-        said.contains("lo.toml:2: lo: a: frames may leave 1.984 µs late, expected at most 1 µs"),
-        "{said}"
-    );
+    has(&said, ["lo.toml:2: lo: a: frames may leave 1.984 µs late, expected at most 1 µs"]);
 }
 
 #[test]
@@ -163,30 +143,18 @@ fn what_is_wrong_is_named() {
     let folder = Folder::new("host-wrong");
     let bad = folder.file("bad.toml", FILE.replace("100mbit", "fast").as_bytes());
     let said = refusal(&pspacer(&["plan", &bad]));
-    assert!(
-        said.contains("bad.toml:7: `rate` is \"fast\", expected a rate such as"),
-        "{said}"
-    );
+    has(&said, ["bad.toml:7: `rate` is \"fast\", expected a rate such as"]);
     let gone = folder.file("gone.toml", FILE.replace("\"lo\"", "\"lo9\"").as_bytes());
     let said = refusal(&pspacer(&["plan", &gone]));
-    assert!(
-        said.contains("gone.toml:3: lo9: expected a device; did you mean `lo`?"),
-        "{said}"
-    );
+    has(&said, ["gone.toml:3: lo9: expected a device; did you mean `lo`?"]);
     let file = folder.file("lo.toml", FILE.as_bytes());
     let said = refusal(&pspacer(&["plan", &file, &file]));
-    assert!(said.contains("lo.toml has it already"), "{said}");
+    has(&said, ["lo.toml has it already"]);
     let said = refusal(&pspacer(&["plan", "--device", "l", &file]));
-    assert!(
-        said.contains("--device l: expected a device of the files; did you mean `lo`?"),
-        "{said}"
-    );
+    has(&said, ["--device l: expected a device of the files; did you mean `lo`?"]);
     let saved = folder.file("saved.json", b"x");
     let said = refusal(&pspacer(&["restore", &saved]));
-    assert!(
-        said.contains("saved.json: expected value at line 1"),
-        "{said}"
-    );
+    has(&said, ["saved.json: expected value at line 1"]);
 }
 
 #[test]
@@ -235,11 +203,7 @@ fn a_file_comes_from_libreqos() {
     assert_eq!(text(&out.stderr), "pspacer: circuits: 1, groups: 1\n");
     if let Some(plan) = planned(&made) {
         assert!(plan.starts_with("lo: 5 changes\n"), "{plan}");
-        assert!(plan.contains("type group, rate 500 Mbit/s\n"), "{plan}");
-        assert!(
-            plan.contains("add     match to 100.64.0.2 -> class 7\n"),
-            "{plan}"
-        );
+        has(&plan, ["type group, rate 500 Mbit/s\n", "add     match to 100.64.0.2 -> class 7\n"]);
     }
     let wrong = folder.file(
         "wrong.csv",
@@ -248,7 +212,7 @@ fn a_file_comes_from_libreqos() {
     let said = refusal(&import(&wrong));
     let expected =
         "wrong.csv:2: column 11, `Download Max Mbps`, is \"fast\", expected a rate from 0.0025";
-    assert!(said.contains(expected), "{said}");
+    has(&said, [expected]);
 }
 
 #[test]
@@ -271,6 +235,6 @@ fn what_is_no_regular_file_is_named_at_once() {
         let said = refusal(&pspacer(&args));
         let file = args.last().unwrap();
         let expected = format!("{file}: {what}, expected a regular file of at most 16 MiB");
-        assert!(said.contains(&expected), "{said}");
+        has(&said, [&expected]);
     }
 }

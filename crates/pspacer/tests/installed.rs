@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::common::{Folder, root, text};
+use testkit::has;
 
 /// Runs a program in an empty folder, with a bare environment.
 fn run(program: &Path, args: &[&str], root: Option<&Path>, from: &Path) -> Output {
@@ -44,20 +45,13 @@ fn the_root_is_obeyed_by_list_and_by_names() {
     // The named root has priority over the tree around the working folder.
     assert_eq!(names(&run(program, &list, Some(&tree), &root())), ["tiny"]);
     let none = run(program, &["sim", "run", "no-such"], Some(&tree), &root());
-    assert!(
-        text(&none.stderr).contains("there are: tiny"),
-        "{}",
-        text(&none.stderr)
-    );
+    has(text(&none.stderr), ["there are: tiny"]);
     // A root that does not exist is named, and no other is used.
     let gone = folder.0.join("gone");
     let wrong = run(program, &list, Some(&gone), &root());
     assert_eq!(wrong.status.code(), Some(1));
     let said = text(&wrong.stderr);
-    assert!(
-        said.contains("PSPACER_ROOT") && said.contains("gone"),
-        "{said}"
-    );
+    has(&said, ["PSPACER_ROOT", "gone"]);
 }
 
 #[test]
@@ -192,11 +186,7 @@ fn the_unit_of_systemd_runs_the_command_that_was_installed() {
     // The module is built on the machine that it is for.
     let out = install("install");
     assert_eq!(out.status.code(), Some(1));
-    assert!(
-        text(&out.stderr).contains("DESTDIR"),
-        "{}",
-        text(&out.stderr)
-    );
+    has(text(&out.stderr), ["DESTDIR"]);
     assert_eq!(walk(&folder.0), Vec::<String>::new());
 }
 

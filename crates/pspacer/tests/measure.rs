@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::common::{Folder, text};
+use testkit::{has, has_none};
 
 fn measure(file: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));
@@ -133,11 +134,7 @@ fn a_capture_cut_short_is_measured_up_to_there() {
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(json["frames"], 10);
     let expected = "only the first 824 bytes are used: the file ends inside the record at byte 824";
-    assert!(
-        text(&out.stderr).contains(expected),
-        "{}",
-        text(&out.stderr)
-    );
+    has(text(&out.stderr), [expected]);
     assert!(json["damage"].as_str().unwrap().starts_with(expected));
 }
 
@@ -156,11 +153,7 @@ fn a_timeline_needs_its_flow_table() {
     fs::write(&file, &records).unwrap();
     let out = measure(&file, &[]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(
-        text(&out.stderr).contains("needs its flow table"),
-        "{}",
-        text(&out.stderr)
-    );
+    has(text(&out.stderr), ["needs its flow table"]);
     fs::write(folder.0.join("flows.a"), "0 udp 10.1.1.1 4 10.1.2.1 5001\n").unwrap();
     let out = measure(&file, &["--json", "--flow", "dport 5001"]);
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
@@ -208,11 +201,7 @@ fn the_results_of_a_run_are_not_taken_away() {
     fs::write(folder.0.join(".pspacer"), marker).unwrap();
     let out = measure(&file, &["--out", folder.0.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(
-        text(&out.stderr).contains("of a pspacer run"),
-        "{}",
-        text(&out.stderr)
-    );
+    has(text(&out.stderr), ["of a pspacer run"]);
     assert!(file.is_file());
     assert!(folder.0.join("result.json").is_file());
 }
@@ -239,15 +228,11 @@ fn standard_input_is_read() {
         (Some(1000), Some("-"))
     );
     fs::write(&file, &capture()[..24 + 80 * 10 + 7]).unwrap();
-    assert!(text(&read(&[]).stderr).contains("pspacer: -: only the first 824 bytes"));
+    has(text(&read(&[]).stderr), ["pspacer: -: only the first 824 bytes"]);
     fs::write(&file, "just text").unwrap();
     let wrong = read(&[]);
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(
-        text(&wrong.stderr).contains("expected a capture"),
-        "{}",
-        text(&wrong.stderr)
-    );
+    has(text(&wrong.stderr), ["expected a capture"]);
 }
 
 #[test]
@@ -278,7 +263,7 @@ fn mistakes_are_reported() {
         let out = measure(file, arguments);
         let error = text(&out.stderr);
         assert_eq!(out.status.code(), Some(status), "{error}");
-        assert!(error.contains(expected), "{error}");
+        has(&error, [expected]);
         assert!(out.stdout.is_empty());
     }
 }
@@ -305,10 +290,7 @@ fn frames_whose_length_was_lost_count_by_their_ip_headers() {
         .for_each(|record| record[12..16].copy_from_slice(&[64, 0, 0, 0]));
     let (found, note) = bits_per_s("cut.pcap", &cut);
     assert_eq!(found, right);
-    assert!(
-        note.contains("1000 packets have IP headers that state more"),
-        "{note}"
-    );
+    has(&note, ["1000 packets have IP headers that state more"]);
     let (right, _) = bits_per_s("tunnelled.pcap", &tunnelled());
     // The outer headers state what the mirror sent: 36 bytes and 64 of the frame.
     let mut mirrored = tunnelled();
@@ -319,16 +301,13 @@ fn frames_whose_length_was_lost_count_by_their_ip_headers() {
     }
     let (found, note) = bits_per_s("mirrored.pcap", &mirrored);
     assert_eq!(found, right);
-    assert!(note.contains("mirror"), "{note}");
+    has(&note, ["mirror"]);
     // The link word says that frames have a check sequence, and fractions are beyond a second.
     let mut odd = capture();
     odd[..4].copy_from_slice(&[0xd4, 0xc3, 0xb2, 0xa1]);
     odd[20..24].copy_from_slice(&[1, 0, 0, 0x24]);
     // This writer counted it nowhere: that is no cut.
     let (_, note) = bits_per_s("odd.pcap", &odd);
-    assert!(note.contains("fractions of a second or more"), "{note}");
-    assert!(
-        !note.contains("left out") && !note.contains("IP headers"),
-        "{note}"
-    );
+    has(&note, ["fractions of a second or more"]);
+    has_none(&note, ["left out", "IP headers"]);
 }

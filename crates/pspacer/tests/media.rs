@@ -6,6 +6,7 @@ use std::net::UdpSocket;
 use std::process::{Command, Output};
 
 use crate::common::{Folder, text, words};
+use testkit::{has, has_none};
 
 fn pspacer(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pspacer"))
@@ -58,11 +59,7 @@ fn a_verdict_and_its_exit_status() {
         text(&out.stdout),
         text(&out.stderr)
     );
-    assert!(
-        text(&out.stdout).contains("raw 8p60, 8 packets"),
-        "{}",
-        text(&out.stdout)
-    );
+    has(text(&out.stdout), ["raw 8p60, 8 packets"]);
     let page = folder.0.join("page");
     let out = pspacer(&[
         "measure",
@@ -81,11 +78,7 @@ fn a_verdict_and_its_exit_status() {
     fs::write(&file, capture(true)).unwrap();
     let out = pspacer(&["measure", "--st2110", name, "--expect", "NL"]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(
-        text(&out.stderr).contains("--expect"),
-        "{}",
-        text(&out.stderr)
-    );
+    has(text(&out.stderr), ["--expect"]);
 }
 
 /// The records of a pcap, without its header.
@@ -148,7 +141,7 @@ fn an_sdp_decides_and_its_contradictions_are_named() {
         "{medium}height=8; exactframerate=60; TP=2110TPN; MAXUDP=1460"
     ));
     let said = words(&out.stdout);
-    assert!(!said.contains("The SDP says"), "{said}");
+    has_none(&said, ["The SDP says"]);
     let out = measure(&format!(
         "{medium}height=10; exactframerate=50; interlace; TP=2110TPW; MAXUDP=40"
     ));
@@ -163,7 +156,7 @@ fn an_sdp_decides_and_its_contradictions_are_named() {
     }
     let out = measure("v=0\nm=video 9 RTP/AVP 96\na=rtpmap:96 raw/90000\n");
     let said = words(&out.stdout);
-    assert!(said.contains("no stream of payload type 96"), "{said}");
+    has(&said, ["no stream of payload type 96"]);
     let out = measure("v=0\nm=video x RTP/AVP 96\n");
     assert!(
         text(&out.stderr).contains("line 2") && !out.status.success(),

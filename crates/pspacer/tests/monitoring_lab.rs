@@ -6,6 +6,7 @@ use scenario::Kernel;
 use serde_json::Value;
 
 use crate::common::guest::{self, Outputs, outputs};
+use testkit::has;
 
 const MODULES: &[&str] = &[
     "sch_psp",
@@ -164,11 +165,8 @@ fn exported(kernel: Kernel, said: &Outputs) {
         2,
         "{kernel}"
     );
-    assert!(
-        said["file"]
-            .0
-            .contains("# TYPE psp_class_sent_bytes_total counter\n")
-    );
+    has(&said["file"]
+            .0, ["# TYPE psp_class_sent_bytes_total counter\n"]);
 }
 
 fn topped(kernel: Kernel, said: &Outputs) {

@@ -9,6 +9,7 @@ use std::net::UdpSocket;
 use crate::common::pspacer;
 use crate::hosts::{pspacer_in, reflector};
 use serde_json::Value;
+use testkit::{has, has_none};
 
 fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
@@ -65,7 +66,7 @@ fn all_probes_are_answered_on_the_loopback() {
         );
     }
     let svg = std::fs::read_to_string(&plot).unwrap();
-    assert!(svg.contains("Round trips to 127.0.0.1"), "{svg}");
+    has(&svg, ["Round trips to 127.0.0.1"]);
     // predict reads the JSON of ping.
     let measured = folder.path().join("ping.json");
     std::fs::write(&measured, &out.stdout).unwrap();
@@ -96,21 +97,10 @@ fn lines_are_those_of_ping() {
     let out = pspacer(&["ping", "127.0.0.1", "--port", &port, "-c", "3"]);
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(text.starts_with("PING 127.0.0.1:"), "{text}");
-    assert!(
-        text.contains("52 bytes from 127.0.0.1: seq=2 time="),
-        "{text}"
-    );
-    assert!(
-        text.contains("3 probes sent, 3 received, 0 % lost"),
-        "{text}"
-    );
-    assert!(
-        text.contains("SO_TIMESTAMPING") && text.contains("sender: SCHED_"),
-        "{text}"
-    );
+    has(&text, ["52 bytes from 127.0.0.1: seq=2 time=", "3 probes sent, 3 received, 0 % lost", "SO_TIMESTAMPING", "sender: SCHED_"]);
     let out = pspacer(&["ping", "127.0.0.1", "--port", &port, "-c", "3", "-q"]);
     let text = String::from_utf8(out.stdout).unwrap();
-    assert!(!text.contains("seq=2 time"), "{text}");
+    has_none(&text, ["seq=2 time"]);
 }
 
 #[test]

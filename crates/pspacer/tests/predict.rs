@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::common::pspacer;
 use serde_json::{Value, json};
+use testkit::{has, has_none};
 
 fn json(args: &[&str]) -> Value {
     let out = pspacer(&[&["predict", "--json"], args].concat());
@@ -64,8 +65,8 @@ fn no_router_is_not_no_delay() {
     assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], Value::Null);
     let text = pspacer(&[&["predict"], &args[..]].concat()).stdout;
     let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("1 x (10 ms + 1 ms): 11 ms"), "{text}");
-    assert!(!text.contains("paid once"), "{text}");
+    has(&text, ["1 x (10 ms + 1 ms): 11 ms"]);
+    has_none(&text, ["paid once"]);
     // A slot must be shorter than the period.
     let out = pspacer(&["predict", "--beta", "0.2", "--slot", "10ms"]);
     let said = String::from_utf8(out.stderr).unwrap();
@@ -91,10 +92,7 @@ fn a_measured_file() {
     assert_eq!(answer["measured"]["counts"].as_array().unwrap().len(), 3);
     assert!(answer["fit"]["p_value"].as_f64().unwrap() > 0.1, "{answer}");
     let svg = fs::read_to_string(plot).unwrap();
-    assert!(
-        svg.contains(">measured<") && svg.contains(">predicted<"),
-        "{svg}"
-    );
+    has(&svg, [">measured<", ">predicted<"]);
     // A wrong β does not fit.
     let answer = json(&[table, "--hops", "2", "--beta", "0.3"]);
     assert!(
@@ -104,10 +102,7 @@ fn a_measured_file() {
     assert_eq!(answer["estimate"]["beta"], 0.2);
     let text = pspacer(&["predict", table, "--hops", "2"]).stdout;
     let text = String::from_utf8(text).unwrap();
-    assert!(
-        text.contains("Clopper-Pearson") && text.contains("█"),
-        "{text}"
-    );
+    has(&text, ["Clopper-Pearson", "█"]);
 }
 
 /// Makes a run's folder: two cells, the second with two streams.
@@ -170,14 +165,11 @@ fn a_run_of_the_laboratory_or_the_simulator() {
     let out = pspacer(&["predict", &file, "--cell", "routers"]);
     let said = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("--cell") && said.contains("expected KEY=VALUE"),
-        "{said}"
-    );
+    has(&said, ["--cell", "expected KEY=VALUE"]);
     let table = folder.path().join("cell-1/flow-rt.delays.csv");
     let out = pspacer(&["predict", table.to_str().unwrap(), "--flow", "rt"]);
     let said = String::from_utf8(out.stderr).unwrap();
-    assert!(said.contains("expected a run's result.json"), "{said}");
+    has(&said, ["expected a run's result.json"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::common::root;
+use testkit::{has, has_none};
 
 const CHANGES: &str = "# Changes\n\n## 1.2.0\n2027-01-31.\n\n### It\n- Came.\n";
 const SCRIPTS: [&str; 2] = ["release.sh", "version.sh"];
@@ -111,8 +112,8 @@ fn what_is_published_is_collected_with_its_sums() {
     let output = run(folder, check);
     assert!(output.status.success(), "{output:?}");
     let files = String::from_utf8(output.stdout).unwrap();
-    assert!(files.contains("pspacer-1.2.0/CHANGELOG.md"), "{files}");
-    assert!(!files.contains("build/"), "{files}");
+    has(&files, ["pspacer-1.2.0/CHANGELOG.md"]);
+    has_none(&files, ["build/"]);
     // The same commit gives the same bytes.
     fs::rename(
         folder.join("build/release/SHA256SUMS"),
@@ -132,16 +133,16 @@ fn what_is_no_release_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     repository(folder);
-    assert!(refusal(folder).contains("run 'make deb' first"));
+    has(refusal(folder), ["run 'make deb' first"]);
     packages(folder, "1.2.0");
     fs::remove_dir_all(folder.join("build/image")).unwrap();
-    assert!(refusal(folder).contains("run 'make image' first"));
+    has(refusal(folder), ["run 'make image' first"]);
     packages(folder, "1.2.0");
     let old = "touch -d '2001-01-01' build/rpm/*.rpm";
     assert!(run(folder, old).status.success());
-    assert!(refusal(folder).contains("older than the commit: run 'make rpm' again"));
+    has(refusal(folder), ["older than the commit: run 'make rpm' again"]);
     write(folder, "new", "text");
-    assert!(refusal(folder).contains("not committed: ?? new"));
+    has(refusal(folder), ["not committed: ?? new"]);
     fs::remove_file(folder.join("new")).unwrap();
     write(
         folder,
@@ -149,14 +150,14 @@ fn what_is_no_release_is_refused() {
         &CHANGES.replace("2027-01-31.", "Not released."),
     );
     commit(folder);
-    assert!(refusal(folder).contains("'Not released.', expected a date"));
+    has(refusal(folder), ["'Not released.', expected a date"]);
     write(
         folder,
         "Cargo.toml",
         "[workspace.package]\nversion = \"1.3.0-dev\"\n",
     );
     commit(folder);
-    assert!(refusal(folder).contains("1.3.0~dev is none of a release"));
+    has(refusal(folder), ["1.3.0~dev is none of a release"]);
     assert_eq!(
         run(folder, "packaging/release.sh --now").status.code(),
         Some(2)

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::{pspacer, text};
 use crate::reservations::{ACCESS, Pair, RESERVE, TOPOLOGY, WIRE_BYTES, folder, manager, until};
+use testkit::{has, has_none};
 
 const S: u64 = 1_000_000_000;
 
@@ -37,7 +38,7 @@ fn a_reservation_is_renewed() {
     assert!(said.starts_with("renewed mine: for "), "{said}");
     let out = manager.ask("", "renew mine --for 1ms", &[]);
     assert_eq!(out.status.code(), Some(2));
-    assert!(text(&out.stderr).contains("`lease_ns` is 1000000"));
+    has(text(&out.stderr), ["`lease_ns` is 1000000"]);
     manager.json("release", &["mine"]);
     for (words, status, expected) in [
         ("renew mine", 1, "mine has ended"),
@@ -48,7 +49,7 @@ fn a_reservation_is_renewed() {
         let out = manager.ask("", words, &[]);
         let said = text(&out.stderr);
         assert_eq!(out.status.code(), Some(status), "{words}: {said}");
-        assert!(said.contains(expected), "{said}");
+        has(&said, [expected]);
     }
 }
 
@@ -108,7 +109,7 @@ fn an_operator_frees_the_part_of_a_coordinator_that_is_gone() {
     );
     let table = text(&second.ask("", "reservations --parts", &[]).stdout);
     for words in ["m0", "mine", "granted", "hall/r1/up", "10,462"] {
-        assert!(table.contains(words), "{table}");
+        has(&table, [words]);
     }
     drop(first);
     for (words, status, expected) in [
@@ -123,7 +124,7 @@ fn an_operator_frees_the_part_of_a_coordinator_that_is_gone() {
         let out = second.ask("", words, &[]);
         let said = text(&out.stderr);
         assert_eq!(out.status.code(), Some(status), "{words}: {said}");
-        assert!(said.contains(expected), "{said}");
+        has(&said, [expected]);
     }
     let out = second.ask("", "release mine --part m0", &[]);
     assert_eq!(out.status.code(), Some(0));
@@ -159,7 +160,7 @@ fn a_topology_is_checked_against_what_is_reserved() {
         (alone.status.code(), &alone.stdout),
         (Some(0), &by_manager.stdout)
     );
-    assert!(text(&alone.stdout).contains("studio: 81348 bytes for streams"));
+    has(text(&alone.stdout), ["studio: 81348 bytes for streams"]);
     let out = running.ask("all", "topology", &[net]);
     assert_eq!(out.status.code(), Some(0));
     assert!(text(&out.stdout).starts_with("all reservations of http"));
@@ -185,10 +186,10 @@ fn a_topology_is_checked_against_what_is_reserved() {
     // Only an operator; only with a manager; only a topology.
     let out = running.ask("one", "topology", &[next, "--drain"]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stderr).contains("expected the role \"operator\""));
+    has(text(&out.stderr), ["expected the role \"operator\""]);
     let out = running.ask("one", "reservations --parts", &[]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stderr).contains("expected the role \"operator\""));
+    has(text(&out.stderr), ["expected the role \"operator\""]);
     assert_eq!(
         pspacer(&["topology", net, "--drain"]).status.code(),
         Some(2)
@@ -248,7 +249,7 @@ fn a_topology_that_changes_a_route_or_its_bound_does_not_fit() {
         let (status, said) = ask(from, to, &[]);
         assert_eq!(status, Some(3), "{said}");
         assert!(said.starts_with("does not fit: x of manager: "), "{said}");
-        assert!(said.contains(expected), "{said}");
+        has(&said, [expected]);
     }
     // What is ended leaves its bytes, and by that route nothing is granted any more.
     assert_eq!(ask(member.0, member.1, &["--drain"]).0, Some(0));
@@ -272,15 +273,15 @@ fn every_node_keeps_its_least_best_effort() {
         "studio: 43750 bytes of best effort for each of 2 nodes without streams; a node that sends \
          into it adds 18 ms to a bound\n",
     ] {
-        assert!(said.contains(line), "{said}");
+        has(&said, [line]);
     }
     // Of a switch that several send through, the bound is not all.
     let warning = "adds 18 ms to a bound, and what waits in the switch is not counted\n";
-    assert!(!said.contains(warning), "{said}");
+    has_none(&said, [warning]);
     let many = TOPOLOGY.replacen("\"r1\", \"screen\"", "\"r1\", \"screen\", \"camera\"", 1);
     fs::write(&net, many).unwrap();
     let said = text(&check().stdout);
-    assert!(said.contains(warning), "{said}");
+    has(&said, [warning]);
     let slow = TOPOLOGY.replacen("100mbit", "10mbit", 1);
     let slow = slow.replacen("\"r1\"]", "\"r1\", \"screen\"]", 1);
     fs::write(&net, &slow).unwrap();
@@ -289,8 +290,8 @@ fn every_node_keeps_its_least_best_effort() {
     assert_eq!((out.status.code(), said.lines().count()), (Some(1), 1));
     let words = "net.toml: line 10: segment \"studio\": `nrt` is 3076, expected at most 2916 bytes for \
                  each of 3 members, or a `rate` of at least 10547429bit";
-    assert!(said.contains(words), "{said}");
+    has(&said, [words]);
     fs::write(&net, format!("nrt = 0\n{slow}")).unwrap();
     let said = text(&check().stdout);
-    assert!(said.contains("studio: 7212 bytes for streams"), "{said}");
+    has(&said, ["studio: 7212 bytes for streams"]);
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::common::{pspacer, text};
 use crate::hosts::reflector;
+use testkit::has;
 
 /// Longest wait for what has to happen at some time.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -170,10 +171,7 @@ fn a_stream_is_granted_listed_and_released() {
     assert_eq!(listed[0]["id"], id);
     assert_eq!(manager.reserved_bytes("studio"), WIRE_BYTES);
     let table = text(&manager.ask("", "reservations", &[]).stdout);
-    assert!(
-        table.contains(id) && table.contains("camera, screen"),
-        "{table}"
-    );
+    has(&table, [id, "camera, screen"]);
     let (status, released) = manager.json("release", &[id]);
     assert_eq!((status, &released["released"]), (Some(0), &true.into()));
     assert_eq!(manager.reserved_bytes("studio"), 0);
@@ -182,7 +180,7 @@ fn a_stream_is_granted_listed_and_released() {
     let out = manager.ask("", "release", &["never"]);
     assert_eq!(out.status.code(), Some(1));
     let said = text(&out.stderr);
-    assert!(said.contains("no reservation has the id never"), "{said}");
+    has(&said, ["no reservation has the id never"]);
 }
 
 /// `ping` tells the manager what it measured; `top` and `exporter` show that beside the bound.
@@ -219,12 +217,7 @@ fn measurements_are_shown_beside_their_bounds() {
         measured
     );
     let shown = text(&manager.ask("", "top --once --every 10ms", &[]).stdout);
-    assert!(shown.contains("reservations: 1"), "{shown}");
-    assert!(
-        shown.contains("cam1         camera, screen   10,462"),
-        "{shown}"
-    );
-    assert!(shown.contains("not at camera r1"), "{shown}");
+    has(&shown, ["reservations: 1", "cam1         camera, screen   10,462", "not at camera r1"]);
     let exported = text(&manager.ask("", "exporter --once", &[]).stdout);
     let samples = "psp_reservation_measured_packets{";
     let line = exported.lines().find(|line| line.starts_with(samples));
@@ -232,7 +225,7 @@ fn measurements_are_shown_beside_their_bounds() {
         line.is_some_and(|line| line.ends_with("} 20")),
         "{exported}"
     );
-    assert!(exported.contains("} 0.036\n"), "{exported}");
+    has(&exported, ["} 0.036\n"]);
     // What would be wrong at the end is refused before the first probe.
     for (words, more, expected) in [
         (
@@ -253,7 +246,7 @@ fn measurements_are_shown_beside_their_bounds() {
     ] {
         let out = manager.ask("", words, &more);
         let said = text(&out.stderr);
-        assert!(said.contains(expected), "{said}");
+        has(&said, [expected]);
         assert_eq!(
             (out.status.code(), out.stdout.len()),
             (Some(2), 0),
@@ -265,14 +258,11 @@ fn measurements_are_shown_beside_their_bounds() {
     drop(manager);
     let out = pspacer(&["top", "--once", "--every", "10ms", "--manager", &url]);
     let shown = text(&out.stdout);
-    assert!(
-        shown.contains(&format!("manager {url} does not answer: ")),
-        "{shown}"
-    );
+    has(&shown, [&format!("manager {url} does not answer: ")]);
     let twice = format!("{url},{url}");
     let out = pspacer(&["top", "--once", "--manager", &twice]);
     let said = text(&out.stderr);
-    assert!(said.contains("expected each manager once"), "{said}");
+    has(&said, ["expected each manager once"]);
 }
 
 #[test]
@@ -299,7 +289,7 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
         (Some(3), 1),
         "{said}"
     );
-    assert!(said.contains("10462") && said.contains("8114"), "{said}");
+    has(&said, ["10462", "8114"]);
     // A delay that no route keeps.
     let late = "reserve --from camera --to screen --latency 35ms --bytes 1 --for 10m";
     let (status, refused) = manager.json(late, &[]);
@@ -377,14 +367,14 @@ fn the_same_request_again_has_the_same_grant() {
         &["--bytes", "1", "--for", "10m", "--id", "mine"],
     );
     assert_eq!(other.status.code(), Some(1));
-    assert!(text(&other.stderr).contains("belongs to another request"));
+    has(text(&other.stderr), ["belongs to another request"]);
     running.json("release", &["mine"]);
     drop(running);
     let running = manager(folder.path(), &[]);
     let replayed = running.ask("", RESERVE, &words);
     assert_eq!(replayed.status.code(), Some(1));
     let said = text(&replayed.stderr);
-    assert!(said.contains("mine has ended"), "{said}");
+    has(&said, ["mine has ended"]);
     assert_eq!(running.reserved_bytes("studio"), 0);
 }
 
@@ -419,7 +409,7 @@ fn a_foreign_token_is_refused_and_nothing_changes() {
             (Some(1), 1),
             "{said}"
         );
-        assert!(said.contains("not known to this manager"), "{said}");
+        has(&said, ["not known to this manager"]);
     }
     assert_eq!(running.ask("one", RESERVE, &words).status.code(), Some(0));
     // Another talker sees nothing of it, and may not end it.
@@ -427,9 +417,9 @@ fn a_foreign_token_is_refused_and_nothing_changes() {
     assert_eq!(listed.trim(), "[]");
     let out = running.ask("two", "release", &["mine"]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stderr).contains("belongs to another caller"));
+    has(text(&out.stderr), ["belongs to another caller"]);
     let listed = text(&running.ask("all", "reservations", &["--json"]).stdout);
-    assert!(listed.contains("\"mine\""), "{listed}");
+    has(&listed, ["\"mine\""]);
     assert_eq!(
         running.ask("all", "release", &["mine"]).status.code(),
         Some(0)
@@ -463,7 +453,7 @@ fn what_is_wrong_is_said_before_anything_begins() {
     ] {
         let (status, said) = run(more);
         assert_eq!(status, Some(1), "{said}");
-        assert!(said.contains(words), "{said}");
+        has(&said, [words]);
     }
     let out = pspacer(&[
         "manager",
@@ -475,12 +465,12 @@ fn what_is_wrong_is_said_before_anything_begins() {
         "0.0.0.0:0",
     ]);
     let said = text(&out.stderr);
-    assert!(said.contains("expected a loopback address"), "{said}");
+    has(&said, ["expected a loopback address"]);
     // A file with a fault: its name, line, key, value, and what was expected.
     fs::write(net, TOPOLOGY.replacen("100mbit", "fast", 1)).unwrap();
     let (_, said) = run(&["--store", "memory:"]);
     let words = "net.toml: line 12: `rate` is \"fast\", expected a rate";
-    assert!(said.contains(words), "{said}");
+    has(&said, [words]);
     // Requests that mean nothing.
     for (words, status, expected) in [
         (
@@ -519,14 +509,14 @@ fn what_is_wrong_is_said_before_anything_begins() {
         let out = running.ask("", words, &[]);
         let said = text(&out.stderr);
         assert_eq!(out.status.code(), Some(status), "{words}: {said}");
-        assert!(said.contains(expected), "{said}");
+        has(&said, [expected]);
     }
     assert_eq!(running.reserved_bytes("studio"), 0);
     // Nobody listens there.
     let words = "reservations --manager http://127.0.0.1:9";
     let out = pspacer(&words.split(' ').collect::<Vec<_>>());
     assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stderr).contains("127.0.0.1:9"));
+    has(text(&out.stderr), ["127.0.0.1:9"]);
 }
 
 /// Two managers, m0 of the studio and m1 of the hall, that can be started.
@@ -584,7 +574,7 @@ fn two_managers_reserve_along_a_route() {
     let out = first.ask("", RESERVE, &words);
     let said = text(&out.stderr);
     assert_eq!(out.status.code(), Some(1), "{said}");
-    assert!(said.contains("manager m1 does not answer"), "{said}");
+    has(&said, ["manager m1 does not answer"]);
     assert_eq!(first.reserved_bytes("studio"), 0);
     let _second = pair.start(1);
     assert_eq!(first.json(RESERVE, &words).0, Some(0));

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::common::{Folder, root, text};
+use testkit::{has, has_none};
 
 /// A scenario of one short cell.
 const SCENARIO: &str = r#"
@@ -75,7 +76,7 @@ impl Place {
             assert!(said.contains(word), "expected {word:?} in: {said}");
         }
         assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(!said.contains("panicked"), "{said}");
+        has_none(&said, ["panicked"]);
     }
 }
 
@@ -234,10 +235,7 @@ fn one_run_at_a_time_and_an_interrupted_one_is_taken_away() {
     child.wait().unwrap();
     let said = text(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("--out") && said.contains("another run"),
-        "{said}"
-    );
+    has(&said, ["--out", "another run"]);
     place.fine(&out);
 }
 
@@ -261,10 +259,7 @@ fn one_sweep_at_a_time_in_a_folder() {
     first.wait().unwrap();
     let said = text(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("--out") && said.contains("another run"),
-        "{said}"
-    );
+    has(&said, ["--out", "another run"]);
 }
 
 /// A folder in which a sweep could not begin can be used again.
@@ -288,10 +283,7 @@ fn a_sweep_that_could_not_begin_leaves_nothing() {
     let failed = sweep("0");
     let said = text(&failed.stderr);
     assert_eq!(failed.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("sweep.json") && said.contains("too large"),
-        "{said}"
-    );
+    has(&said, ["sweep.json", "too large"]);
     let next = sweep("unlimited");
     assert!(next.status.success(), "{}", text(&next.stderr));
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::common::pspacer;
 use crate::hosts::{Host, Net, Running, pspacer_in, reflector};
 use serde_json::Value;
+use testkit::has;
 
 /// Starts a router, with its configuration in a folder.
 fn router(host: &Host, folder: &Path, config: &str) -> Running {
@@ -149,7 +150,7 @@ fn two_in_a_row_lose_nothing() {
     let Some(net) = Net::new() else { return };
     let (row, routers) = row(&net, "packet", "auto");
     for router in &routers {
-        assert!(router.said.contains("routing"), "{}", router.said);
+        has(&router.said, ["routing"]);
     }
     for report in nothing_is_lost(&row, routers) {
         // BPF asks for the machine's root, which this test is not.
@@ -218,7 +219,7 @@ fn check_says_the_budgets_and_refuses_with_the_numbers() {
     assert!(out.status.success());
     let line =
         "a: 43,750 bytes a period; 1,250 reserved for 1 streams, 42,500 for best effort; io auto";
-    assert!(text.contains(line) && text.contains("io xdp"), "{text}");
+    has(&text, [line, "io xdp"]);
     for (from, to, words) in [
         (
             "\"2mbit\"",
@@ -256,5 +257,5 @@ fn check_says_the_budgets_and_refuses_with_the_numbers() {
     let out = pspacer(&["router", path]);
     let said = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{said}");
-    assert!(said.contains("device a"), "{said}");
+    has(&said, ["device a"]);
 }

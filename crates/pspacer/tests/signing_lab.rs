@@ -4,6 +4,7 @@
 use crate::common::guest;
 use scenario::Kernel;
 use vmlab::Lab;
+use testkit::has;
 
 fn unsigned_modules_are_refused(kernel: Kernel) {
     let files = [
@@ -13,7 +14,7 @@ fn unsigned_modules_are_refused(kernel: Kernel) {
     let mut lab = Lab::find().unwrap();
     lab.signatures = true;
     let output = guest::output_in(&lab, kernel, "signing", &["sch_psp", "dummy"], &files);
-    assert!(output.contains("\n1.."), "{output}");
+    has(&output, ["\n1.."]);
 }
 
 #[test]

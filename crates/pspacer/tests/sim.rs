@@ -8,6 +8,7 @@ use std::path::Path;
 use scenario::result::{Engine, RunResult};
 
 use crate::common::{Folder, pspacer, root};
+use testkit::has;
 
 /// Runs the command, which must succeed. Returns its output.
 fn fine(args: &[&str]) -> String {
@@ -124,19 +125,15 @@ fn what_is_not_modelled_is_named_with_its_line() {
     let file = fs::read_to_string(root().join("experiments/busy-host/scenario.toml")).unwrap();
     let line = 1 + file.lines().position(|l| l.contains(" cake ")).unwrap();
     let place = format!("experiments/busy-host/scenario.toml:{line}: tc: `cake`");
-    assert!(said.contains(&place), "{said}");
+    has(&said, [&place]);
     let said = refused(&["sim", "run", "tcp-stops-in-the-lab", "--full"]);
-    assert!(
-        said.contains("tcp-stops-in-the-lab/scenario.toml:")
-            && said.contains("reno, bic, cubic and vegas"),
-        "{said}"
-    );
+    has(&said, ["tcp-stops-in-the-lab/scenario.toml:", "reno, bic, cubic and vegas"]);
     // What makes no difference is reported, not rejected.
     let folder = Folder::new("sim-noise");
     let said = fine(&["sim", "run", "ways-to-wait", "--out", &folder.at("o")]);
-    assert!(said.contains("[noise] is not modelled"), "{said}");
+    has(&said, ["[noise] is not modelled"]);
     let stats = String::from_utf8(folder.read("o/run.json")).unwrap();
-    assert!(stats.contains("[noise] is not modelled"), "{stats}");
+    has(&stats, ["[noise] is not modelled"]);
 }
 
 #[test]
@@ -151,7 +148,7 @@ fn the_laboratory_refuses_a_qdisc_that_no_kernel_has() {
     let out = folder.at("o");
     let said = refused(&["lab", "run", &file.display().to_string(), "--out", &out]);
     let place = format!("cqf.toml:{line}: tc: cqf is the simulator's own");
-    assert!(said.contains(&place), "{said}");
+    has(&said, [&place]);
     assert!(!root().join(&out).exists());
 }
 
@@ -221,7 +218,7 @@ fn a_parameter_called_like_a_metric_is_refused() {
             continue;
         }
         let said = refused(&args);
-        assert!(said.contains(&format!("a column `{parameter}`")), "{said}");
+        has(&said, [&format!("a column `{parameter}`")]);
     }
 }
 
@@ -270,25 +267,25 @@ fn a_sweep_is_the_same_however_it_is_cut() {
 fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
     let out = folder.at("bad");
     let said = refused(&["sim", "merge", p0, p1, "--out", &out]);
-    assert!(said.contains("6 of 18 numbers are in no shard"), "{said}");
+    has(&said, ["6 of 18 numbers are in no shard"]);
     let said = refused(&["sim", "merge", p0, p1, p2, p1, "--out", &out]);
-    assert!(said.contains("is in both"), "{said}");
+    has(&said, ["is in both"]);
     // The same file with other settings is another sweep.
     let (file, other) = (folder.at("lossy.toml"), folder.at("other"));
     let args = ["sim", "sweep", &file, "--seeds", "1..9", "--out", &other];
     fine(&[&args[..], &["--shard", "2/3", "--set", "duration=200ms"]].concat());
     let said = refused(&["sim", "merge", p0, p1, &other, "--out", &out]);
-    assert!(said.contains("another sweep"), "{said}");
+    has(&said, ["another sweep"]);
     // merge keeps the results of another sweep.
     let said = refused(&["sim", "merge", p0, p1, p2, "--out", &other]);
-    assert!(said.contains("the folder has another sweep"), "{said}");
+    has(&said, ["the folder has another sweep"]);
     let said = refused(&[&args[..], &["--shard", "1/3"]].concat());
     let why = "has another sweep: its --set is [\"duration=200ms\"], here []";
-    assert!(said.contains(why), "{said}");
+    has(&said, [why]);
     // The scenario's file has changed since the sweep began.
     fs::write(&file, format!("{SWEEP}# changed\n")).unwrap();
     let said = refused(&args);
-    assert!(said.contains("its scenario's file is "), "{said}");
+    has(&said, ["its scenario's file is "]);
     fs::write(&file, SWEEP).unwrap();
     let kept = Path::new(&other).join("sweep.json");
     let text = fs::read_to_string(&kept).unwrap();
@@ -300,14 +297,11 @@ fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
     );
     fs::write(&kept, changed.replace("\"duration=200ms\"", "")).unwrap();
     let said = refused(&args);
-    assert!(
-        said.contains("its command is 000000000000, here "),
-        "{said}"
-    );
+    has(&said, ["its command is 000000000000, here "]);
     // This shard was interrupted.
     fs::write(Path::new(p1).join("rows.jsonl"), "").unwrap();
     let said = refused(&["sim", "merge", p0, p1, p2, "--out", &out]);
-    assert!(said.contains("shard 1/3 is not finished"), "{said}");
+    has(&said, ["shard 1/3 is not finished"]);
 }
 
 /// Two flows share a queue that drops its oldest packet: each flow's `dropped` counts its own

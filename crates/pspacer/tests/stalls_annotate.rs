@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::common::capture::Capture;
 use crate::common::{Folder, pspacer, refuses, root, text};
+use testkit::{has, has_none};
 
 /// A block of a pcapng file, in either byte order.
 struct Block {
@@ -237,10 +238,7 @@ fn a_pcap_becomes_pcapng_with_the_same_packets() {
         );
     }
     let first = copied[*wanted.keys().next().unwrap() as usize - 1].comments();
-    assert!(
-        first[0].contains(" cause=receiver-window-closed side=receiver "),
-        "{first:?}"
-    );
+    has(&first[0], [" cause=receiver-window-closed side=receiver "]);
     // The copy is a capture of the same stalls.
     let again = pspacer(&[
         "stalls",
@@ -424,11 +422,7 @@ fn what_cannot_be_written_changes_nothing() {
     let file = folder.file("a.pcap", &transfer());
     let same = pspacer(&["stalls", &file, "--annotate", &file]);
     assert_eq!(same.status.code(), Some(2));
-    assert!(
-        text(&same.stderr).contains("is a file that is read"),
-        "{}",
-        text(&same.stderr)
-    );
+    has(text(&same.stderr), ["is a file that is read"]);
     assert_eq!(fs::read(&file).unwrap(), transfer());
     for (arguments, expected) in [
         (
@@ -461,11 +455,7 @@ fn what_cannot_be_written_changes_nothing() {
     let nowhere = folder.0.join("no/such/folder/out.pcapng");
     let out = pspacer(&["stalls", &file, "--annotate", nowhere.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(
-        text(&out.stderr).contains("cannot write"),
-        "{}",
-        text(&out.stderr)
-    );
+    has(text(&out.stderr), ["cannot write"]);
 }
 
 /// A full disk, as `/dev/full` is one: an output that was there stays as it was.
@@ -481,11 +471,7 @@ fn a_full_disk_leaves_the_earlier_output() {
     );
     let run = Command::new("sh").args(["-c", &limited]).output().unwrap();
     assert_eq!(run.status.code(), Some(1), "{}", text(&run.stderr));
-    assert!(
-        text(&run.stderr).contains("cannot write"),
-        "{}",
-        text(&run.stderr)
-    );
+    has(text(&run.stderr), ["cannot write"]);
     assert_eq!(fs::read(&out).unwrap(), b"earlier");
     assert_eq!(
         fs::read_dir(&folder.0).unwrap().count(),
@@ -524,7 +510,7 @@ fn tshark_filters_by_cause() {
             command.arg(&out).args(more).env("HOME", &folder.0);
             let out = command.output().unwrap();
             assert!(out.status.success(), "{}", text(&out.stderr));
-            assert!(!text(&out.stderr).contains("Lua"), "{}", text(&out.stderr));
+            has_none(text(&out.stderr), ["Lua"]);
             text(&out.stdout)
         };
         let columns = [

@@ -11,6 +11,7 @@ use crate::common::{Folder, pspacer, refuses, text};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use testkit::has;
 
 const HEADER_BYTES: usize = 24;
 /// A test that waits longer has failed: the command is ended, and so are its lines.
@@ -358,21 +359,13 @@ fn what_is_no_capture_is_noted() {
         stdin.write_all(bytes).unwrap();
         drop(stdin);
         let lines = follow.until("summary");
-        assert!(
-            lines[0]["text"]
+        has(&lines[0]["text"]
                 .as_str()
-                .unwrap()
-                .contains("expected a capture"),
-            "{lines:?}"
-        );
+                .unwrap(), ["expected a capture"]);
     }
     let nowhere = folder.0.join("no/such/folder/a.pcap");
     let out = pspacer(&["stalls", "--follow", nowhere.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(1));
-    assert!(
-        text(&out.stderr).contains("cannot read the folder"),
-        "{}",
-        text(&out.stderr)
-    );
+    has(text(&out.stderr), ["cannot read the folder"]);
     assert!(fs::read_dir(&folder.0).unwrap().next().is_none());
 }

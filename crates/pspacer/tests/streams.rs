@@ -10,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::common::capture::Capture;
 use crate::common::{Folder, root, text};
+use testkit::{has, has_none};
 
 /// Exit status that a shell reports for a program that SIGPIPE ended.
 const CLOSED_PIPE: i32 = 141;
@@ -203,11 +204,7 @@ fn colours_are_for_terminals_or_who_asks_for_them() {
     }
     let out = pspacer(&["stalls", file, "--color", "sometimes"]);
     assert_eq!(out.status.code(), Some(2));
-    assert!(
-        text(&out.stderr).contains("always"),
-        "{}",
-        text(&out.stderr)
-    );
+    has(text(&out.stderr), ["always"]);
 }
 
 /// Returns the lines that a terminal of this many columns gets.
@@ -248,14 +245,14 @@ fn quiet_is_without_notes() {
     let out = calls.folder.0.join("run").display().to_string();
     let args = ["sim", "run", NOTED[0], NOTED[1], NOTED[2], "--out", &out];
     let noted = pspacer(&args);
-    assert!(text(&noted.stderr).contains("not modelled"));
+    has(text(&noted.stderr), ["not modelled"]);
     let quiet = pspacer(&[&args[..], &["--quiet"]].concat());
     assert_eq!(
         (quiet.status.code(), text(&quiet.stderr)),
         (Some(0), String::new())
     );
-    assert!(!text(&quiet.stdout).contains("Report:"));
+    has_none(text(&quiet.stdout), ["Report:"]);
     // -q still prints errors.
     let wrong = pspacer(&["lab", "run", "no-such", "-q"]);
-    assert!(text(&wrong.stderr).contains("no-such"));
+    has(text(&wrong.stderr), ["no-such"]);
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 use crate::common::{Folder, guest};
 use scenario::Kernel;
 use vmlab::{Cache, Quiet};
+use testkit::has;
 
 /// Pages, hardware's names and other languages, which a guest does not need.
 const LEFT_OUT: &[&str] = &[
@@ -39,7 +40,7 @@ fn boot(kernel: Kernel, modules: &[&str], files: &[&str]) {
     ];
     all.extend(files);
     let output = guest::output(kernel, "systemd", modules, &all);
-    assert!(output.contains("\n1.."), "{output}");
+    has(&output, ["\n1.."]);
 }
 
 #[test]

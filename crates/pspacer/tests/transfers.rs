@@ -8,6 +8,7 @@ use std::process::Output;
 use scenario::result::{RunResult, TransferRow};
 
 use crate::common::{Folder, pspacer};
+use testkit::has;
 
 /// The experiment's path with a tenth of its bytes.
 const SCENARIO: &str = r#"
@@ -160,7 +161,7 @@ fn what_makes_no_table_is_refused() {
         let out = case.run("out", &[]);
         assert_eq!(out.status.code(), Some(1));
         let error = String::from_utf8(out.stderr).unwrap();
-        assert!(error.contains(said), "{error}");
+        has(&error, [said]);
         assert!(!case.0.0.join("out").exists());
     }
 }

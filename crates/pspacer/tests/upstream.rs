@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::common::root;
+use testkit::{has, has_none};
 
 /// Each goes on top of the one before.
 const SERIES: [&str; 4] = ["first", "ceil", "launch", "gap"];
@@ -217,7 +218,7 @@ fn what_core_does_not_have_is_not_taken() {
     ] {
         let output = perl("take.pl", &root().join("core"), template);
         assert!(!output.status.success(), "{template}");
-        assert!(said(&output).contains(complaint), "{}", said(&output));
+        has(said(&output), [complaint]);
     }
 }
 
@@ -241,7 +242,7 @@ fn a_series_has_what_is_up_to_it() {
         let output = perl("upto.pl", Path::new(series), text);
         assert!(!output.status.success(), "{series} {text}");
         let said = said(&output);
-        assert!(said.contains("one of first, ceil, launch, gap"), "{said}");
+        has(&said, ["one of first, ceil, launch, gap"]);
     }
 }
 
@@ -343,17 +344,14 @@ fn each_series_applies_and_is_small() {
         (lines, of_code) = (now, code);
     }
     let qdisc = read("net/sched/sch_pspacer.c");
-    assert!(!qdisc.contains("#include \"") && !qdisc.contains("pace_div_rem"));
+    has_none(&qdisc, ["#include \"", "pace_div_rem"]);
     let specification = read("Documentation/netlink/specs/tc.yaml");
     assert_eq!(specification.matches("value: pspacer\n").count(), 2);
     assert_eq!(specification.matches("name: class-ceil\n").count(), 1);
-    assert!(read("net/sched/Kconfig").contains("config NET_SCH_PSPACER\n"));
-    assert!(read("net/sched/Makefile").contains("sch_pspacer.o\n"));
+    has(read("net/sched/Kconfig"), ["config NET_SCH_PSPACER\n"]);
+    has(read("net/sched/Makefile"), ["sch_pspacer.o\n"]);
     let attributes = read("include/uapi/linux/pkt_sched.h");
-    assert!(attributes.contains("TCA_PSPACER_LINE_RATE"));
-    assert!(attributes.contains("TCA_PSPACER_CLASS_CEIL"));
-    assert!(attributes.contains("TCA_PSPACER_CLASS_CLOCKID"));
-    assert!(attributes.contains("TCA_PSPACER_GAP"));
+    has(&attributes, ["TCA_PSPACER_LINE_RATE", "TCA_PSPACER_CLASS_CEIL", "TCA_PSPACER_CLASS_CLOCKID", "TCA_PSPACER_GAP"]);
     for name in ["Makefile", ".gitignore"] {
         let lists = read(&format!("tools/testing/selftests/net/{name}"));
         assert_eq!(lists.matches("sch_pspacer_txtime").count(), 1, "{lists}");
@@ -368,10 +366,7 @@ fn a_series_that_is_none_is_refused() {
     let refused = series(kernel.path(), out.path(), "second");
     assert!(!refused.status.success());
     let said = said(&refused);
-    assert!(
-        said.contains("no series: expected one of first ceil launch gap"),
-        "{said}"
-    );
+    has(&said, ["no series: expected one of first ceil launch gap"]);
 }
 
 #[test]
@@ -381,7 +376,7 @@ fn a_folder_that_is_no_kernel_is_refused() {
     let refused = series(folder.path(), out.path(), "first");
     assert!(!refused.status.success());
     let said = said(&refused);
-    assert!(said.contains("no net/sched/Kconfig: expected"), "{said}");
+    has(&said, ["no net/sched/Kconfig: expected"]);
 }
 
 #[test]

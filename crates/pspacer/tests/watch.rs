@@ -15,6 +15,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use testkit::{has, has_none};
 
 /// Messages of hosts on which nobody can watch.
 const CANNOT: [&str; 4] = [
@@ -218,7 +219,7 @@ fn a_sender_that_pauses_and_a_receiver_that_does_not_read() {
     assert!(causes.contains(&"application"), "{connection:#}");
     assert!(causes.contains(&"receiver-window-closed"), "{connection:#}");
     let verdict = connection["verdict"].as_str().unwrap();
-    assert!(verdict.contains("stopped"), "{verdict}");
+    has(&verdict, ["stopped"]);
     // The other end is this process's, too: the kernel says that it does not read.
     let connections = watched["connections"].as_array().unwrap();
     let listened = Value::from(receiver.local_addr().unwrap().to_string());
@@ -317,7 +318,7 @@ fn a_process_has_what_it_had_connected_and_accepted() {
     other.wait().unwrap();
     let foreign = foreign["connections"].to_string();
     let local = sender.local_addr().unwrap().to_string();
-    assert!(!foreign.contains(&local), "{foreign}");
+    has_none(&foreign, [&local]);
 }
 
 /// Returns the far ends of the connections that were watched.
@@ -373,7 +374,7 @@ fn what_is_accepted_after_the_process_ended_is_not_its_own() {
     process.child.wait().unwrap();
     let mut line = String::new();
     watch.said.read_line(&mut line).unwrap();
-    assert!(line.contains("has ended"), "{line}");
+    has(&line, ["has ended"]);
     let foreign = process.connect();
     let found = remotes(&watch.finish());
     assert!(found.contains(&own), "{own} is not in {found:?}");

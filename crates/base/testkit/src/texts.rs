@@ -6,9 +6,10 @@
 /// # Panics
 /// With the part that it has not, and the text.
 #[track_caller]
-pub fn has<'a>(text: impl AsRef<str>, parts: impl IntoIterator<Item = &'a str>) {
+pub fn has<T: AsRef<str>>(text: impl AsRef<str>, parts: impl IntoIterator<Item = T>) {
     let text = text.as_ref();
     for part in parts {
+        let part = part.as_ref();
         assert!(text.contains(part), "no {part:?} in:\n{text}");
     }
 }
@@ -18,9 +19,10 @@ pub fn has<'a>(text: impl AsRef<str>, parts: impl IntoIterator<Item = &'a str>) 
 /// # Panics
 /// With the part that it has, and the text.
 #[track_caller]
-pub fn has_none<'a>(text: impl AsRef<str>, parts: impl IntoIterator<Item = &'a str>) {
+pub fn has_none<T: AsRef<str>>(text: impl AsRef<str>, parts: impl IntoIterator<Item = T>) {
     let text = text.as_ref();
     for part in parts {
+        let part = part.as_ref();
         assert!(!text.contains(part), "{part:?} in:\n{text}");
     }
 }
@@ -32,7 +34,7 @@ mod tests {
     #[test]
     fn a_text_that_has_all_passes() {
         has("one two", ["one", "two"]);
-        has(String::from("one"), []);
+        has(String::from("one"), &["one".to_owned()]);
         has_none("one two", ["three"]);
     }
 

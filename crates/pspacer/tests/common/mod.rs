@@ -9,6 +9,7 @@ pub mod guest;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use testkit::has;
 
 /// Returns the project's folder.
 pub fn root() -> PathBuf {
@@ -65,7 +66,7 @@ pub fn refuses(args: &[&str], expected: &str) {
     let out = pspacer(args);
     assert_eq!(out.status.code(), Some(2));
     let said = text(&out.stderr);
-    assert!(said.contains(expected), "{said}");
+    has(&said, [expected]);
 }
 
 /// Returns the text that a program printed.
