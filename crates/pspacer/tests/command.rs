@@ -1,25 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command as users call it: errors and their messages, help, completions.
 
-use crate::common::{Folder, pspacer, root};
-
-/// Checks that a call ends with this exit status, one sentence with all of `words` on standard
-/// error, and nothing on standard output.
-fn refused(args: &[&str], status: i32, words: &[&str]) {
-    let out = pspacer(args);
-    let said = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(status), "{args:?}: {said}");
-    assert!(out.stdout.is_empty(), "{args:?}");
-    for word in words {
-        assert!(
-            said.contains(word),
-            "{args:?}: expected {word:?} in: {said}"
-        );
-    }
-    if status == 1 {
-        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
-    }
-}
+use crate::common::{Folder, pspacer, refused, root, text, well};
+use testkit::has;
 
 #[test]
 fn list_names_every_experiment() {
@@ -178,7 +161,7 @@ fn help_has_the_subcommands_and_options_by_heading() {
     let help = |args: &[&str]| {
         let out = pspacer(args);
         assert!(out.status.success(), "{args:?}");
-        groups(&String::from_utf8(out.stdout).unwrap())
+        groups(&text(&out.stdout))
     };
     let top = help(&["--help"]);
     let of = |name: &str| -> &[String] {
@@ -245,12 +228,8 @@ fn old_names_of_options_are_understood() {
 #[test]
 fn completions_are_made_for_each_shell() {
     for shell in ["bash", "zsh", "fish"] {
-        let out = pspacer(&["completions", shell]);
-        assert!(out.status.success(), "{shell}");
-        let script = String::from_utf8(out.stdout).unwrap();
-        for word in ["stalls", "min-duration", "predict"] {
-            assert!(script.contains(word), "{shell}: {word}");
-        }
+        let script = well(&["completions", shell]);
+        has(&script, ["stalls", "min-duration", "predict"]);
     }
     let out = pspacer(&["completions", "bash"]);
     let folder = tempfile::tempdir().unwrap();
@@ -260,7 +239,7 @@ fn completions_are_made_for_each_shell() {
                  _pspacer pspacer 6 --kernel; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let mut bash = std::process::Command::new("bash");
     let out = bash.arg("-c").arg(asked).arg(&path).output().unwrap();
-    let shown = String::from_utf8(out.stdout).unwrap();
+    let shown = text(&out.stdout);
     assert_eq!(
         shown.lines().collect::<Vec<_>>(),
         ["6.1", "6.12"],

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use crate::common::{Folder, guest};
 use scenario::Kernel;
-use vmlab::{Cache, Quiet};
 use testkit::has;
+use vmlab::{Cache, Quiet};
 
 const MODULES: &[&str] = &["sch_psp", "dummy", "veth", "cls_flower", "cls_bpf"];
 

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::common::root;
 use crate::map::{MAP, map_rows};
-use testkit::numbers;
+use testkit::{has, numbers};
 
 const RECIPES: &str = "CONTRIBUTING.md";
 const CLAIMS: &str = "docs/contribute/claims.md";

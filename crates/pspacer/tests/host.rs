@@ -72,7 +72,13 @@ fn a_plan_says_what_would_change_and_changes_nothing() {
         first.starts_with("lo: 3 changes\n  add     qdisc psp at root\n"),
         "{first}"
     );
-    has(&first, ["type paced, deadline 50 ms, rate 100 Mbit/s\n", "  add     match to 10.0.0.0/8 -> class video\n"]);
+    has(
+        &first,
+        [
+            "type paced, deadline 50 ms, rate 100 Mbit/s\n",
+            "  add     match to 10.0.0.0/8 -> class video\n",
+        ],
+    );
     let again = text(&pspacer(&["apply", "--dry-run", "--device", "lo", &file]).stdout);
     assert_eq!(again, first);
     let json: Value = serde_json::from_slice(&pspacer(&["plan", "--json", &file]).stdout).unwrap();
@@ -97,14 +103,20 @@ fn a_byte_queue_limit_is_planned_or_refused() {
         has(&said, ["  change  byte_queue_limit_min of tx-0: "]);
     } else {
         let said = refusal(&out);
-        has(&said, ["lo.toml:2: lo: `byte_queue_limit_min` is 3145728 bytes, expected none: the kernel"]);
+        has(
+            &said,
+            ["lo.toml:2: lo: `byte_queue_limit_min` is 3145728 bytes, expected none: the kernel"],
+        );
     }
     let edt = folder.file(
         "edt.toml",
         format!("{device}backend = \"edt\"\n").as_bytes(),
     );
     let said = refusal(&pspacer(&["plan", &edt]));
-    has(&said, ["`byte_queue_limit_min` is 3145728 bytes, expected none by backend \"edt\""]);
+    has(
+        &said,
+        ["`byte_queue_limit_min` is 3145728 bytes, expected none by backend \"edt\""],
+    );
 }
 
 #[test]
@@ -135,7 +147,10 @@ fn a_plan_says_which_launch_times_collide() {
         "plan",
         &file("at = \"0us\", late_at_most = \"1us\""),
     ]));
-    has(&said, ["lo.toml:2: lo: a: frames may leave 1.984 µs late, expected at most 1 µs"]);
+    has(
+        &said,
+        ["lo.toml:2: lo: a: frames may leave 1.984 µs late, expected at most 1 µs"],
+    );
 }
 
 #[test]
@@ -143,15 +158,24 @@ fn what_is_wrong_is_named() {
     let folder = Folder::new("host-wrong");
     let bad = folder.file("bad.toml", FILE.replace("100mbit", "fast").as_bytes());
     let said = refusal(&pspacer(&["plan", &bad]));
-    has(&said, ["bad.toml:7: `rate` is \"fast\", expected a rate such as"]);
+    has(
+        &said,
+        ["bad.toml:7: `rate` is \"fast\", expected a rate such as"],
+    );
     let gone = folder.file("gone.toml", FILE.replace("\"lo\"", "\"lo9\"").as_bytes());
     let said = refusal(&pspacer(&["plan", &gone]));
-    has(&said, ["gone.toml:3: lo9: expected a device; did you mean `lo`?"]);
+    has(
+        &said,
+        ["gone.toml:3: lo9: expected a device; did you mean `lo`?"],
+    );
     let file = folder.file("lo.toml", FILE.as_bytes());
     let said = refusal(&pspacer(&["plan", &file, &file]));
     has(&said, ["lo.toml has it already"]);
     let said = refusal(&pspacer(&["plan", "--device", "l", &file]));
-    has(&said, ["--device l: expected a device of the files; did you mean `lo`?"]);
+    has(
+        &said,
+        ["--device l: expected a device of the files; did you mean `lo`?"],
+    );
     let saved = folder.file("saved.json", b"x");
     let said = refusal(&pspacer(&["restore", &saved]));
     has(&said, ["saved.json: expected value at line 1"]);
@@ -203,7 +227,13 @@ fn a_file_comes_from_libreqos() {
     assert_eq!(text(&out.stderr), "pspacer: circuits: 1, groups: 1\n");
     if let Some(plan) = planned(&made) {
         assert!(plan.starts_with("lo: 5 changes\n"), "{plan}");
-        has(&plan, ["type group, rate 500 Mbit/s\n", "add     match to 100.64.0.2 -> class 7\n"]);
+        has(
+            &plan,
+            [
+                "type group, rate 500 Mbit/s\n",
+                "add     match to 100.64.0.2 -> class 7\n",
+            ],
+        );
     }
     let wrong = folder.file(
         "wrong.csv",

@@ -228,7 +228,10 @@ fn standard_input_is_read() {
         (Some(1000), Some("-"))
     );
     fs::write(&file, &capture()[..24 + 80 * 10 + 7]).unwrap();
-    has(text(&read(&[]).stderr), ["pspacer: -: only the first 824 bytes"]);
+    has(
+        text(&read(&[]).stderr),
+        ["pspacer: -: only the first 824 bytes"],
+    );
     fs::write(&file, "just text").unwrap();
     let wrong = read(&[]);
     assert_eq!(wrong.status.code(), Some(1));

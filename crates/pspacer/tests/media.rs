@@ -5,15 +5,8 @@ use std::fs;
 use std::net::UdpSocket;
 use std::process::{Command, Output};
 
-use crate::common::{Folder, text, words};
+use crate::common::{Folder, json, pspacer, refused, text, words};
 use testkit::{has, has_none};
-
-fn pspacer(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_pspacer"))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
 
 /// Makes a pcap with nanoseconds: five frames of 60 a second of raw video with 8 lines, a packet
 /// each. They leave two read spacings, 4 ms, before they are read, or all with the first.
@@ -76,9 +69,11 @@ fn a_verdict_and_its_exit_status() {
         assert!(fs::metadata(page.join(name)).unwrap().len() > 500, "{name}");
     }
     fs::write(&file, capture(true)).unwrap();
-    let out = pspacer(&["measure", "--st2110", name, "--expect", "NL"]);
-    assert_eq!(out.status.code(), Some(1));
-    has(text(&out.stderr), ["--expect"]);
+    refused(
+        &["measure", "--st2110", name, "--expect", "NL"],
+        1,
+        &["--expect"],
+    );
 }
 
 /// The records of a pcap, without its header.
@@ -113,9 +108,7 @@ fn ancillary_data_beside_a_narrow_video_have_no_type() {
     let file = folder.0.join("a.pcap");
     fs::write(&file, [capture(false), ancillary()].concat()).unwrap();
     let name = file.to_str().unwrap();
-    let out = pspacer(&["measure", "--st2110", name, "--expect", "N", "--json"]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let json = json(&["measure", "--st2110", name, "--expect", "N", "--json"]);
     let [video, data] = &json["streams"].as_array().unwrap()[..] else {
         panic!("{json}");
     };
@@ -246,9 +239,7 @@ fn a_stream_is_sent_over_the_loopback() {
     let options = ["--audio", "2", "--for", "10ms", "--json", "--quiet"];
     for by in ["none", "so-max-pacing-rate", "so-txtime"] {
         let by = ["send-stream", &to, "--by", by, "--clock", "monotonic"];
-        let out = pspacer(&[&by[..], &options].concat());
-        assert!(out.status.success(), "{}", text(&out.stderr));
-        let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let json = json(&[&by[..], &options].concat());
         assert_eq!(
             (&json["sent"], &json["unsent"]),
             (&10.into(), &0.into()),

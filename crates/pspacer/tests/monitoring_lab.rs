@@ -165,8 +165,10 @@ fn exported(kernel: Kernel, said: &Outputs) {
         2,
         "{kernel}"
     );
-    has(&said["file"]
-            .0, ["# TYPE psp_class_sent_bytes_total counter\n"]);
+    has(
+        &said["file"].0,
+        ["# TYPE psp_class_sent_bytes_total counter\n"],
+    );
 }
 
 fn topped(kernel: Kernel, said: &Outputs) {

@@ -6,12 +6,12 @@ use crate::hosts;
 
 use std::net::UdpSocket;
 
-use crate::common::pspacer;
+use crate::common::{pspacer, refused, text};
 use crate::hosts::{pspacer_in, reflector};
 use serde_json::Value;
 use testkit::{has, has_none};
 
-fn json(bytes: &[u8]) -> Value {
+fn value(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn all_probes_are_answered_on_the_loopback() {
         plot.to_str().unwrap(),
     ]);
     assert_eq!(out.status.code(), Some(0));
-    let run = json(&out.stdout);
+    let run = value(&out.stdout);
     assert_eq!(run["format"], "pspacer-ping-1");
     for (key, expected) in [
         ("sent", 50),
@@ -78,7 +78,7 @@ fn all_probes_are_answered_on_the_loopback() {
         "0",
         "--json",
     ]);
-    let predicted = json(&out.stdout);
+    let predicted = value(&out.stdout);
     let found = &predicted["measured"];
     let classes = found["counts"].as_array().unwrap();
     let classed: u64 = classes.iter().map(|c| c.as_u64().unwrap()).sum();
@@ -95,11 +95,19 @@ fn all_probes_are_answered_on_the_loopback() {
 fn lines_are_those_of_ping() {
     let (_reflector, port) = reflector(&[], &["--bind", "127.0.0.1"]);
     let out = pspacer(&["ping", "127.0.0.1", "--port", &port, "-c", "3"]);
-    let text = String::from_utf8(out.stdout).unwrap();
+    let text = text(&out.stdout);
     assert!(text.starts_with("PING 127.0.0.1:"), "{text}");
-    has(&text, ["52 bytes from 127.0.0.1: seq=2 time=", "3 probes sent, 3 received, 0 % lost", "SO_TIMESTAMPING", "sender: SCHED_"]);
+    has(
+        &text,
+        [
+            "52 bytes from 127.0.0.1: seq=2 time=",
+            "3 probes sent, 3 received, 0 % lost",
+            "SO_TIMESTAMPING",
+            "sender: SCHED_",
+        ],
+    );
     let out = pspacer(&["ping", "127.0.0.1", "--port", &port, "-c", "3", "-q"]);
-    let text = String::from_utf8(out.stdout).unwrap();
+    let text = text(&out.stdout);
     has_none(&text, ["seq=2 time"]);
 }
 
@@ -111,13 +119,13 @@ fn nobody_there_is_1_and_the_threshold_is_3() {
     let at = ["ping", "127.0.0.1", "--port", &port, "--json", "-c", "3"];
     let out = pspacer(&[&at[..], &["--period", "1ms", "--wait", "10ms"]].concat());
     assert_eq!(out.status.code(), Some(1));
-    assert_eq!(json(&out.stdout)["lost"], 3);
+    assert_eq!(value(&out.stdout)["lost"], 3);
     let (_reflector, port) = reflector(&[], &["--bind", "127.0.0.1"]);
     let at = ["ping", "127.0.0.1", "--port", &port, "--json"];
     // ping ends at the first round trip above a nanosecond.
     let out = pspacer(&[&at[..], &["--stop-above", "1ns"]].concat());
     assert_eq!(out.status.code(), Some(3));
-    assert_eq!(json(&out.stdout)["above"]["sequence"], 0);
+    assert_eq!(value(&out.stdout)["above"]["sequence"], 0);
 }
 
 #[test]
@@ -128,7 +136,7 @@ fn the_reflector_answers_probes_alone_and_within_its_rate() {
     other.send_to(b"no probe", &address).unwrap();
     let at = ["ping", "127.0.0.1", "--port", &port, "--json"];
     let out = pspacer(&[&at[..], &["-c", "20", "--period", "1ms", "--wait", "50ms"]].concat());
-    let received = json(&out.stdout)["received"].as_u64().unwrap();
+    let received = value(&out.stdout)["received"].as_u64().unwrap();
     let stopped = reflector.stop();
     assert_eq!(stopped["invalid"], 1);
     assert_eq!(stopped["answered"], received);
@@ -155,11 +163,7 @@ fn what_is_refused() {
             "203.0.113.1",
         ),
     ] {
-        let out = pspacer(args);
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(status), "{args:?}: {said}");
-        assert!(said.contains(words), "{args:?}: {said}");
-        assert!(out.stdout.is_empty(), "{args:?}");
+        refused(args, status, &[words]);
     }
 }
 
@@ -172,7 +176,7 @@ fn between_namespaces() {
     let args = ["ping", "10.1.0.2", "--port", &port, "--synced", "--json"];
     let more = ["-c", "100", "--period", "1ms", "--size", "1400"];
     let out = pspacer_in(&near.enter(), &[&args[..], &more].concat());
-    let run = json(&out.stdout);
+    let run = value(&out.stdout);
     assert_eq!(
         (&run["received"], &run["implausible"]),
         (&100.into(), &0.into()),

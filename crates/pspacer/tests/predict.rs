@@ -4,15 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::pspacer;
+use crate::common::{pspacer, refused, text};
 use serde_json::{Value, json};
 use testkit::{has, has_none};
 
-fn json(args: &[&str]) -> Value {
-    let out = pspacer(&[&["predict", "--json"], args].concat());
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.success(), "{args:?}: {said}");
-    serde_json::from_slice(&out.stdout).unwrap()
+fn predict(args: &[&str]) -> Value {
+    common::json(&[&["predict", "--json"], args].concat())
 }
 
 /// Checks that `delay_periods` counts from 0, and returns the probabilities.
@@ -36,11 +33,11 @@ fn close(a: &[f64], b: &[f64]) {
 
 #[test]
 fn the_papers_figures() {
-    let answer = json(&["--beta", "0.4", "--hops", "2"]);
+    let answer = predict(&["--beta", "0.4", "--hops", "2"]);
     close(&distribution(&answer), &[0.36, 0.48, 0.16]);
-    let answer = json(&["--beta", "0.2", "--hops", "0", "--round-trip"]);
+    let answer = predict(&["--beta", "0.2", "--hops", "0", "--round-trip"]);
     close(&distribution(&answer), &[0.8, 0.2]);
-    let answer = json(&["--beta", "0.2", "--hops", "4", "--period", "10ms"]);
+    let answer = predict(&["--beta", "0.2", "--hops", "4", "--period", "10ms"]);
     close(
         &distribution(&answer),
         &[0.4096, 0.4096, 0.1536, 0.0256, 0.0016],
@@ -51,7 +48,7 @@ fn the_papers_figures() {
     assert_eq!(answer["bounds"]["isochronous_ns"], 55_000_000);
     assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], 54e6);
     // Without a slot this is the paper's bound.
-    let answer = json(&["--beta", "0.2", "--hops", "4", "--slot", "0s"]);
+    let answer = predict(&["--beta", "0.2", "--hops", "4", "--slot", "0s"]);
     assert_eq!(answer["distribution"][4]["delay_ns_max"], 50_000_000);
     assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], 50e6);
 }
@@ -60,7 +57,7 @@ fn the_papers_figures() {
 #[test]
 fn no_router_is_not_no_delay() {
     let args = ["--beta", "0.2", "--hops", "0", "--period", "10ms"];
-    let answer = json(&args);
+    let answer = predict(&args);
     assert_eq!(answer["bounds"]["isochronous_ns"], 11_000_000);
     assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], Value::Null);
     let text = pspacer(&[&["predict"], &args[..]].concat()).stdout;
@@ -69,7 +66,7 @@ fn no_router_is_not_no_delay() {
     has_none(&text, ["paid once"]);
     // A slot must be shorter than the period.
     let out = pspacer(&["predict", "--beta", "0.2", "--slot", "10ms"]);
-    let said = String::from_utf8(out.stderr).unwrap();
+    let said = text(&out.stderr);
     assert!(!out.status.success() && said.contains("--slot"), "{said}");
 }
 
@@ -84,7 +81,7 @@ fn a_measured_file() {
     .unwrap();
     let plot = folder.path().join("delay.svg");
     let (table, plot) = (table.to_str().unwrap(), plot.to_str().unwrap());
-    let answer = json(&[table, "--hops", "2", "--plot", plot]);
+    let answer = predict(&[table, "--hops", "2", "--plot", plot]);
     let estimate = &answer["estimate"];
     assert_eq!(estimate["beta"], 0.2);
     assert!(estimate["low"].as_f64().unwrap() < 0.2 && estimate["high"].as_f64().unwrap() > 0.2);
@@ -94,7 +91,7 @@ fn a_measured_file() {
     let svg = fs::read_to_string(plot).unwrap();
     has(&svg, [">measured<", ">predicted<"]);
     // A wrong β does not fit.
-    let answer = json(&[table, "--hops", "2", "--beta", "0.3"]);
+    let answer = predict(&[table, "--hops", "2", "--beta", "0.3"]);
     assert!(
         answer["fit"]["p_value"].as_f64().unwrap() < 1e-6,
         "{answer}"
@@ -138,7 +135,7 @@ fn run(folder: &Path) -> String {
 fn a_run_of_the_laboratory_or_the_simulator() {
     let folder = tempfile::tempdir().unwrap();
     let file = run(folder.path());
-    let of = |more: &[&str]| json(&[&[file.as_str(), "--hops", "2"], more].concat());
+    let of = |more: &[&str]| predict(&[&[file.as_str(), "--hops", "2"], more].concat());
     let answer = of(&["--cell", "routers=2", "--flow", "rt"]);
     assert_eq!(answer["estimate"]["beta"], 0.2);
     assert_eq!(answer["measured"]["base_ns"], 5_000_000);
@@ -154,21 +151,17 @@ fn a_run_of_the_laboratory_or_the_simulator() {
             "--flow \"x\": expected one of ping, rt",
         ),
     ] {
-        let out = pspacer(&[&["predict", &file], more].concat());
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(1), "{more:?}: {said}");
-        assert!(
-            said.contains(words) && said.contains("result.json"),
-            "{more:?}: {said}"
-        );
+        let args = [&["predict", &file], more].concat();
+        refused(&args, 1, &[words, "result.json"]);
     }
-    let out = pspacer(&["predict", &file, "--cell", "routers"]);
-    let said = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(2), "{said}");
-    has(&said, ["--cell", "expected KEY=VALUE"]);
+    refused(
+        &["predict", &file, "--cell", "routers"],
+        2,
+        &["--cell", "expected KEY=VALUE"],
+    );
     let table = folder.path().join("cell-1/flow-rt.delays.csv");
     let out = pspacer(&["predict", table.to_str().unwrap(), "--flow", "rt"]);
-    let said = String::from_utf8(out.stderr).unwrap();
+    let said = text(&out.stderr);
     has(&said, ["expected a run's result.json"]);
 }
 
@@ -189,7 +182,7 @@ fn standard_input_is_read() {
         String::from_utf8_lossy(&out.stderr)
     );
     let piped: Value = serde_json::from_slice(&out.stdout).unwrap();
-    let mut named = json(&[table.to_str().unwrap()]);
+    let mut named = predict(&[table.to_str().unwrap()]);
     assert_eq!(piped["measured"]["file"], "-");
     named["measured"]["file"] = "-".into();
     assert_eq!(piped, named);
@@ -232,12 +225,6 @@ fn what_is_refused() {
         (&["/nonexistent.csv"], 1, &["/nonexistent.csv"]),
         (&[], 2, &["FILE"]),
     ] {
-        let out = pspacer(&[&["predict"], args].concat());
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(status), "{args:?}: {said}");
-        assert!(out.stdout.is_empty(), "{args:?}");
-        for word in words {
-            assert!(said.contains(word), "{args:?}: {word:?} in {said}");
-        }
+        refused(&[&["predict"], args].concat(), status, words);
     }
 }

@@ -140,7 +140,10 @@ fn what_is_no_release_is_refused() {
     packages(folder, "1.2.0");
     let old = "touch -d '2001-01-01' build/rpm/*.rpm";
     assert!(run(folder, old).status.success());
-    has(refusal(folder), ["older than the commit: run 'make rpm' again"]);
+    has(
+        refusal(folder),
+        ["older than the commit: run 'make rpm' again"],
+    );
     write(folder, "new", "text");
     has(refusal(folder), ["not committed: ?? new"]);
     fs::remove_file(folder.join("new")).unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{pspacer, text};
+use crate::common::{pspacer, refused, text};
 use crate::hosts::reflector;
 use testkit::has;
 
@@ -217,7 +217,14 @@ fn measurements_are_shown_beside_their_bounds() {
         measured
     );
     let shown = text(&manager.ask("", "top --once --every 10ms", &[]).stdout);
-    has(&shown, ["reservations: 1", "cam1         camera, screen   10,462", "not at camera r1"]);
+    has(
+        &shown,
+        [
+            "reservations: 1",
+            "cam1         camera, screen   10,462",
+            "not at camera r1",
+        ],
+    );
     let exported = text(&manager.ask("", "exporter --once", &[]).stdout);
     let samples = "psp_reservation_measured_packets{";
     let line = exported.lines().find(|line| line.starts_with(samples));
@@ -514,9 +521,7 @@ fn what_is_wrong_is_said_before_anything_begins() {
     assert_eq!(running.reserved_bytes("studio"), 0);
     // Nobody listens there.
     let words = "reservations --manager http://127.0.0.1:9";
-    let out = pspacer(&words.split(' ').collect::<Vec<_>>());
-    assert_eq!(out.status.code(), Some(1));
-    has(text(&out.stderr), ["127.0.0.1:9"]);
+    refused(&words.split(' ').collect::<Vec<_>>(), 1, &["127.0.0.1:9"]);
 }
 
 /// Two managers, m0 of the studio and m1 of the hall, that can be started.

@@ -239,7 +239,11 @@ fn bounds_hold_end_to_end(kernel: Kernel, packets: (u64, u64)) {
 /// With as many packets as paper 004 has of each cell where everything is tested, on one of them.
 fn bounds_hold(kernel: Kernel) {
     let is_whole = testkit::everything() && kernel == Kernel::V6_12;
-    let packets = if is_whole { (100_000, 10_000) } else { (2_000, 1_000) };
+    let packets = if is_whole {
+        (100_000, 10_000)
+    } else {
+        (2_000, 1_000)
+    };
     bounds_hold_end_to_end(kernel, packets);
 }
 

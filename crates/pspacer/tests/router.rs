@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::pspacer;
+use crate::common::{pspacer, refused, text};
 use crate::hosts::{Host, Net, Running, pspacer_in, reflector};
 use serde_json::Value;
 use testkit::has;
@@ -215,7 +215,7 @@ fn check_says_the_budgets_and_refuses_with_the_numbers() {
     );
     fs::write(path, &good).unwrap();
     let out = pspacer(&["router", path, "--check"]);
-    let text = String::from_utf8(out.stdout).unwrap();
+    let text = text(&out.stdout);
     assert!(out.status.success());
     let line =
         "a: 43,750 bytes a period; 1,250 reserved for 1 streams, 42,500 for best effort; io auto";
@@ -244,18 +244,10 @@ fn check_says_the_budgets_and_refuses_with_the_numbers() {
         ),
     ] {
         fs::write(path, good.replacen(from, to, 1)).unwrap();
-        let out = pspacer(&["router", path, "--check"]);
-        let said = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(1), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        for word in words.iter().chain(&["router.toml"]) {
-            assert!(said.contains(word), "{word:?} in {said}");
-        }
+        let said = refused(&["router", path, "--check"], 1, words);
+        has(&said, ["router.toml"]);
     }
     // The devices of this configuration do not exist.
     fs::write(path, &good).unwrap();
-    let out = pspacer(&["router", path]);
-    let said = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(1), "{said}");
-    has(&said, ["device a"]);
+    refused(&["router", path], 1, &["device a"]);
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 use crate::hosts::{Host, Net, Running, pspacer_in, reflector};
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::has;
 
 /// ```text
 /// near 10.1.0.1 --- 10.1.0.2 router 10.3.0.1 --- 10.3.0.2 far
@@ -82,7 +83,7 @@ rate = "10mbit"
 
     fn run(&self) -> Running {
         let running = Running::start(&self.router.enter(), &["router", &self.config(), "--json"]);
-        assert!(running.said.contains("routing"), "{}", running.said);
+        has(&running.said, ["routing"]);
         running
     }
 
@@ -194,9 +195,7 @@ fn a_kernel_that_forwards_too_is_refused() {
     let running = Running::start(&chain.router.enter(), &args);
     let said = running.said.clone();
     drop(running);
-    for word in [&chain.devices[1], "forward", "sysctl -w net.ipv4"] {
-        assert!(said.contains(word), "{word}: {said}");
-    }
+    has(&said, [&chain.devices[1], "forward", "sysctl -w net.ipv4"]);
 }
 
 #[test]
@@ -218,6 +217,5 @@ fn what_lacks_of_rights_is_named() {
         return;
     }
     assert_eq!(out.status.code(), Some(1), "{said}");
-    assert!(said.contains("device lo"), "{said}");
-    assert!(said.contains("CAP_NET_RAW"), "{said}");
+    has(&said, ["device lo", "CAP_NET_RAW"]);
 }

@@ -3,8 +3,8 @@
 
 use crate::common::guest;
 use scenario::Kernel;
-use vmlab::Lab;
 use testkit::has;
+use vmlab::Lab;
 
 fn unsigned_modules_are_refused(kernel: Kernel) {
     let files = [

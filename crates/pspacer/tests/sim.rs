@@ -7,29 +7,14 @@ use std::path::Path;
 
 use scenario::result::{Engine, RunResult};
 
-use crate::common::{Folder, pspacer, root};
+use crate::common::{Folder, pspacer, refused, root, text, well};
 use testkit::has;
-
-/// Runs the command, which must succeed. Returns its output.
-fn fine(args: &[&str]) -> String {
-    let out = pspacer(args);
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.success(), "{args:?}: {said}");
-    said
-}
-
-/// Runs the command, which must fail. Returns its message.
-fn refused(args: &[&str]) -> String {
-    let out = pspacer(args);
-    assert_eq!(out.status.code(), Some(1), "{args:?}");
-    String::from_utf8(out.stderr).unwrap()
-}
 
 fn simulate(name: &str, more: &[&str]) -> RunResult {
     let folder = Folder::new(&format!("sim-run-{name}"));
     let out = folder.at("out");
     let args = [&["sim", "run", name, "--out", &out], more].concat();
-    fine(&args);
+    well(&args);
     let text = String::from_utf8(folder.read("out/result.json")).unwrap();
     let result = RunResult::from_json(&text).unwrap();
     assert_eq!(result.engine, Engine::Netsim);
@@ -102,7 +87,7 @@ fn the_same_seed_gives_the_same_files() {
             "--out",
             &out,
         ];
-        fine(&[&args[..], &more[..]].concat());
+        well(&[&args[..], &more[..]].concat());
     };
     run("a", "7");
     run("b", "7");
@@ -121,17 +106,27 @@ fn the_same_seed_gives_the_same_files() {
 #[test]
 fn what_is_not_modelled_is_named_with_its_line() {
     let folder = Folder::new("sim-cake");
-    let said = refused(&["sim", "run", "busy-host", "--out", &folder.at("o")]);
+    let said = refused(
+        &["sim", "run", "busy-host", "--out", &folder.at("o")],
+        1,
+        &[],
+    );
     let file = fs::read_to_string(root().join("experiments/busy-host/scenario.toml")).unwrap();
     let line = 1 + file.lines().position(|l| l.contains(" cake ")).unwrap();
     let place = format!("experiments/busy-host/scenario.toml:{line}: tc: `cake`");
     has(&said, [&place]);
-    let said = refused(&["sim", "run", "tcp-stops-in-the-lab", "--full"]);
-    has(&said, ["tcp-stops-in-the-lab/scenario.toml:", "reno, bic, cubic and vegas"]);
+    let said = refused(&["sim", "run", "tcp-stops-in-the-lab", "--full"], 1, &[]);
+    has(
+        &said,
+        [
+            "tcp-stops-in-the-lab/scenario.toml:",
+            "reno, bic, cubic and vegas",
+        ],
+    );
     // What makes no difference is reported, not rejected.
     let folder = Folder::new("sim-noise");
-    let said = fine(&["sim", "run", "ways-to-wait", "--out", &folder.at("o")]);
-    has(&said, ["[noise] is not modelled"]);
+    let out = pspacer(&["sim", "run", "ways-to-wait", "--out", &folder.at("o")]);
+    has(text(&out.stderr), ["[noise] is not modelled"]);
     let stats = String::from_utf8(folder.read("o/run.json")).unwrap();
     has(&stats, ["[noise] is not modelled"]);
 }
@@ -146,7 +141,11 @@ fn the_laboratory_refuses_a_qdisc_that_no_kernel_has() {
         .unwrap();
     let folder = Folder::new("sim-no-kernel");
     let out = folder.at("o");
-    let said = refused(&["lab", "run", &file.display().to_string(), "--out", &out]);
+    let said = refused(
+        &["lab", "run", &file.display().to_string(), "--out", &out],
+        1,
+        &[],
+    );
     let place = format!("cqf.toml:{line}: tc: cqf is the simulator's own");
     has(&said, [&place]);
     assert!(!root().join(&out).exists());
@@ -183,7 +182,7 @@ sample = "10ms"
 fn sweep(folder: &Folder, out: &str, more: &[&str]) {
     let (file, out) = (folder.at("lossy.toml"), folder.at(out));
     let args = ["sim", "sweep", &file, "--seeds", "1..9", "--out", &out];
-    fine(&[&args[..], more].concat());
+    well(&[&args[..], more].concat());
 }
 
 fn tables(folder: &Folder, out: &str) -> [Vec<u8>; 2] {
@@ -209,7 +208,7 @@ fn a_parameter_called_like_a_metric_is_refused() {
         let (file, out) = (folder.at("lossy.toml"), folder.at(parameter));
         let args = ["sim", "sweep", &file, "--out", &out];
         if is_fine {
-            fine(&args);
+            well(&args);
             let table = String::from_utf8(folder.read(&format!("{parameter}/table.csv"))).unwrap();
             let columns: Vec<&str> = table.lines().next().unwrap().split(',').collect();
             let names: std::collections::BTreeSet<&str> = columns.iter().copied().collect();
@@ -217,7 +216,7 @@ fn a_parameter_called_like_a_metric_is_refused() {
             assert!(names.contains("lose") && names.contains("frames"));
             continue;
         }
-        let said = refused(&args);
+        let said = refused(&args, 1, &[]);
         has(&said, [&format!("a column `{parameter}`")]);
     }
 }
@@ -255,10 +254,10 @@ fn a_sweep_is_the_same_however_it_is_cut() {
         sweep(&folder, out, &["--shard", shard]);
     }
     let [p0, p1, p2, whole] = ["p0", "p1", "p2", "whole"].map(|name| folder.at(name));
-    fine(&["sim", "merge", &p2, &p0, &p1, "--out", &whole]);
+    well(&["sim", "merge", &p2, &p0, &p1, "--out", &whole]);
     assert_eq!(tables(&folder, "whole"), table);
     // A second merge into the same folder gives the same table.
-    fine(&["sim", "merge", &p0, &p1, &p2, "--out", &whole]);
+    well(&["sim", "merge", &p0, &p1, &p2, "--out", &whole]);
     assert_eq!(tables(&folder, "whole"), table);
 
     refusals(&folder, [&p0, &p1, &p2]);
@@ -266,25 +265,25 @@ fn a_sweep_is_the_same_however_it_is_cut() {
 
 fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
     let out = folder.at("bad");
-    let said = refused(&["sim", "merge", p0, p1, "--out", &out]);
+    let said = refused(&["sim", "merge", p0, p1, "--out", &out], 1, &[]);
     has(&said, ["6 of 18 numbers are in no shard"]);
-    let said = refused(&["sim", "merge", p0, p1, p2, p1, "--out", &out]);
+    let said = refused(&["sim", "merge", p0, p1, p2, p1, "--out", &out], 1, &[]);
     has(&said, ["is in both"]);
     // The same file with other settings is another sweep.
     let (file, other) = (folder.at("lossy.toml"), folder.at("other"));
     let args = ["sim", "sweep", &file, "--seeds", "1..9", "--out", &other];
-    fine(&[&args[..], &["--shard", "2/3", "--set", "duration=200ms"]].concat());
-    let said = refused(&["sim", "merge", p0, p1, &other, "--out", &out]);
+    well(&[&args[..], &["--shard", "2/3", "--set", "duration=200ms"]].concat());
+    let said = refused(&["sim", "merge", p0, p1, &other, "--out", &out], 1, &[]);
     has(&said, ["another sweep"]);
     // merge keeps the results of another sweep.
-    let said = refused(&["sim", "merge", p0, p1, p2, "--out", &other]);
+    let said = refused(&["sim", "merge", p0, p1, p2, "--out", &other], 1, &[]);
     has(&said, ["the folder has another sweep"]);
-    let said = refused(&[&args[..], &["--shard", "1/3"]].concat());
+    let said = refused(&[&args[..], &["--shard", "1/3"]].concat(), 1, &[]);
     let why = "has another sweep: its --set is [\"duration=200ms\"], here []";
     has(&said, [why]);
     // The scenario's file has changed since the sweep began.
     fs::write(&file, format!("{SWEEP}# changed\n")).unwrap();
-    let said = refused(&args);
+    let said = refused(&args, 1, &[]);
     has(&said, ["its scenario's file is "]);
     fs::write(&file, SWEEP).unwrap();
     let kept = Path::new(&other).join("sweep.json");
@@ -296,11 +295,11 @@ fn refusals(folder: &Folder, [p0, p1, p2]: [&str; 3]) {
         &end[64..]
     );
     fs::write(&kept, changed.replace("\"duration=200ms\"", "")).unwrap();
-    let said = refused(&args);
+    let said = refused(&args, 1, &[]);
     has(&said, ["its command is 000000000000, here "]);
     // This shard was interrupted.
     fs::write(Path::new(p1).join("rows.jsonl"), "").unwrap();
-    let said = refused(&["sim", "merge", p0, p1, p2, "--out", &out]);
+    let said = refused(&["sim", "merge", p0, p1, p2, "--out", &out], 1, &[]);
     has(&said, ["shard 1/3 is not finished"]);
 }
 
@@ -327,7 +326,7 @@ fn a_flows_dropped_counts_what_its_queue_dropped_for_others() {
     );
     let file = folder.at("head-drop.toml");
     fs::write(&file, text).unwrap();
-    fine(&["sim", "run", &file, "--out", &folder.at("out")]);
+    well(&["sim", "run", &file, "--out", &folder.at("out")]);
     let text = String::from_utf8(folder.read("out/result.json")).unwrap();
     let result = RunResult::from_json(&text).unwrap();
     let cell = &result.cells[0];

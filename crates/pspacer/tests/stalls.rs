@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::any_capture;
 use crate::common::capture::Capture;
 use crate::common::{Folder, text};
+use testkit::{has, has_none};
 
 fn stalls(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pspacer"));
@@ -38,19 +39,16 @@ fn a_verdict_for_each_connection_and_the_worst_first() {
     assert!(out.status.success(), "{}", text(&out.stderr));
     assert_eq!(text(&out.stderr), "");
     let shown = text(&out.stdout);
-    assert!(
-        shown.contains("2 connections; 1 stalled, 1 stall"),
-        "{shown}"
-    );
+    has(&shown, ["2 connections; 1 stalled, 1 stall"]);
     let first = shown.find("#1  10.1.1.1:5001 → 10.1.2.1:80").unwrap();
     assert!(first < shown.find("#2  10.1.1.1:5002").unwrap());
-    assert!(
-        shown.contains("receiver window closed: the receiver's side"),
-        "{shown}"
-    );
-    assert!(
-        shown.contains("→ ") && shown.contains("packets "),
-        "{shown}"
+    has(
+        &shown,
+        [
+            "receiver window closed: the receiver's side",
+            "→ ",
+            "packets ",
+        ],
     );
     let widest = shown.lines().skip(1).map(|l| l.chars().count()).max();
     assert!(widest <= Some(100), "{shown}");
@@ -76,21 +74,19 @@ fn a_verdict_is_explained() {
     let out = stalls(&[&file, "--explain", "1"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
     let shown = text(&out.stdout);
-    for part in [
-        "Stall 1: receiver window closed",
-        "could not be asked",
-        "the receiver's window had room for what came next",
-        "needs not: took for closed",
-    ] {
-        assert!(shown.contains(part), "{part}: {shown}");
-    }
+    has(
+        &shown,
+        [
+            "Stall 1: receiver window closed",
+            "could not be asked",
+            "the receiver's window had room for what came next",
+            "needs not: took for closed",
+        ],
+    );
     let out = stalls(&[&file, "--explain", "2"]);
     assert!(!out.status.success());
     let said = text(&out.stderr);
-    assert!(
-        said.contains("--explain 2: expected the number of a stall"),
-        "{said}"
-    );
+    has(&said, ["--explain 2: expected the number of a stall"]);
 }
 
 /// A quantity is written in one way, wherever on the screen it stands.
@@ -241,7 +237,7 @@ fn the_sum_is_of_the_stalls_that_are_asked_for() {
     // Without a stall there is nothing to sum up.
     assert_eq!(causes(&["--flow", "2"]), []);
     let none = text(&stalls(&[&file, "--flow", "2"]).stdout);
-    assert!(!none.contains("By cause"), "{none}");
+    has_none(&none, ["By cause"]);
 }
 
 /// The sentence of each connection, the totals and the list have the same stalls: without a
@@ -259,21 +255,16 @@ fn shorter_stalls_are_left_out_of_the_sentence_too() {
         "{all}"
     );
     let long = shown("1s");
-    assert!(long.contains("4 connections; 1 stalled, 1 stall"), "{long}");
+    has(&long, ["4 connections; 1 stalled, 1 stall"]);
     assert!(
         !long.contains("; stopped") && long.contains(setup),
         "{long}"
     );
     let never = "; never stopped for 1000 ms or longer";
-    assert!(long.contains(never), "{long}");
+    has(&long, [never]);
     let none = shown("10s");
-    assert!(
-        none.contains("4 connections; 0 stalled, 0 stalls"),
-        "{none}"
-    );
-    for word in ["; stopped", "3 SYNs", "; slow", "By cause"] {
-        assert!(!none.contains(word), "{word}: {none}");
-    }
+    has(&none, ["4 connections; 0 stalled, 0 stalls"]);
+    has_none(&none, ["; stopped", "3 SYNs", "; slow", "By cause"]);
 }
 
 /// The text lists the ten worst connections; the sum has all.
@@ -287,10 +278,7 @@ fn connections_that_are_not_listed_are_summed_up_too() {
     }
     let file = folder.file("a.pcap", &capture.0);
     let shown = text(&stalls(&[&file]).stdout);
-    assert!(
-        shown.contains("2 more connections, 2 of them stalled"),
-        "{shown}"
-    );
+    has(&shown, ["2 more connections, 2 of them stalled"]);
     let row = shown.lines().last().unwrap();
     let words: Vec<_> = row.split_whitespace().collect();
     assert_eq!(words[3..6], ["receiver", "12", "12"], "{shown}");
@@ -314,7 +302,7 @@ fn what_is_asked_for_is_shown() {
     assert_eq!(numbers(&["--connection", "1", "--connection", "2"]), [1, 2]);
     let none = stalls(&[&file, "--connection", "10.9.9.9"]);
     assert_eq!(none.status.code(), Some(1));
-    assert!(text(&none.stderr).contains("no connection matches"));
+    has(text(&none.stderr), ["no connection matches"]);
     let wrong = stalls(&[&file, "--connection", "0"]);
     assert_eq!(wrong.status.code(), Some(2));
 
@@ -353,7 +341,7 @@ fn a_rotated_capture_is_one_capture() {
         at_once["connections"]
     );
     let both = stalls(&[&later, "-"]);
-    assert!(text(&both.stderr).contains("standard input is read once"));
+    has(text(&both.stderr), ["standard input is read once"]);
 }
 
 #[test]
@@ -374,7 +362,7 @@ fn standard_input_is_a_file_too() {
     let found: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(found["connections"].as_array().unwrap().len(), 2);
     let report = stalls(&["-", "--report", "x.html"]);
-    assert!(text(&report.stderr).contains("reads the capture twice"));
+    has(text(&report.stderr), ["reads the capture twice"]);
 }
 
 #[test]
@@ -392,12 +380,11 @@ fn the_page_draws_the_worst_connection() {
     assert!(out.status.success(), "{}", text(&out.stderr));
     let html = fs::read_to_string(page).unwrap();
     assert!(html.contains("a&lt;b&gt;.pcap") && !html.contains("<b>"));
-    assert!(html.contains("sequence number, kB") && html.contains("band f1"));
-    assert!(html.contains("receiver window closed"));
-    assert!(
-        !html.contains("NaN") && !html.contains("http"),
-        "it needs nothing but itself"
+    has(
+        &html,
+        ["sequence number, kB", "band f1", "receiver window closed"],
     );
+    has_none(&html, ["NaN", "http"]);
 }
 
 #[test]
@@ -408,10 +395,7 @@ fn damage_is_reported_with_its_place() {
     let out = stalls(&[&cut]);
     assert!(out.status.success());
     let note = text(&out.stderr);
-    assert!(
-        note.contains("cut.pcap: only the first") && note.contains("at byte"),
-        "{note}"
-    );
+    has(&note, ["cut.pcap: only the first", "at byte"]);
     for (name, bytes, expected) in [
         ("text", &b"hello, world"[..], "expected a capture"),
         ("empty", b"", "it is empty"),
@@ -434,12 +418,9 @@ fn damage_is_reported_with_its_place() {
     assert_eq!(out.status.code(), Some(1));
     let error = text(&out.stderr);
     let expected = "left out: 8 (SLIP); expected Ethernet (1), IP (101)";
-    assert!(
-        error.contains("no TCP segment among") && error.contains(expected),
-        "{error}"
-    );
+    has(&error, ["no TCP segment among", expected]);
     let none = stalls(&["/nowhere.pcap"]);
-    assert!(text(&none.stderr).contains("/nowhere.pcap: cannot read at byte 0"));
+    has(text(&none.stderr), ["/nowhere.pcap: cannot read at byte 0"]);
 }
 
 #[test]

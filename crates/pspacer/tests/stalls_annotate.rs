@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::capture::Capture;
-use crate::common::{Folder, pspacer, refuses, root, text};
+use crate::common::{Folder, pspacer, refused, root, text};
 use testkit::{has, has_none};
 
 /// A block of a pcapng file, in either byte order.
@@ -420,9 +420,11 @@ fn a_capture_cut_short_keeps_its_rest() {
 fn what_cannot_be_written_changes_nothing() {
     let folder = Folder::new("annotate-wrong");
     let file = folder.file("a.pcap", &transfer());
-    let same = pspacer(&["stalls", &file, "--annotate", &file]);
-    assert_eq!(same.status.code(), Some(2));
-    has(text(&same.stderr), ["is a file that is read"]);
+    refused(
+        &["stalls", &file, "--annotate", &file],
+        2,
+        &["is a file that is read"],
+    );
     assert_eq!(fs::read(&file).unwrap(), transfer());
     for (arguments, expected) in [
         (
@@ -434,9 +436,9 @@ fn what_cannot_be_written_changes_nothing() {
             "--annotate copies one capture",
         ),
     ] {
-        refuses(&[&["stalls"], arguments].concat(), expected);
+        refused(&[&["stalls"], arguments].concat(), 2, &[expected]);
         let usage = "Usage: pspacer stalls [OPTIONS] <FILE>...";
-        refuses(&[&["stalls"], arguments].concat(), usage);
+        refused(&[&["stalls"], arguments].concat(), 2, &[usage]);
     }
     let other = folder.file("b.pcap", &transfer());
     let (new, read) = (folder.0.join("x"), "is a file that is read");
@@ -448,14 +450,16 @@ fn what_cannot_be_written_changes_nothing() {
         (&["--report", new, "--annotate", new], "name one file"),
         (&["--annotate", "/dev/null"], "expected a regular file"),
     ] {
-        refuses(&[&["stalls", &file], arguments].concat(), expected);
+        refused(&[&["stalls", &file], arguments].concat(), 2, &[expected]);
     }
     assert_eq!(fs::read(&other).unwrap(), transfer());
     assert!(!fs::exists(new).unwrap());
     let nowhere = folder.0.join("no/such/folder/out.pcapng");
-    let out = pspacer(&["stalls", &file, "--annotate", nowhere.to_str().unwrap()]);
-    assert_eq!(out.status.code(), Some(1));
-    has(text(&out.stderr), ["cannot write"]);
+    refused(
+        &["stalls", &file, "--annotate", nowhere.to_str().unwrap()],
+        1,
+        &["cannot write"],
+    );
 }
 
 /// A full disk, as `/dev/full` is one: an output that was there stays as it was.

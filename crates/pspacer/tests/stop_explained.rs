@@ -3,30 +3,27 @@
 
 use std::fs;
 
-use crate::common::{pspacer, root, text};
+use crate::common::{root, well};
 
 #[test]
 fn the_page_quotes_what_its_commands_print() {
     let scenario = root().join("docs/examples/a-stop.toml");
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("run");
-    let run = pspacer(&[
+    well(&[
         "sim",
         "run",
         scenario.to_str().unwrap(),
         "--out",
         out.to_str().unwrap(),
     ]);
-    assert!(run.status.success(), "{}", text(&run.stderr));
     let capture = out.join("cell-0/sender.pcapng");
-    let stalls = pspacer(&[
+    let said = well(&[
         "stalls",
         capture.to_str().unwrap(),
         "--min-duration",
         "100ms",
     ]);
-    assert!(stalls.status.success(), "{}", text(&stalls.stderr));
-    let said = text(&stalls.stdout);
     let page = fs::read_to_string(root().join("docs/understand/a-stop-explained.md")).unwrap();
     let (_, quoted) = page.split_once("```text\n").unwrap();
     let (quoted, _) = quoted.split_once("```").unwrap();

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
 use crate::common::capture::Capture;
-use crate::common::{Folder, root, text};
+use crate::common::{Folder, pspacer, refused, root, text};
 use testkit::{has, has_none};
 
 /// Exit status that a shell reports for a program that SIGPIPE ended.
@@ -137,11 +137,6 @@ fn notes_that_nobody_reads_change_nothing() {
     }
 }
 
-fn pspacer(args: &[&str]) -> Output {
-    let call: Vec<String> = args.iter().copied().map(str::to_owned).collect();
-    run(&call, Stdio::piped(), Stdio::piped())
-}
-
 #[test]
 fn a_missing_file_is_reported_once() {
     let calls = Calls::new("streams-missing");
@@ -169,15 +164,12 @@ fn a_missing_file_is_reported_once() {
         &["measure", &calls.folder.0.display().to_string()],
         &["stalls", &calls.folder.0.display().to_string()],
     ] {
-        let out = pspacer(args);
-        let said = text(&out.stderr);
-        assert_eq!(out.status.code(), Some(1), "{args:?}: {said}");
+        let said = refused(args, 1, &[]);
         assert_eq!(
             said.matches("(os error").count().max(1),
             1,
             "{args:?}: {said}"
         );
-        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
         assert!(
             said.contains("gone") || said.contains("streams-missing"),
             "{args:?}: {said}"
@@ -202,9 +194,7 @@ fn colours_are_for_terminals_or_who_asks_for_them() {
         assert!(coloured(&["--color=always", verb, file], "1"));
         assert!(!coloured(&[verb, file, "--color", "never"], ""));
     }
-    let out = pspacer(&["stalls", file, "--color", "sometimes"]);
-    assert_eq!(out.status.code(), Some(2));
-    has(text(&out.stderr), ["always"]);
+    refused(&["stalls", file, "--color", "sometimes"], 2, &["always"]);
 }
 
 /// Returns the lines that a terminal of this many columns gets.

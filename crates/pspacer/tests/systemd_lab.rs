@@ -8,8 +8,8 @@ use std::process::Command;
 
 use crate::common::{Folder, guest};
 use scenario::Kernel;
-use vmlab::{Cache, Quiet};
 use testkit::has;
+use vmlab::{Cache, Quiet};
 
 /// Pages, hardware's names and other languages, which a guest does not need.
 const LEFT_OUT: &[&str] = &[

@@ -7,7 +7,7 @@ use std::process::Output;
 
 use scenario::result::{RunResult, TransferRow};
 
-use crate::common::{Folder, pspacer};
+use crate::common::{Folder, pspacer, text};
 use testkit::has;
 
 /// The experiment's path with a tenth of its bytes.
@@ -160,7 +160,7 @@ fn what_makes_no_table_is_refused() {
         let case = Case::new(&format!("refused-{number}"), scenario);
         let out = case.run("out", &[]);
         assert_eq!(out.status.code(), Some(1));
-        let error = String::from_utf8(out.stderr).unwrap();
+        let error = text(&out.stderr);
         has(&error, [said]);
         assert!(!case.0.0.join("out").exists());
     }

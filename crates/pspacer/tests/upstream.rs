@@ -351,7 +351,15 @@ fn each_series_applies_and_is_small() {
     has(read("net/sched/Kconfig"), ["config NET_SCH_PSPACER\n"]);
     has(read("net/sched/Makefile"), ["sch_pspacer.o\n"]);
     let attributes = read("include/uapi/linux/pkt_sched.h");
-    has(&attributes, ["TCA_PSPACER_LINE_RATE", "TCA_PSPACER_CLASS_CEIL", "TCA_PSPACER_CLASS_CLOCKID", "TCA_PSPACER_GAP"]);
+    has(
+        &attributes,
+        [
+            "TCA_PSPACER_LINE_RATE",
+            "TCA_PSPACER_CLASS_CEIL",
+            "TCA_PSPACER_CLASS_CLOCKID",
+            "TCA_PSPACER_GAP",
+        ],
+    );
     for name in ["Makefile", ".gitignore"] {
         let lists = read(&format!("tools/testing/selftests/net/{name}"));
         assert_eq!(lists.matches("sch_pspacer_txtime").count(), 1, "{lists}");

@@ -9,6 +9,8 @@ pub mod guest;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use serde_json::Value;
 use testkit::has;
 
 /// Returns the project's folder.
@@ -61,12 +63,31 @@ impl Drop for Folder {
     }
 }
 
-/// Runs the command, which must end with status 2 and a message that contains `expected`.
-pub fn refuses(args: &[&str], expected: &str) {
+/// Runs the command, which must succeed. Returns what it printed.
+#[track_caller]
+pub fn well(args: &[&str]) -> String {
     let out = pspacer(args);
-    assert_eq!(out.status.code(), Some(2));
+    assert!(out.status.success(), "{args:?}: {}", text(&out.stderr));
+    text(&out.stdout)
+}
+
+/// As [`well`], of what is JSON.
+#[track_caller]
+pub fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&well(args)).unwrap()
+}
+
+/// Runs the command, which must end with this status, print nothing, and say all `words`. Returns what
+/// it said: one line, but for how it is used.
+#[track_caller]
+pub fn refused(args: &[&str], status: i32, words: &[&str]) -> String {
+    let out = pspacer(args);
     let said = text(&out.stderr);
-    has(&said, [expected]);
+    assert_eq!(out.status.code(), Some(status), "{args:?}: {said}");
+    assert!(out.stdout.is_empty(), "{args:?}: {}", text(&out.stdout));
+    has(&said, words);
+    assert!(status != 1 || said.lines().count() == 1, "{args:?}: {said}");
+    said
 }
 
 /// Returns the text that a program printed.
@@ -84,15 +105,15 @@ pub fn words(bytes: &[u8]) -> String {
 /// Returns the output of `pspacer watch --json` as one object: its summary, with the
 /// connections in place of their number.
 #[allow(clippy::panic, reason = "tests fail that way")]
-pub fn watched(printed: &str) -> serde_json::Value {
+pub fn watched(printed: &str) -> Value {
     let lines = printed.lines().filter(|line| line.starts_with('{'));
-    let lines: Vec<serde_json::Value> = lines
+    let lines: Vec<Value> = lines
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {printed}")))
         .collect();
     let [start, between @ .., summary] = &lines[..] else {
         panic!("a start and a summary were expected: {printed}");
     };
-    let of_type = |kind: &str| -> Vec<serde_json::Value> {
+    let of_type = |kind: &str| -> Vec<Value> {
         let lines = between.iter().filter(|line| line["type"] == kind);
         lines.cloned().collect()
     };
