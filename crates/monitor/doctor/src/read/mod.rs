@@ -149,6 +149,7 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
         devices.push(device);
     }
     let has_kind = |kinds: &[&str]| qdiscs.iter().any(|q| kinds.contains(&q.kind.as_str()));
+    let mut fqs = qdiscs.iter().filter(|qdisc| qdisc.kind == "fq");
     let has_class = |is_one: fn(&TypeOptions) -> bool| {
         let mut classes = psps.read.iter().flat_map(|(_, port)| &port.classes);
         classes.any(|class| is_one(&class.psp.options.by_type))
@@ -162,7 +163,7 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
         near_sockets: connections.map(|all| all.near),
         pacing_programs: sockets::programs().ok(),
         keeps_launch_times: has_kind(&["fq", "etf", "taprio"]) || has_class(launches),
-        keeps_socket_rates: has_kind(&["fq"]) || has_class(is_dynamic),
+        keeps_socket_rates: fqs.any(|fq| qdiscs::fq_keeps_rates(&fq.options)) || has_class(is_dynamic),
         timers,
         devices,
         ..Facts::default()

@@ -8,6 +8,8 @@ use super::netlink;
 
 /// The attribute with the structure of etf, and of tbf.
 const PARAMETERS: u16 = 1;
+/// The attribute of an fq that `nopacing` sets to 0.
+const FQ_RATE_ENABLE: u16 = 5;
 /// Ticks of the kernel's packet scheduler are of 64 ns.
 const TICK_NS: u64 = 64;
 
@@ -16,6 +18,13 @@ pub(super) fn etf_is_offloaded(options: &[u8]) -> Option<bool> {
     const OFFLOAD: u32 = 2;
     // delta, clockid, flags.
     Some(word(&parameters(options)?, 2)? & OFFLOAD != 0)
+}
+
+/// Returns whether an fq keeps the rates of sockets: not with `nopacing`. Launch times it keeps anyway.
+pub(super) fn fq_keeps_rates(options: &[u8]) -> bool {
+    let attributes = attribute::read(options);
+    let is_enabled = netlink::value(&attributes, FQ_RATE_ENABLE);
+    is_enabled.and_then(|value| word(value, 0)) != Some(0)
 }
 
 /// Returns why a qdisc drops all packets, or all full ones, if its options are such.
@@ -77,6 +86,13 @@ mod tests {
         assert_eq!(etf_is_offloaded(&options(2)), Some(true));
         assert_eq!(etf_is_offloaded(&options(2)[..12]), None);
         assert_eq!(etf_is_offloaded(&[]), None);
+    }
+
+    #[test]
+    fn an_fq_with_nopacing_keeps_no_rates() {
+        let limit = attribute(1, &[10_000]);
+        let of = |enabled| fq_keeps_rates(&[limit.clone(), attribute(5, &[enabled])].concat());
+        assert_eq!([of(0), of(1), fq_keeps_rates(&limit)], [false, true, true]);
     }
 
     #[test]
