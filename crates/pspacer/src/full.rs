@@ -70,13 +70,7 @@ const VERIFY_NS: u64 = 2_000_000_000;
 fn verified(args: &host_apply::ApplyArgs) -> Result<ExitCode> {
     let is_quiet = args.dry_run || args.confirmed || args.follow;
     match args.verify {
-        Some(time_ns) => verify::after_apply(args, time_ns).map(|well| {
-            if well {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            }
-        }),
+        Some(time_ns) => verify::after_apply(args, time_ns).map(|is_well| well_or(is_well, 1)),
         None if !is_quiet && std::io::stdout().is_terminal() => {
             // What was applied stays applied, whatever the look says.
             if let Err(error) = verify::after_apply(args, VERIFY_NS) {
@@ -94,7 +88,7 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
         Command::Measure(args) => measure::main(args).map(|()| ExitCode::SUCCESS),
         Command::Stalls(args) => match args.fault() {
             Some(fault) => misused(whole(), "stalls", fault).exit(),
-            None => stalls::main(args).map(flowed),
+            None => stalls::main(args).map(|flowed| well_or(flowed, STALLED)),
         },
         Command::Host(command) => {
             let (out, note) = (&mut output::out(), &mut output::note);
@@ -105,7 +99,7 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
             }
         }
         Command::Import(args) => import::main(args).map(|()| ExitCode::SUCCESS),
-        Command::Watch(args) => watch::main(args).map(flowed),
+        Command::Watch(args) => watch::main(args).map(|flowed| well_or(flowed, STALLED)),
         Command::Ping(args) => ping::main(args),
         Command::Reflect(args) => reflect::main(args).map(|()| ExitCode::SUCCESS),
         Command::Router(args) => router::main(args).map(|()| ExitCode::SUCCESS),
@@ -115,20 +109,8 @@ pub fn run(command: &Command, whole: fn() -> clap::Command) -> Result<ExitCode> 
                 .map(|()| ExitCode::SUCCESS)
         }
         Command::Top(args) => top::main(args).map(|()| ExitCode::SUCCESS),
-        Command::Doctor(args) => doctor::main(args).map(|fine| {
-            if fine {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            }
-        }),
-        Command::Verify(args) => verify::main(args).map(|well| {
-            if well {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            }
-        }),
+        Command::Doctor(args) => doctor::main(args).map(|is_fine| well_or(is_fine, 1)),
+        Command::Verify(args) => verify::main(args).map(|is_well| well_or(is_well, 1)),
         Command::Exporter(args) => exporter::main(args).map(|()| ExitCode::SUCCESS),
         Command::Predict(args) => predict::main(args).map(|()| ExitCode::SUCCESS),
         Command::Reservations(command) => {
@@ -171,11 +153,7 @@ pub fn failure(command: &Command, error: &anyhow::Error) -> u8 {
     failed.max(commands::status_of(error))
 }
 
-/// Returns the exit status of `--exit-code`: success if nothing stalled.
-fn flowed(flowed: bool) -> ExitCode {
-    if flowed {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(STALLED)
-    }
+/// Returns the exit status of a subcommand that has a verdict: this one if it is bad.
+fn well_or(is_well: bool, bad: u8) -> ExitCode {
+    ExitCode::from(if is_well { 0 } else { bad })
 }
