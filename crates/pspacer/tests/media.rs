@@ -3,9 +3,8 @@
 
 use std::fs;
 use std::net::UdpSocket;
-use std::process::{Command, Output};
 
-use crate::common::{Folder, json, pspacer, refused, text, words};
+use crate::common::{Folder, json, pspacer, text, words};
 use testkit::{has, has_none};
 
 /// Makes a pcap with nanoseconds: five frames of 60 a second of raw video with 8 lines, a packet
@@ -69,11 +68,9 @@ fn a_verdict_and_its_exit_status() {
         assert!(fs::metadata(page.join(name)).unwrap().len() > 500, "{name}");
     }
     fs::write(&file, capture(true)).unwrap();
-    refused(
-        &["measure", "--st2110", name, "--expect", "NL"],
-        1,
-        &["--expect"],
-    );
+    let out = pspacer(&["measure", "--st2110", name, "--expect", "NL"]);
+    assert_eq!(out.status.code(), Some(1));
+    has(text(&out.stderr), ["--expect"]);
 }
 
 /// The records of a pcap, without its header.

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::common::capture::Capture;
-use crate::common::{Folder, text, words};
+use crate::common::{Folder, text};
 
 /// Longest time of a command: who opened a fifo would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -6,7 +6,7 @@ use crate::hosts;
 
 use std::net::UdpSocket;
 
-use crate::common::{pspacer, refused, text};
+use crate::common::{pspacer, refused, well};
 use crate::hosts::{pspacer_in, reflector};
 use serde_json::Value;
 use testkit::{has, has_none};
@@ -94,11 +94,10 @@ fn all_probes_are_answered_on_the_loopback() {
 #[test]
 fn lines_are_those_of_ping() {
     let (_reflector, port) = reflector(&[], &["--bind", "127.0.0.1"]);
-    let out = pspacer(&["ping", "127.0.0.1", "--port", &port, "-c", "3"]);
-    let text = text(&out.stdout);
-    assert!(text.starts_with("PING 127.0.0.1:"), "{text}");
+    let shown = well(&["ping", "127.0.0.1", "--port", &port, "-c", "3"]);
+    assert!(shown.starts_with("PING 127.0.0.1:"), "{shown}");
     has(
-        &text,
+        &shown,
         [
             "52 bytes from 127.0.0.1: seq=2 time=",
             "3 probes sent, 3 received, 0 % lost",
@@ -106,9 +105,8 @@ fn lines_are_those_of_ping() {
             "sender: SCHED_",
         ],
     );
-    let out = pspacer(&["ping", "127.0.0.1", "--port", &port, "-c", "3", "-q"]);
-    let text = text(&out.stdout);
-    has_none(&text, ["seq=2 time"]);
+    let shown = well(&["ping", "127.0.0.1", "--port", &port, "-c", "3", "-q"]);
+    has_none(&shown, ["seq=2 time"]);
 }
 
 #[test]

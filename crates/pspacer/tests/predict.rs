@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{pspacer, refused, text};
+use crate::common::{pspacer, refused, text, well};
 use serde_json::{Value, json};
 use testkit::{has, has_none};
 
 fn predict(args: &[&str]) -> Value {
-    common::json(&[&["predict", "--json"], args].concat())
+    crate::common::json(&[&["predict", "--json"], args].concat())
 }
 
 /// Checks that `delay_periods` counts from 0, and returns the probabilities.
@@ -60,14 +60,15 @@ fn no_router_is_not_no_delay() {
     let answer = predict(&args);
     assert_eq!(answer["bounds"]["isochronous_ns"], 11_000_000);
     assert_eq!(answer["bounds"]["pay_bursts_only_once_ns"], Value::Null);
-    let text = pspacer(&[&["predict"], &args[..]].concat()).stdout;
-    let text = String::from_utf8(text).unwrap();
-    has(&text, ["1 x (10 ms + 1 ms): 11 ms"]);
-    has_none(&text, ["paid once"]);
+    let shown = well(&[&["predict"], &args[..]].concat());
+    has(&shown, ["1 x (10 ms + 1 ms): 11 ms"]);
+    has_none(&shown, ["paid once"]);
     // A slot must be shorter than the period.
-    let out = pspacer(&["predict", "--beta", "0.2", "--slot", "10ms"]);
-    let said = text(&out.stderr);
-    assert!(!out.status.success() && said.contains("--slot"), "{said}");
+    refused(
+        &["predict", "--beta", "0.2", "--slot", "10ms"],
+        1,
+        &["--slot"],
+    );
 }
 
 #[test]
@@ -97,9 +98,10 @@ fn a_measured_file() {
         "{answer}"
     );
     assert_eq!(answer["estimate"]["beta"], 0.2);
-    let text = pspacer(&["predict", table, "--hops", "2"]).stdout;
-    let text = String::from_utf8(text).unwrap();
-    has(&text, ["Clopper-Pearson", "█"]);
+    has(
+        well(&["predict", table, "--hops", "2"]),
+        ["Clopper-Pearson", "█"],
+    );
 }
 
 /// Makes a run's folder: two cells, the second with two streams.

@@ -245,7 +245,7 @@ fn a_capture_from_the_other_end_is_put_beside() {
         (&"receiver-window-closed".into(), &"high".into())
     );
     has(
-        &stall["explanation"].as_str().unwrap(),
+        stall["explanation"].as_str().unwrap(),
         ["Both captures: at the receiver"],
     );
     assert_eq!(ends["proofs"][0]["stall"], 1);
@@ -262,7 +262,7 @@ fn a_capture_from_the_other_end_is_put_beside() {
         .concat(),
     );
     has(
-        &fs::read_to_string(page).unwrap(),
+        fs::read_to_string(page).unwrap(),
         ["One-way delay over time"],
     );
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::common::capture::Capture;
-use crate::common::{Folder, pspacer, refused};
+use crate::common::{Folder, pspacer, refused, text};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -359,13 +359,11 @@ fn what_is_no_capture_is_noted() {
         stdin.write_all(bytes).unwrap();
         drop(stdin);
         let lines = follow.until("summary");
-        has(&lines[0]["text"].as_str().unwrap(), ["expected a capture"]);
+        has(lines[0]["text"].as_str().unwrap(), ["expected a capture"]);
     }
     let nowhere = folder.0.join("no/such/folder/a.pcap");
-    refused(
-        &["stalls", "--follow", nowhere.to_str().unwrap()],
-        1,
-        &["cannot read the folder"],
-    );
+    let out = pspacer(&["stalls", "--follow", nowhere.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(1));
+    has(text(&out.stderr), ["cannot read the folder"]);
     assert!(fs::read_dir(&folder.0).unwrap().next().is_none());
 }

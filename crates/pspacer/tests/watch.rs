@@ -219,7 +219,7 @@ fn a_sender_that_pauses_and_a_receiver_that_does_not_read() {
     assert!(causes.contains(&"application"), "{connection:#}");
     assert!(causes.contains(&"receiver-window-closed"), "{connection:#}");
     let verdict = connection["verdict"].as_str().unwrap();
-    has(&verdict, ["stopped"]);
+    has(verdict, ["stopped"]);
     // The other end is this process's, too: the kernel says that it does not read.
     let connections = watched["connections"].as_array().unwrap();
     let listened = Value::from(receiver.local_addr().unwrap().to_string());

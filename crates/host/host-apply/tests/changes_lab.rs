@@ -521,7 +521,10 @@ testkit::on_every_kernel! {
 /// At all calls, or at one in so many from the first on.
 fn killed(kernel: Kernel) {
     let every = if testkit::everything() { 1 } else { 12 };
-    ran((kernel, modules(Backend::Module)), &format!("killed.sh {every}"));
+    ran(
+        (kernel, modules(Backend::Module)),
+        &format!("killed.sh {every}"),
+    );
 }
 
 #[test]

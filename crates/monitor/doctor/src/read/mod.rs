@@ -163,7 +163,8 @@ pub fn facts(wanted: &Wanted) -> io::Result<Facts> {
         near_sockets: connections.map(|all| all.near),
         pacing_programs: sockets::programs().ok(),
         keeps_launch_times: has_kind(&["fq", "etf", "taprio"]) || has_class(launches),
-        keeps_socket_rates: fqs.any(|fq| qdiscs::fq_keeps_rates(&fq.options)) || has_class(is_dynamic),
+        keeps_socket_rates: fqs.any(|fq| qdiscs::fq_keeps_rates(&fq.options))
+            || has_class(is_dynamic),
         timers,
         devices,
         ..Facts::default()
