@@ -129,14 +129,31 @@ impl Caller {
     }
 }
 
-/// What a manager is asked to do.
+/// What a manager is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
+pub struct Command {
+    /// Id of the reservation, or of the request for one; of [`Action::Fit`] nothing.
+    pub id: String,
+    pub caller: Caller,
+    pub action: Action,
+}
+
+impl Command {
+    pub fn new(id: &str, caller: Caller, action: Action) -> Self {
+        let id = id.to_owned();
+        Self { id, caller, action }
+    }
+}
+
+/// What a manager is asked to do.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most commands reserve or refresh, and each is there once"
+)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
     /// Reserve. The same id again has the same answer.
     Reserve {
-        /// Id of the request, and of the reservation.
-        id: String,
-        caller: Caller,
         request: StreamRequest,
         /// Length of the lease, ns.
         lease_ns: u64,
@@ -145,23 +162,13 @@ pub enum Command {
     },
     /// Begin the lease anew.
     Refresh {
-        /// Id of the reservation.
-        id: String,
-        caller: Caller,
         /// Length of the lease from now on, ns; `None`: as before.
         lease_ns: Option<u64>,
     },
     /// Free the bytes.
-    Release {
-        /// Id of the reservation.
-        id: String,
-        caller: Caller,
-    },
+    Release,
     /// Record that a node has put a reservation into force, or no longer has.
     Report {
-        /// Id of the reservation.
-        id: String,
-        caller: Caller,
         /// Name of the node.
         node: String,
         /// Whether it is in force there.
@@ -169,36 +176,25 @@ pub enum Command {
     },
     /// Negotiate anew, because a node sends the stream another way.
     Reroute {
-        /// Id of the reservation.
-        id: String,
-        caller: Caller,
         /// Name of the node.
         node: String,
         /// Name of the segment that it sends the stream into.
         segment: String,
     },
     /// Free bytes of own links that a coordinator has. It hears of it when it refreshes them.
+    /// The caller is an operator.
     FreePart {
         /// Name of the coordinator.
         coordinator: String,
-        /// Id of the request.
-        id: String,
-        /// Who asks: an operator.
-        caller: Caller,
     },
-    /// Say what does not fit another topology.
+    /// Say what does not fit another topology. The caller is an operator.
     Fit {
         topology: Arc<Topology>,
         /// Whether it is ended, and nothing granted from now on that does not fit.
         is_draining: bool,
-        /// Who asks: an operator.
-        caller: Caller,
     },
     /// Record what was measured of a stream, in the place of what was before.
     Measure {
-        /// Id of the reservation.
-        id: String,
-        caller: Caller,
         /// Name of the listener.
         listener: String,
         measured: Measured,
@@ -296,6 +292,18 @@ pub enum Answer {
     Released(String),
     /// What does not fit another topology.
     Misfits(Vec<Misfit>),
+}
+
+impl From<Failure> for Answer {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Refusal> for Answer {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 /// Bytes that do not fit another topology.

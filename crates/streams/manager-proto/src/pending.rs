@@ -91,6 +91,24 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// Returns what waits for nobody yet, until a deadline.
+    pub fn new(
+        operation: Operation,
+        attempt: Attempt,
+        tickets: Vec<u64>,
+        deadline_ns: u64,
+    ) -> Self {
+        Self {
+            operation,
+            attempt,
+            waits_for: BTreeSet::new(),
+            tickets,
+            deadline_ns,
+            retry_at_ns: deadline_ns,
+            tries: 0,
+        }
+    }
+
     /// Notes that all who have not answered are asked now, and once more after a while, which
     /// doubles each time.
     pub fn note_asked(&mut self, now_ns: u64, retry_ns: u64) {

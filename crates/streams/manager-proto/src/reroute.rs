@@ -15,21 +15,19 @@ pub fn wanted_route(
     topology: &Topology,
     reservation: &Reservation,
     (node, segment): (&str, &str),
-) -> Result<Option<StreamRequest>, Box<Answer>> {
-    let failed = |failure| Err(Box::new(Answer::Failed(failure)));
+) -> Result<Option<StreamRequest>, Answer> {
     let short = |name: &str| name.chars().take(64).collect::<String>();
     if !reservation.grant.senders().contains(&node) {
-        return failed(Failure::Node(short(node)));
+        return Err(Failure::Node(short(node)).into());
     }
     let own = topology.node_id(node);
     let own = own.map(|id| &topology.node(id).segments);
     let entered = topology.segment_id(segment);
     if !own.is_some_and(|own| entered.is_some_and(|of| own.contains(&of))) {
-        return failed(Failure::Segment(short(segment)));
+        return Err(Failure::Segment(short(segment)).into());
     }
     let (request, grant) = (&reservation.request, &reservation.grant);
-    let wanted = rerouted(topology, request, grant, (node, segment));
-    wanted.map_err(|refusal| Box::new(Answer::Refused(refusal)))
+    Ok(rerouted(topology, request, grant, (node, segment))?)
 }
 
 /// Returns the request with the routes that its frames take if a node sends them into a segment:

@@ -19,7 +19,7 @@ use crate::access::{Access, Role};
 use crate::engine::Refused;
 use crate::request::{Answered, Asked, Body, Fault, Headers, Names, Who, body, query, read_body};
 use crate::stored_view::StoredView;
-use manager_proto::answer::{Answer, Command, Failure, View};
+use manager_proto::answer::{Action, Answer, Command, Failure, View};
 use manager_proto::api::{
     ErrorView, InForceBody, LeaseBody, MOST_BODY_BYTES, MOST_LONG_BODY_BYTES, ReserveBody,
     RouteBody, TopologyBody, render,
@@ -42,13 +42,14 @@ pub const OPENAPI: &str = include_str!("openapi.json");
 /// for other managers.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(25);
 
-async fn command(app: &App, id: &str, command: Command) -> Answered {
-    command_within(COMMAND_TIMEOUT, app, id, command).await
+async fn command(app: &App, command: Command) -> Answered {
+    command_within(COMMAND_TIMEOUT, app, command).await
 }
 
 /// Carries out a command. If its answer is not known, the answer names the id: the caller asks what
 /// became of it.
-async fn command_within(most: Duration, app: &App, id: &str, command: Command) -> Answered {
+async fn command_within(most: Duration, app: &App, command: Command) -> Answered {
+    let id = &command.id.clone();
     let unknown = |status, error| {
         let id = Some(id.to_owned());
         let view = ErrorView {
@@ -90,14 +91,16 @@ async fn reserve(State(app): State<App>, who: Who, headers: Headers, bytes: Body
         stream,
         replace,
     } = body(&headers, bytes)?;
-    let asked = Command::Reserve {
-        id: id.clone(),
+    let asked = Command::new(
+        &id,
         caller,
-        request: stream,
-        lease_ns,
-        is_replacing: replace,
-    };
-    command(&app, &id, asked).await
+        Action::Reserve {
+            request: stream,
+            lease_ns,
+            is_replacing: replace,
+        },
+    );
+    command(&app, asked).await
 }
 
 /// Where a page of a list begins.
@@ -160,12 +163,8 @@ async fn free_part(
     who: Who,
     Names((coordinator, id)): Names<(String, String)>,
 ) -> Answered {
-    let asked = Command::FreePart {
-        coordinator,
-        id: id.clone(),
-        caller: who.caller()?,
-    };
-    command(&app, &id, asked).await
+    let asked = Command::new(&id, who.caller()?, Action::FreePart { coordinator });
+    command(&app, asked).await
 }
 
 async fn topology(State(app): State<App>, who: Who, headers: Headers, bytes: Body) -> Answered {
@@ -173,12 +172,15 @@ async fn topology(State(app): State<App>, who: Who, headers: Headers, bytes: Bod
     let TopologyBody { topology, drain } = read_body(&headers, bytes, MOST_LONG_BODY_BYTES)?;
     let read = admission::read(&topology);
     let file = read.map_err(|error| Fault::new(StatusCode::BAD_REQUEST, error.to_string()))?;
-    let asked = Command::Fit {
-        topology: Arc::new(file.topology),
-        is_draining: drain,
+    let asked = Command::new(
+        "",
         caller,
-    };
-    command(&app, "", asked).await
+        Action::Fit {
+            topology: Arc::new(file.topology),
+            is_draining: drain,
+        },
+    );
+    command(&app, asked).await
 }
 
 async fn refresh(
@@ -190,21 +192,14 @@ async fn refresh(
 ) -> Answered {
     let caller = who.caller()?;
     let LeaseBody { lease_ns } = body(&headers, bytes)?;
-    let asked = Command::Refresh {
-        id: id.clone(),
-        caller,
-        lease_ns,
-    };
-    command(&app, &id, asked).await
+    let asked = Command::new(&id, caller, Action::Refresh { lease_ns });
+    command(&app, asked).await
 }
 
 async fn release(State(app): State<App>, who: Who, Names(id): Names<String>) -> Answered {
     let caller = who.caller()?;
-    let asked = Command::Release {
-        id: id.clone(),
-        caller,
-    };
-    command(&app, &id, asked).await
+    let asked = Command::new(&id, caller, Action::Release);
+    command(&app, asked).await
 }
 
 async fn in_force(
@@ -216,13 +211,15 @@ async fn in_force(
 ) -> Answered {
     let caller = who.caller()?;
     let InForceBody { in_force } = body(&headers, bytes)?;
-    let asked = Command::Report {
-        id: id.clone(),
+    let asked = Command::new(
+        &id,
         caller,
-        node,
-        is_in_force: in_force,
-    };
-    command(&app, &id, asked).await
+        Action::Report {
+            node,
+            is_in_force: in_force,
+        },
+    );
+    command(&app, asked).await
 }
 
 async fn route(
@@ -234,13 +231,8 @@ async fn route(
 ) -> Answered {
     let caller = who.caller()?;
     let RouteBody { segment } = body(&headers, bytes)?;
-    let asked = Command::Reroute {
-        id: id.clone(),
-        caller,
-        node,
-        segment,
-    };
-    command(&app, &id, asked).await
+    let asked = Command::new(&id, caller, Action::Reroute { node, segment });
+    command(&app, asked).await
 }
 
 async fn measured(
@@ -252,13 +244,8 @@ async fn measured(
 ) -> Answered {
     let caller = who.caller()?;
     let measured: Measured = body(&headers, bytes)?;
-    let asked = Command::Measure {
-        id: id.clone(),
-        caller,
-        listener,
-        measured,
-    };
-    command(&app, &id, asked).await
+    let asked = Command::new(&id, caller, Action::Measure { listener, measured });
+    command(&app, asked).await
 }
 
 async fn links(State(app): State<App>, who: Who) -> Answered {
@@ -445,13 +432,10 @@ mod tests {
             .build()
             .unwrap();
         let ask = || {
-            let released = Command::Release {
-                id: "x".to_owned(),
-                caller: Caller::operator("a"),
-            };
+            let released = Command::new("x", Caller::operator("a"), Action::Release);
             let most = Duration::from_millis(10);
             runtime.block_on(async {
-                let answer = command_within(most, &app, "x", released).await;
+                let answer = command_within(most, &app, released).await;
                 let answer = answer.unwrap_or_else(IntoResponse::into_response);
                 let status = answer.status().as_u16();
                 let body = axum::body::to_bytes(answer.into_body(), 1000).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use admission::{FrameSpecification, IpTuple, Medium, NodeSpec, SegmentSpec, Topology};
 use manager::store::{MemoryStore, Store};
 use manager::stored_view::StoredView;
-use manager_proto::answer::{Answer, Caller, Command, Failure};
+use manager_proto::answer::{Action, Answer, Caller, Command, Failure};
 use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::record::Update;
 
@@ -84,24 +84,28 @@ impl Net {
     fn reserve(&mut self, ticket: u64) -> Vec<(u64, Answer)> {
         let mut request = stream("x", "a", "b", requests::frames(1));
         request.talker.data_frame_specification = frames();
-        let command = Command::Reserve {
-            id: "x".to_owned(),
-            caller: caller(),
-            request,
-            lease_ns: 60 * S,
-            is_replacing: false,
-        };
+        let command = Command::new(
+            "x",
+            caller(),
+            Action::Reserve {
+                request,
+                lease_ns: 60 * S,
+                is_replacing: false,
+            },
+        );
         self.manager.command(self.now_ns, ticket, command);
         self.answers()
     }
 
     fn report(&mut self, node: &str, is_in_force: bool) -> Vec<(u64, Answer)> {
-        let command = Command::Report {
-            id: "x".to_owned(),
-            caller: caller(),
-            node: node.to_owned(),
-            is_in_force,
-        };
+        let command = Command::new(
+            "x",
+            caller(),
+            Action::Report {
+                node: node.to_owned(),
+                is_in_force,
+            },
+        );
         self.manager.command(self.now_ns, 99, command);
         let mut answers = self.answers();
         // The reporter's own.
@@ -199,10 +203,7 @@ fn without_a_sender_nothing_stays_reserved() {
 fn a_release_answers_those_who_wait() {
     let mut net = Net::new(MemoryStore::default(), "boot", S);
     net.reserve(1);
-    let release = Command::Release {
-        id: "x".to_owned(),
-        caller: caller(),
-    };
+    let release = Command::new("x", caller(), Action::Release);
     net.manager.command(net.now_ns, 2, release);
     let answers = net.answers();
     let ended = Answer::Failed(Failure::Ended("x".to_owned()));

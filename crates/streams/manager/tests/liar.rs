@@ -10,7 +10,7 @@ use admission::{LinkBytes, Medium, NodeSpec, Refusal, SegmentSpec, StreamRequest
 use clap::Parser;
 use draw::terminal::Style;
 use manager::commands;
-use manager_proto::answer::{Answer, Caller, Command, Failure};
+use manager_proto::answer::{Action, Answer, Caller, Command, Failure};
 use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::message::{Claim, Claimed, Envelope, Message, Reply};
 use manager_proto::record::{Attempt, ReservationState};
@@ -68,13 +68,15 @@ impl Lied {
     /// Asks to reserve from `a` to another host.
     fn wish(&mut self, id: &str, to: &str) {
         self.tickets += 1;
-        let command = Command::Reserve {
-            id: id.to_owned(),
-            caller: Caller::talker("t"),
-            request: request(id, to),
-            lease_ns: 60 * S,
-            is_replacing: false,
-        };
+        let command = Command::new(
+            id,
+            Caller::talker("t"),
+            Action::Reserve {
+                request: request(id, to),
+                lease_ns: 60 * S,
+                is_replacing: false,
+            },
+        );
         self.manager.command(S, self.tickets, command);
     }
 
@@ -177,13 +179,15 @@ fn digest() -> u64 {
         ..Start::alone("liar", "boot", S)
     };
     let mut liar = Manager::restore(&start, topology(), Limits::default(), []).unwrap();
-    let command = Command::Reserve {
-        id: "x".to_owned(),
-        caller: Caller::talker("t"),
-        request: request("x", "b"),
-        lease_ns: 60 * S,
-        is_replacing: false,
-    };
+    let command = Command::new(
+        "x",
+        Caller::talker("t"),
+        Action::Reserve {
+            request: request("x", "b"),
+            lease_ns: 60 * S,
+            is_replacing: false,
+        },
+    );
     liar.command(S, 1, command);
     let messages = liar.take_effects().messages.into_iter();
     let mut holds = messages.filter_map(|(_, message)| match message {
@@ -346,7 +350,7 @@ fn what_has_ended_is_bounded_by_number() {
         let id = format!("x{n}");
         lied.reserve(&id, "b");
         let (id, caller) = (id.clone(), caller.clone());
-        let release = Command::Release { id, caller };
+        let release = Command::new(&id, caller, Action::Release);
         lied.manager.command(S + n, 0, release);
         lied.ask(Message::Release {
             id: format!("y{n}"),

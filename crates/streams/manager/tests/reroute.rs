@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use admission::{Medium, NodeSpec, Refusal, SegmentSpec, Topology};
-use manager_proto::answer::{Answer, Caller, Command, Failure, View};
+use manager_proto::answer::{Action, Answer, Caller, Command, Failure, View};
 use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::message::{Envelope, Reply};
 
@@ -145,23 +145,27 @@ impl Net {
     fn reserve(&mut self, id: &str, from: &str, to: &str, latency_ns: u32, frames: u16) -> Answer {
         let mut request = stream(id, from, to, requests::frames(frames));
         request.talker.user_to_network_requirements.max_latency = latency_ns.into();
-        let command = Command::Reserve {
-            id: id.to_owned(),
-            caller: caller(),
-            request,
-            lease_ns: LEASE_NS,
-            is_replacing: false,
-        };
+        let command = Command::new(
+            id,
+            caller(),
+            Action::Reserve {
+                request,
+                lease_ns: LEASE_NS,
+                is_replacing: false,
+            },
+        );
         self.ask(command).unwrap()
     }
 
     fn reroute(&mut self, node: &str, segment: &str) -> Option<Answer> {
-        self.ask(Command::Reroute {
-            id: "x".to_owned(),
-            caller: caller(),
-            node: node.to_owned(),
-            segment: segment.to_owned(),
-        })
+        self.ask(Command::new(
+            "x",
+            caller(),
+            Action::Reroute {
+                node: node.to_owned(),
+                segment: segment.to_owned(),
+            },
+        ))
     }
 
     /// Bytes that are reserved of s, t, u and v.
@@ -188,12 +192,14 @@ fn bytes_move_to_the_new_route_and_the_lease_ends_as_before() {
     let view = granted(Some(net.reserve("x", "a", "b", 0, 1)));
     assert_eq!(view.listeners[0].route.join(" "), "a s r1 t b");
     assert_eq!(net.reserved(), [WIRE_BYTES, WIRE_BYTES, 0, 0]);
-    net.ask(Command::Report {
-        id: "x".to_owned(),
-        caller: caller(),
-        node: "r1".to_owned(),
-        is_in_force: true,
-    });
+    net.ask(Command::new(
+        "x",
+        caller(),
+        Action::Report {
+            node: "r1".to_owned(),
+            is_in_force: true,
+        },
+    ));
     net.after(10 * S);
     let moved = granted(net.reroute("r1", "u"));
     assert_eq!(moved.listeners[0].route.join(" "), "a s r1 u r2 v b");
@@ -227,11 +233,7 @@ fn a_lease_that_is_refreshed_after_it_has_moved_goes_on_at_all_managers() {
     net.reserve("x", "a", "b", 0, 1);
     net.after(50 * S);
     granted(net.reroute("r1", "u"));
-    let refresh = Command::Refresh {
-        id: "x".to_owned(),
-        caller: caller(),
-        lease_ns: None,
-    };
+    let refresh = Command::new("x", caller(), Action::Refresh { lease_ns: None });
     assert_eq!(granted(net.ask(refresh)).expires_in_ns, LEASE_NS);
     net.after(LEASE_NS - 1);
     assert_eq!(net.reserved(), [WIRE_BYTES, 0, WIRE_BYTES, WIRE_BYTES]);
@@ -311,11 +313,7 @@ fn without_an_answer_nothing_stays_reserved() {
     assert_eq!(net.reroute("r1", "u"), None);
     let ticket = net.ticket;
     // Nobody hears that it has ended while it may be granted again.
-    let refresh = Command::Refresh {
-        id: "x".to_owned(),
-        caller: caller(),
-        lease_ns: None,
-    };
+    let refresh = Command::new("x", caller(), Action::Refresh { lease_ns: None });
     assert_eq!(net.ask(refresh), Some(Answer::Failed(Failure::Busy)));
     net.after(Limits::default().deadline_ns);
     net.ticket = ticket;

@@ -14,21 +14,22 @@ use crate::record::{ReservationState, part_name};
 
 impl Manager {
     /// Frees bytes of own links that a coordinator has.
-    pub(super) fn free_part(&mut self, coordinator: &str, id: &str, caller: &Caller) -> Answer {
-        if let Err(failure) = caller.may_operate() {
-            return Answer::Failed(failure);
-        }
+    pub(super) fn free_part(
+        &mut self,
+        coordinator: &str,
+        id: &str,
+        caller: &Caller,
+    ) -> Result<Answer, Answer> {
+        caller.may_operate()?;
         if coordinator == self.name && self.reservations.contains_key(id) {
             return self.release(id, caller);
         }
         let name = part_name(coordinator, id);
-        let Some(part) = self.parts.all().get(&name) else {
-            return Answer::Failed(Failure::Unknown(id.to_owned()));
-        };
-        let attempt = part.attempt;
+        let part = self.parts.all().get(&name);
+        let attempt = part.ok_or_else(|| Failure::Unknown(id.to_owned()))?.attempt;
         let (now_ns, updates) = (self.now_ns, &mut self.effects.updates);
         self.parts.release(now_ns, &name, attempt, updates);
-        Answer::Released(id.to_owned())
+        Ok(Answer::Released(id.to_owned()))
     }
 
     /// Says what does not fit another topology. If it is the next one, all that is ended, and nothing
@@ -38,10 +39,8 @@ impl Manager {
         topology: &Arc<Topology>,
         is_draining: bool,
         caller: &Caller,
-    ) -> Answer {
-        if let Err(failure) = caller.may_operate() {
-            return Answer::Failed(failure);
-        }
+    ) -> Result<Answer, Answer> {
+        caller.may_operate()?;
         let misfits = self.misfits(topology);
         let mut found = Vec::new();
         for (name, refusal) in &misfits {
@@ -59,7 +58,7 @@ impl Manager {
             let (_, ledger) = self.parts.misfits(topology);
             self.parts.keep_to(Arc::clone(topology), ledger);
         }
-        Answer::Misfits(found)
+        Ok(Answer::Misfits(found))
     }
 
     /// Returns what does not fit another topology, by `COORDINATOR/ID`: parts for which a link has no

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::Manager;
-use crate::answer::{Answer, Caller, Failure, View};
+use super::{Answered, Manager};
+use crate::answer::{Answer, Caller, Failure};
 use crate::bounds::{MOST_PENDING, short};
 use crate::pending::{Operation, Pending};
 use crate::record::{Attempt, Measured, Reservation, ReservationState, part_name};
@@ -82,57 +82,43 @@ impl Manager {
         }
     }
 
-    /// Returns the answer, unless other managers are asked first.
     pub(super) fn refresh(
         &mut self,
         ticket: u64,
         id: &str,
         caller: &Caller,
         lease_ns: Option<u64>,
-    ) -> Option<Answer> {
-        let reservation = match self.granted(id, caller) {
-            Ok(reservation) => reservation,
-            Err(failure) => return Some(Answer::Failed(failure)),
-        };
+    ) -> Answered {
+        let reservation = self.granted(id, caller)?;
         let lease_ns = lease_ns.unwrap_or(reservation.lease_ns);
         let attempt = reservation.attempt;
         let hops = self.hops(&reservation.grant.links);
-        let of_caller = caller.quota.check_lease(lease_ns);
-        if let Err(failure) = self.limits.check_lease(lease_ns).and(of_caller) {
-            return Some(Answer::Failed(failure));
-        }
-        if let Some(pending) = self.pending.get_mut(id) {
-            if pending.is_refresh(lease_ns) {
+        self.limits.check_lease(lease_ns)?;
+        caller.quota.check_lease(lease_ns)?;
+        let is_busy = self.pending.len() >= MOST_PENDING;
+        match self.pending.get_mut(id) {
+            Some(pending) if pending.is_refresh(lease_ns) => {
                 pending.tickets.push(ticket);
-                return None;
+                return Ok(None);
             }
-            return Some(Answer::Failed(Failure::Busy));
-        }
-        if self.pending.len() >= MOST_PENDING {
-            return Some(Answer::Failed(Failure::Busy));
+            None if !is_busy => {}
+            _ => return Err(Failure::Busy.into()),
         }
         let others = hops.into_iter().map(|hop| hop.manager);
-        let round = self.next_count;
-        self.next_count += 1;
-        let mut pending = Pending {
-            operation: Operation::Refresh {
-                lease_ns,
-                round,
-                since_ns: self.now_ns,
-            },
-            attempt,
-            waits_for: others.filter(|of| *of != self.name).collect(),
-            tickets: vec![ticket],
-            deadline_ns: self.now_ns.saturating_add(self.limits.deadline_ns),
-            retry_at_ns: 0,
-            tries: 0,
+        let operation = Operation::Refresh {
+            lease_ns,
+            round: self.next_count,
+            since_ns: self.now_ns,
         };
+        self.next_count += 1;
+        let mut pending = Pending::new(operation, attempt, vec![ticket], self.deadline_ns());
+        pending.waits_for = others.filter(|of| *of != self.name).collect();
         pending.note_asked(self.now_ns, self.limits.retry_ns);
         let messages = pending.messages(id, self.limits.hold_ns);
         self.effects.messages.extend(messages);
         self.pending.insert(id.to_owned(), pending);
         self.finish_if_refreshed(id);
-        None
+        Ok(None)
     }
 
     /// Begins the lease anew once every other manager has.
@@ -187,25 +173,22 @@ impl Manager {
     }
 
     /// Frees a reservation, or gives up a request for one.
-    pub(super) fn release(&mut self, id: &str, caller: &Caller) -> Answer {
-        let released = || Answer::Released(id.to_owned());
+    pub(super) fn release(&mut self, id: &str, caller: &Caller) -> Result<Answer, Answer> {
+        let released = Answer::Released(id.to_owned());
         if let Some(owner) = self.pending.get(id).and_then(Pending::reserve_owner) {
             if owner != caller.name && !caller.is_operator {
-                return Answer::Failed(Failure::Forbidden(id.to_owned()));
+                return Err(Failure::Forbidden(id.to_owned()).into());
             }
-            let ended = Failure::Ended(id.to_owned());
-            self.abort(id, Answer::Failed(ended));
-            return released();
+            self.abort(id, Failure::Ended(id.to_owned()).into());
+            return Ok(released);
         }
         match self.granted(id, caller) {
-            Ok(_) => {
-                self.end(id);
-                released()
-            }
+            Ok(_) => self.end(id),
             // Freed before: the same command twice has the same answer.
-            Err(Failure::Ended(_)) => released(),
-            Err(failure) => Answer::Failed(failure),
+            Err(Failure::Ended(_)) => {}
+            Err(failure) => return Err(failure.into()),
         }
+        Ok(released)
     }
 
     /// Records whether a node has a reservation in force.
@@ -215,24 +198,18 @@ impl Manager {
         caller: &Caller,
         node: String,
         is_in_force: bool,
-    ) -> Answer {
-        let mut reservation = match self.granted_at(id, caller, &node) {
-            Ok(reservation) => Reservation::clone(reservation),
-            Err(failure) => return Answer::Failed(failure),
-        };
-        let is_changed = match update::report(&mut reservation, node, is_in_force) {
-            Ok(is_changed) => is_changed,
-            Err(failure) => return Answer::Failed(failure),
-        };
+    ) -> Result<Answer, Answer> {
+        let mut reservation = Reservation::clone(self.granted_at(id, caller, &node)?);
+        let is_changed = update::report(&mut reservation, node, is_in_force)?;
         let is_whole = reservation.not_in_force().is_empty();
-        let answer = Answer::Granted(Box::new(View::new(id, &reservation, self.now_ns)));
+        let answer = self.granted_view(id, &reservation);
         if is_changed {
             self.store(id, reservation);
         }
         if is_whole {
             self.answer_waiting(id, &answer);
         }
-        answer
+        Ok(answer)
     }
 
     /// Records what was measured at a listener.
@@ -242,20 +219,14 @@ impl Manager {
         caller: &Caller,
         listener: String,
         measured: Measured,
-    ) -> Answer {
-        let mut reservation = match self.granted(id, caller) {
-            Ok(reservation) => Reservation::clone(reservation),
-            Err(failure) => return Answer::Failed(failure),
-        };
-        let is_changed = match update::measure(&mut reservation, listener, measured) {
-            Ok(is_changed) => is_changed,
-            Err(failure) => return Answer::Failed(failure),
-        };
-        let answer = Answer::Granted(Box::new(View::new(id, &reservation, self.now_ns)));
+    ) -> Result<Answer, Answer> {
+        let mut reservation = Reservation::clone(self.granted(id, caller)?);
+        let is_changed = update::measure(&mut reservation, listener, measured)?;
+        let answer = self.granted_view(id, &reservation);
         if is_changed {
             self.store(id, reservation);
         }
-        answer
+        Ok(answer)
     }
 
     /// Asks those who have not answered once more, or gives up when the deadline has passed.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use admission::{Name, Refusal, Topology};
 use units::time::{NS_PER_MS, NS_PER_S};
 
-use crate::answer::{Answer, Command, Failure, View};
+use crate::answer::{Action, Answer, Command, Failure, View};
 use crate::digest::segment_digests;
 use crate::ended::Ended;
 use crate::message::{Message, Reply};
@@ -91,6 +91,9 @@ impl Limits {
         }
     }
 }
+
+/// The answer to a command; `Ok(None)`: other managers are asked first.
+type Answered = Result<Option<Answer>, Answer>;
 
 /// What a step of a manager brings about, in this order: changes are stored, then the rest is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -468,52 +471,46 @@ impl Manager {
     /// Carries out a command; its answer, now or later, has the ticket.
     pub fn command(&mut self, now_ns: u64, ticket: u64, command: Command) {
         self.advance(now_ns);
-        let answer = match command {
-            Command::Reserve {
-                id,
-                caller,
+        let Command { id, caller, action } = command;
+        let answer = match action {
+            Action::Reserve {
                 request,
                 lease_ns,
                 is_replacing,
-            } => self.reserve(ticket, &id, caller, (request, lease_ns), is_replacing),
-            Command::Refresh {
-                id,
-                caller,
-                lease_ns,
-            } => self.refresh(ticket, &id, &caller, lease_ns),
-            Command::Release { id, caller } => Some(self.release(&id, &caller)),
-            Command::FreePart {
-                coordinator,
-                id,
-                caller,
-            } => Some(self.free_part(&coordinator, &id, &caller)),
-            Command::Fit {
+            } => self.reserve(ticket, &id, &caller, (request, lease_ns), is_replacing),
+            Action::Refresh { lease_ns } => self.refresh(ticket, &id, &caller, lease_ns),
+            Action::Release => self.release(&id, &caller).map(Some),
+            Action::FreePart { coordinator } => {
+                self.free_part(&coordinator, &id, &caller).map(Some)
+            }
+            Action::Fit {
                 topology,
                 is_draining,
-                caller,
-            } => Some(self.fit(&topology, is_draining, &caller)),
-            Command::Report {
-                id,
-                caller,
-                node,
-                is_in_force,
-            } => Some(self.report(&id, &caller, node, is_in_force)),
-            Command::Reroute {
-                id,
-                caller,
-                node,
-                segment,
-            } => self.reroute(ticket, &id, &caller, (&node, &segment)),
-            Command::Measure {
-                id,
-                caller,
-                listener,
-                measured,
-            } => Some(self.measure(&id, &caller, listener, measured)),
+            } => self.fit(&topology, is_draining, &caller).map(Some),
+            Action::Report { node, is_in_force } => {
+                self.report(&id, &caller, node, is_in_force).map(Some)
+            }
+            Action::Reroute { node, segment } => {
+                self.reroute(ticket, &id, &caller, (&node, &segment))
+            }
+            Action::Measure { listener, measured } => {
+                self.measure(&id, &caller, listener, measured).map(Some)
+            }
         };
-        if let Some(answer) = answer {
-            self.effects.answers.push((ticket, answer));
-        }
+        let answer = answer.unwrap_or_else(Some);
+        self.effects
+            .answers
+            .extend(answer.map(|answer| (ticket, answer)));
+    }
+
+    /// Returns a reservation as others see it now.
+    fn granted_view(&self, id: &str, of: &Reservation) -> Answer {
+        Answer::Granted(Box::new(View::new(id, of, self.now_ns)))
+    }
+
+    /// Returns when what is begun now is given up.
+    fn deadline_ns(&self) -> u64 {
+        self.now_ns.saturating_add(self.limits.deadline_ns)
     }
 
     /// Enters a reservation into the tables beside that of reservations.
@@ -574,11 +571,11 @@ impl Manager {
         let tickets = pending.map(|p| p.tickets).unwrap_or_default();
         let waiting = self.waiting.entry(id.to_owned()).or_default();
         waiting.extend(tickets);
-        let view = View::new(id, &reservation, self.now_ns);
+        let answer = self.granted_view(id, &reservation);
         let is_answered = reservation.in_force_by_ns.is_none();
         self.store(id, reservation);
         if is_answered {
-            self.answer_waiting(id, &Answer::Granted(Box::new(view)));
+            self.answer_waiting(id, &answer);
         }
     }
 

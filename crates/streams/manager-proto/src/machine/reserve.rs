@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use admission::{Grant, LinkBytes, Plan, Refusal, SegmentId, StreamRequest, plan};
 
-use super::Manager;
-use crate::answer::{Answer, Caller, Failure, View};
+use super::{Answered, Manager};
+use crate::answer::{Answer, Caller, Failure};
 use crate::bounds::{self, MOST_PENDING};
 use crate::misfit::misfit;
 use crate::parts::{Hold, Wanted};
@@ -15,91 +15,82 @@ use crate::quota::Quota;
 use crate::record::{Attempt, Reservation, ReservationState, part_name};
 
 impl Manager {
-    /// Returns the answer, unless other managers are asked first.
     pub(super) fn reserve(
         &mut self,
         ticket: u64,
         id: &str,
-        caller: Caller,
+        caller: &Caller,
         (request, lease_ns): (StreamRequest, u64),
         is_replacing: bool,
-    ) -> Option<Answer> {
-        let failed = |failure| Some(Answer::Failed(failure));
-        if let Err(refusal) = bounds::id(id) {
-            return Some(Answer::Refused(refusal));
-        }
-        let may_send = caller.may_send_from(&request.talker.name);
-        if let Err(failure) = self.limits.check_lease(lease_ns).and(may_send) {
-            return failed(failure);
-        }
+    ) -> Answered {
+        bounds::id(id)?;
+        self.limits.check_lease(lease_ns)?;
+        caller.may_send_from(&request.talker.name)?;
+        let id_in_use = || Answer::Failed(Failure::IdInUse(id.to_owned()));
         match self.pending.get_mut(id) {
             // The same once more, new or negotiated anew.
             Some(pending) if pending.is_reserve(&caller.name, &request) => {
                 pending.tickets.push(ticket);
-                return None;
+                return Ok(None);
             }
-            Some(pending) if pending.reserve_owner().is_some() => {
-                return failed(Failure::IdInUse(id.to_owned()));
-            }
+            Some(pending) if pending.reserve_owner().is_some() => return Err(id_in_use()),
             _ => {}
         }
         if let Some(old) = self.reservations.get(id) {
             let is_theirs = old.owner == caller.name;
             let is_same = is_theirs && old.request == request;
             return match old.state {
-                ReservationState::Ended if is_theirs => failed(Failure::Ended(id.to_owned())),
+                ReservationState::Ended if is_theirs => Err(Failure::Ended(id.to_owned()).into()),
                 ReservationState::Granted if is_replacing && is_theirs && !is_same => {
-                    self.replace(ticket, id, &caller, request, lease_ns)
+                    self.replace(ticket, id, caller, request, lease_ns)
                 }
-                _ if !is_same => failed(Failure::IdInUse(id.to_owned())),
-                ReservationState::Granted if !self.is_confirmed(old) => {
-                    self.refresh(ticket, id, &caller, None)
+                ReservationState::Granted if is_same && !self.is_confirmed(old) => {
+                    self.refresh(ticket, id, caller, None)
                 }
-                ReservationState::Granted if old.in_force_by_ns.is_some() => {
+                ReservationState::Granted if is_same && old.in_force_by_ns.is_some() => {
                     self.waiting.entry(id.to_owned()).or_default().push(ticket);
-                    None
+                    Ok(None)
                 }
-                ReservationState::Granted => {
-                    Some(Answer::Granted(Box::new(View::new(id, old, self.now_ns))))
-                }
-                ReservationState::Ended => failed(Failure::IdInUse(id.to_owned())),
+                ReservationState::Granted if is_same => Ok(Some(self.granted_view(id, old))),
+                _ => Err(id_in_use()),
             };
         }
-        let plan = match self.plan(&request) {
-            Ok(plan) => plan,
-            Err(refusal) => return Some(Answer::Refused(refusal)),
-        };
-        if let Err(failure) = self.check_quota(id, &caller, lease_ns, &plan.grant.links) {
-            return failed(failure);
-        }
+        let plan = self.plan(&request)?;
+        self.check_quota(id, caller, lease_ns, &plan.grant.links)?;
         if let Some(why) = self.is_full() {
-            return failed(Failure::Later(why));
+            return Err(Failure::Later(why).into());
         }
         if self.pending.len() + self.waiting.len() >= MOST_PENDING {
-            return failed(Failure::Busy);
+            return Err(Failure::Busy.into());
         }
         let attempt = self.new_attempt();
-        let pending = Pending {
-            operation: Operation::Reserve {
-                owner: caller.name,
-                request,
-                hops: self.hops(&plan.grant.links),
-                grant: plan.grant,
-                lease_ns,
-                renewed_ns: lease_ns,
-                held: 0,
-                committing_since_ns: None,
-            },
-            attempt,
-            waits_for: BTreeSet::new(),
-            tickets: vec![ticket],
-            deadline_ns: self.now_ns.saturating_add(self.limits.deadline_ns),
-            retry_at_ns: self.now_ns,
-            tries: 0,
+        let change = (caller.name.clone(), request, (lease_ns, lease_ns));
+        self.begin(ticket, id, attempt, change, plan.grant);
+        Ok(None)
+    }
+
+    /// Begins to hold what a plan grants.
+    pub(super) fn begin(
+        &mut self,
+        ticket: u64,
+        id: &str,
+        attempt: Attempt,
+        (owner, request, (lease_ns, renewed_ns)): (String, StreamRequest, (u64, u64)),
+        grant: Grant,
+    ) {
+        let operation = Operation::Reserve {
+            owner,
+            request,
+            hops: self.hops(&grant.links),
+            grant,
+            lease_ns,
+            renewed_ns,
+            held: 0,
+            committing_since_ns: None,
         };
+        let pending = Pending::new(operation, attempt, vec![ticket], self.deadline_ns());
         self.pending.insert(id.to_owned(), pending);
         self.proceed(id);
-        None
     }
 
     /// Checks what a caller would have with another reservation, in the place of that of this id.
@@ -151,22 +142,17 @@ impl Manager {
         caller: &Caller,
         request: StreamRequest,
         lease_ns: u64,
-    ) -> Option<Answer> {
+    ) -> Answered {
         let of_stream = self.streams.get(request.stream_id.as_str());
         if of_stream.is_some_and(|of| of != id) {
             let stream_id = request.stream_id;
-            return Some(Answer::Refused(Refusal::StreamIdInUse { stream_id }));
+            return Err(Refusal::StreamIdInUse { stream_id }.into());
         }
         if self.pending.contains_key(id) || self.pending.len() >= MOST_PENDING {
-            return Some(Answer::Failed(Failure::Busy));
+            return Err(Failure::Busy.into());
         }
-        let links = match plan(&self.topology, &request) {
-            Ok(plan) => plan.grant.links,
-            Err(refusal) => return Some(Answer::Refused(refusal)),
-        };
-        if let Err(failure) = self.check_quota(id, caller, lease_ns, &links) {
-            return Some(Answer::Failed(failure));
-        }
+        let links = plan(&self.topology, &request)?.grant.links;
+        self.check_quota(id, caller, lease_ns, &links)?;
         let change = (request.clone(), request, (lease_ns, lease_ns));
         self.negotiate_anew(ticket, id, &caller.name, change)
     }
@@ -364,15 +350,9 @@ impl Manager {
         if self.releases.len() >= MOST_PENDING {
             return waits_for.iter().for_each(|manager| self.claim_at(manager));
         }
-        let mut pending = Pending {
-            operation: Operation::Release,
-            attempt,
-            waits_for,
-            tickets: Vec::new(),
-            deadline_ns: self.now_ns.saturating_add(self.limits.deadline_ns),
-            retry_at_ns: 0,
-            tries: 0,
-        };
+        let deadline_ns = self.deadline_ns();
+        let mut pending = Pending::new(Operation::Release, attempt, Vec::new(), deadline_ns);
+        pending.waits_for = waits_for;
         pending.note_asked(self.now_ns, self.limits.retry_ns);
         let messages = pending.messages(id, self.limits.hold_ns);
         self.effects.messages.extend(messages);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use admission::{LinkId, Topology};
 
-use crate::answer::{Answer, Caller, Command};
+use crate::answer::{Action, Answer, Caller, Command};
 use crate::api::{InForceBody, LeaseBody, ReserveBody, RouteBody, read, render};
 use crate::machine::{Effects, Limits, Manager, Start};
 use crate::message::{Envelope, Message, Reply};
@@ -144,13 +144,15 @@ impl Pair {
     }
 
     fn reserve(&mut self, body: ReserveBody) -> Vec<Answer> {
-        self.command(Command::Reserve {
-            id: body.id,
-            caller: caller(),
-            request: body.stream,
-            lease_ns: body.lease_ns,
-            is_replacing: body.replace,
-        })
+        self.command(Command::new(
+            &body.id,
+            caller(),
+            Action::Reserve {
+                request: body.stream,
+                lease_ns: body.lease_ns,
+                is_replacing: body.replace,
+            },
+        ))
     }
 
     fn agree(&mut self, message: Message) -> Option<Message> {
@@ -275,35 +277,41 @@ fn carry_out(bytes: &[u8], pair: &mut Pair) {
         answers.extend(again);
     }
     if let Ok(InForceBody { in_force }) = read(bytes) {
-        answers.extend(pair.command(Command::Report {
-            id: good(),
-            caller: caller(),
-            node: "a".to_owned(),
-            is_in_force: in_force,
-        }));
+        answers.extend(pair.command(Command::new(
+            &good(),
+            caller(),
+            Action::Report {
+                node: "a".to_owned(),
+                is_in_force: in_force,
+            },
+        )));
     }
     if let Ok(RouteBody { segment }) = read(bytes) {
-        answers.extend(pair.command(Command::Reroute {
-            id: good(),
-            caller: caller(),
-            node: "a".to_owned(),
-            segment,
-        }));
+        answers.extend(pair.command(Command::new(
+            &good(),
+            caller(),
+            Action::Reroute {
+                node: "a".to_owned(),
+                segment,
+            },
+        )));
     }
     if let Ok(measured) = read::<Measured>(bytes) {
-        answers.extend(pair.command(Command::Measure {
-            id: good(),
-            caller: caller(),
-            listener: "b".to_owned(),
-            measured,
-        }));
+        answers.extend(pair.command(Command::new(
+            &good(),
+            caller(),
+            Action::Measure {
+                listener: "b".to_owned(),
+                measured,
+            },
+        )));
     }
     if let Ok(LeaseBody { lease_ns }) = read(bytes) {
-        answers.extend(pair.command(Command::Refresh {
-            id: good(),
-            caller: caller(),
-            lease_ns,
-        }));
+        answers.extend(pair.command(Command::new(
+            &good(),
+            caller(),
+            Action::Refresh { lease_ns },
+        )));
     }
     for answer in answers {
         let (status, json) = render("good", answer);

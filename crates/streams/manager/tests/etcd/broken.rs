@@ -12,7 +12,7 @@ use manager::etcd::gateway::{Condition, Gateway, Write};
 use manager::etcd::seat::Seat;
 use manager::etcd::store::EtcdStore;
 use manager::store::{MemoryStore, Store, StoreError};
-use manager_proto::answer::{Answer, Caller, Command};
+use manager_proto::answer::{Action, Answer, Caller, Command};
 use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::record::{Change, Update};
 use tokio::sync::oneshot;
@@ -87,13 +87,15 @@ fn restore(store: &mut dyn Store, epoch: u64) -> Manager {
 
 fn reserve(id: &str, frames: u16) -> Command {
     let body = body(id, frames, 600 * S);
-    Command::Reserve {
-        id: body.id,
-        caller: Caller::operator("local"),
-        request: body.stream,
-        lease_ns: body.lease_ns,
-        is_replacing: false,
-    }
+    Command::new(
+        &body.id,
+        Caller::operator("local"),
+        Action::Reserve {
+            request: body.stream,
+            lease_ns: body.lease_ns,
+            is_replacing: false,
+        },
+    )
 }
 
 /// Lets a manager decide; returns the ids that it has granted.

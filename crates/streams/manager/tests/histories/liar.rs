@@ -3,7 +3,7 @@
 //! crosses it, it may refuse and delay.
 
 use admission::{LinkBytes, Refusal};
-use manager_proto::answer::{Caller, Command};
+use manager_proto::answer::{Action, Caller, Command};
 use manager_proto::message::{Claim, Claimed, Envelope, Message, Reply};
 use manager_proto::record::{Attempt, ReservationState};
 
@@ -111,7 +111,7 @@ impl World {
             if let Message::Claimed { lost, .. } = message {
                 for (id, _) in lost {
                     let (id, caller) = (id.clone(), Caller::operator("nobody"));
-                    let command = Command::Release { id, caller };
+                    let command = Command::new(&id, caller, Action::Release);
                     self.run(at, |manager, ns| manager.command(ns, NOBODY, command));
                 }
             }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use admission::Topology;
-use manager_proto::answer::{Answer, Caller, Command, Failure};
+use manager_proto::answer::{Action, Answer, Caller, Command, Failure};
 use manager_proto::machine::{Effects, Manager, Start};
 use manager_proto::message::{Envelope, Message};
 
@@ -468,21 +468,19 @@ impl World {
         let caller = Caller::talker(&wish.owner);
         let id = wish.id.clone();
         let command = match choice {
-            4 | 5 => Command::Reserve {
-                id,
+            4 | 5 => Command::new(
+                &id,
                 caller,
-                request: wish.request,
-                lease_ns: wish.lease_ns,
-                is_replacing: false,
-            },
-            6..9 => Command::Refresh {
-                id,
-                caller,
-                lease_ns: None,
-            },
+                Action::Reserve {
+                    request: wish.request,
+                    lease_ns: wish.lease_ns,
+                    is_replacing: false,
+                },
+            ),
+            6..9 => Command::new(&id, caller, Action::Refresh { lease_ns: None }),
             _ => {
                 self.wishes[n].is_over = true;
-                Command::Release { id, caller }
+                Command::new(&id, caller, Action::Release)
             }
         };
         self.ask(n, command);
@@ -544,7 +542,13 @@ impl World {
         let liar = self.liar.map(|at| self.hosts[at].name.clone());
         let wish = &mut self.wishes[n];
         let (.., asked_ns, asked) = &self.asked[ticket as usize];
-        let is_reserve = matches!(asked, Command::Reserve { .. });
+        let is_reserve = matches!(
+            asked,
+            Command {
+                action: Action::Reserve { .. },
+                ..
+            }
+        );
         // A question may join one that has waited for as long as any does.
         let is_calm = self.last_jump_ns + LIMITS.deadline_ns + S < *asked_ns;
         match answer {
