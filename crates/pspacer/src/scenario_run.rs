@@ -37,7 +37,7 @@ pub struct RunArgs {
     /// Seed instead of the scenario's; the same seed repeats a run to the byte
     #[arg(long, value_name = "N", help_heading = RUN)]
     pub seed: Option<u64>,
-    /// Folder of the results [default: out/NAME]. What pspacer wrote there is replaced; a folder
+    /// Folder of the results [default: out/NAME, of sim out/NAME-sim]. What pspacer wrote there is replaced; a folder
     /// with files, that pspacer has not marked, is refused
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,

@@ -67,10 +67,6 @@ impl Matcher {
         }
     }
 
-    pub fn rules(&self) -> &[Rule] {
-        &self.rules
-    }
-
     /// Returns whether the rule at this place names an interface.
     pub fn names_interface(&self, place: usize) -> bool {
         let rule = self.rules.get(place);

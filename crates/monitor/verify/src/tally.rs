@@ -233,8 +233,6 @@ pub struct Tally {
     most_bps: BTreeMap<u16, u64>,
     /// By minor number.
     pub classes: BTreeMap<u16, Matched>,
-    /// Later fragments whose first one a sample left out.
-    pub lost_fragments: Sum,
 }
 
 impl Tally {
@@ -245,12 +243,7 @@ impl Tally {
             is_ethernet,
             most_bps,
             classes: BTreeMap::new(),
-            lost_fragments: Sum::default(),
         }
-    }
-
-    pub fn matcher(&self) -> &Matcher {
-        &self.matcher
     }
 
     /// Counts a frame; `default` is the minor number of the default class, or 0. Frames are to come
@@ -271,11 +264,7 @@ impl Tally {
         let class = self.classes.entry(minor).or_default();
         class.all.add(&counted);
         // A sample may have left out the first fragment.
-        let is_lost = later && !verdict.follows && shown.weight > 1;
-        if is_lost {
-            self.lost_fragments.add(&counted);
-        }
-        if is_lost || !verdict.is_sure {
+        if later && !verdict.follows && shown.weight > 1 || !verdict.is_sure {
             class.unsure.add(&counted);
         }
         if let Some(most_bps) = self.most_bps.get(&minor) {

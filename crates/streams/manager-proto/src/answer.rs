@@ -353,16 +353,18 @@ impl View {
     /// Returns how a reservation looks at a time of its manager's clock.
     pub fn new(id: &str, reservation: &Reservation, now_ns: u64) -> Self {
         let grant: &Grant = &reservation.grant;
+        let is_granted = reservation.state == ReservationState::Granted;
         let not_in_force = reservation.not_in_force();
         Self {
             id: id.to_owned(),
-            granted: reservation.state == ReservationState::Granted,
+            granted: is_granted,
             stream_id: grant.stream_id.to_string(),
             owner: reservation.owner.to_string(),
             bound_ns: grant.bound_ns(),
             lease_ns: reservation.lease_ns,
             expires_in_ns: reservation.left_ns(now_ns),
-            in_force: not_in_force.is_empty(),
+            // What has ended names no senders, and is in force nowhere.
+            in_force: is_granted && not_in_force.is_empty(),
             not_in_force,
             spread_periods: grant.spread_periods,
             listeners: grant.listeners.clone(),

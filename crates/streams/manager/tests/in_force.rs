@@ -6,7 +6,7 @@ use std::sync::Arc;
 use admission::{FrameSpecification, IpTuple, Medium, NodeSpec, SegmentSpec, Topology};
 use manager::store::{MemoryStore, Store};
 use manager::stored_view::StoredView;
-use manager_proto::answer::{Action, Answer, Caller, Command, Failure};
+use manager_proto::answer::{Action, Answer, Caller, Command, Failure, View};
 use manager_proto::machine::{Limits, Manager, Start};
 use manager_proto::record::Update;
 
@@ -208,6 +208,8 @@ fn a_release_answers_those_who_wait() {
     let answers = net.answers();
     let ended = Answer::Failed(Failure::Ended("x".to_owned()));
     assert!(answers.contains(&(1, ended)), "{answers:?}");
+    let view = View::new("x", &net.manager.reservations()["x"], net.now_ns);
+    assert_eq!((view.granted, view.in_force), (false, false));
     assert_eq!(net.after(2 * WITHIN_NS), []);
 }
 
