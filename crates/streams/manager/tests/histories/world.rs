@@ -465,25 +465,20 @@ impl World {
     }
 
     fn again(&mut self, n: usize, wish: WantedReservation, choice: u64) {
-        let caller = Caller::talker(&wish.owner);
-        let id = wish.id.clone();
-        let command = match choice {
-            4 | 5 => Command::new(
-                &id,
-                caller,
-                Action::Reserve {
-                    request: wish.request,
-                    lease_ns: wish.lease_ns,
-                    is_replacing: false,
-                },
-            ),
-            6..9 => Command::new(&id, caller, Action::Refresh { lease_ns: None }),
+        let action = match choice {
+            4 | 5 => Action::Reserve {
+                request: wish.request,
+                lease_ns: wish.lease_ns,
+                is_replacing: false,
+            },
+            6..9 => Action::Refresh { lease_ns: None },
             _ => {
                 self.wishes[n].is_over = true;
-                Command::new(&id, caller, Action::Release)
+                Action::Release
             }
         };
-        self.ask(n, command);
+        let caller = Caller::talker(&wish.owner);
+        self.ask(n, Command::new(&wish.id, caller, action));
     }
 
     fn wish(&mut self) {
@@ -542,13 +537,7 @@ impl World {
         let liar = self.liar.map(|at| self.hosts[at].name.clone());
         let wish = &mut self.wishes[n];
         let (.., asked_ns, asked) = &self.asked[ticket as usize];
-        let is_reserve = matches!(
-            asked,
-            Command {
-                action: Action::Reserve { .. },
-                ..
-            }
-        );
+        let is_reserve = matches!(asked.action, Action::Reserve { .. });
         // A question may join one that has waited for as long as any does.
         let is_calm = self.last_jump_ns + LIMITS.deadline_ns + S < *asked_ns;
         match answer {
