@@ -312,7 +312,7 @@ fn a_wheel_without_a_key_hides_no_class_that_is_eligible() {
         late_ns: 0,
     };
     // Just before keys wrap.
-    let mut pair = Pair::new(cfg, (1 << 43) - 1);
+    let mut pair = Pair::new(cfg, (1 << 50) - 1);
     pair.core.use_wheel_from(50);
     let rate = |rate| Some(Part { rate, ceil: None });
     for part in [

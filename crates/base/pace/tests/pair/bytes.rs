@@ -184,13 +184,13 @@ fn wheel_from(source: &mut Unstructured) -> Result<u32> {
     })
 }
 
-/// A clock near a wrap: that of a queue key (44 bits), or its own.
+/// A clock near a wrap: that of a queue key (44 bits of 64 ps), or its own.
 fn start(source: &mut Unstructured) -> Result<u64> {
     let before = u64::from(source.arbitrary::<u16>()?);
     Ok(match source.int_in_range(0..=4u8)? {
         0 => 0,
-        1 => (1 << 44) - before,
-        2 => (1 << 43) - before,
+        1 => (1 << 50) - before,
+        2 => (1 << 49) - before,
         3 => 0u64.wrapping_sub(before),
         _ => source.arbitrary()?,
     })
