@@ -282,7 +282,7 @@ pub fn lost_rates(facts: &Facts) -> Option<Found> {
     found(
         Severity::Warning,
         format!("Sockets of datagrams have SO_MAX_PACING_RATE, and no qdisc keeps it: {programs}."),
-        "They send as fast as their program does. fq and psp's classes of type dynamic keep such rates.",
+        "They send as fast as their program does. fq, unless it has nopacing, and psp's classes of type dynamic keep such rates.",
         if paces_without_module(facts) {
             "pspacer apply  # in the host's file: a class with a rate for what they send"
         } else {
