@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Collects what a release publishes: packages for Debian and RPM, the image, the sources, the list of crates
 # (CycloneDX), and the sums of all of them. Refuses before it writes what would be no release: changes that
-# are not committed, a change log without a date, packages of another version or older than the commit.
+# are not committed, a change log without a date or with a newer section, packages of another version or
+# older than the commit.
 #
 # usage: release.sh [--check]
 #   --check  refuse or accept, and write nothing
@@ -41,6 +42,9 @@ version=$("$top/packaging/version.sh")
 case $version in *'~'*) die "Cargo.toml: version $version is none of a release: expected a number as 0.2.0" ;; esac
 changed=$(git -C "$top" status --porcelain)
 [ -z "$changed" ] || die "not committed: $(echo "$changed" | head -n 1)"
+newest=$(sed -n 's/^## //p' "$top/CHANGELOG.md" | head -n 1)
+[ "$newest" = "$version" ] ||
+	die "CHANGELOG.md: its newest section is '$newest', expected '$version': this commit has more than that release"
 dated=$(sed -n "/^## $version\$/{n;p;}" "$top/CHANGELOG.md")
 echo "$dated" | grep -Eq '^20[0-9]{2}-[0-9]{2}-[0-9]{2}\.$' ||
 	die "CHANGELOG.md: below '## $version' stands '$dated', expected a date as 2027-01-31."

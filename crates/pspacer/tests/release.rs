@@ -147,6 +147,10 @@ fn what_is_no_release_is_refused() {
     write(folder, "new", "text");
     has(refusal(folder), ["not committed: ?? new"]);
     fs::remove_file(folder.join("new")).unwrap();
+    let newer = CHANGES.replacen("\n## ", "\n## Next\nNot released.\n\n## ", 1);
+    write(folder, "CHANGELOG.md", &newer);
+    commit(folder);
+    has(refusal(folder), ["'Next', expected '1.2.0'"]);
     write(
         folder,
         "CHANGELOG.md",
