@@ -7,8 +7,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::common::{pspacer, text};
-use crate::reservations::{ACCESS, Pair, RESERVE, TOPOLOGY, WIRE_BYTES, folder, manager, until};
-use testkit::{has, has_none};
+use crate::reservations::{ACCESS, Pair, RESERVE, TOPOLOGY, WIRE_BYTES, folder, manager};
+use testkit::{has, has_none, until};
 
 const S: u64 = 1_000_000_000;
 

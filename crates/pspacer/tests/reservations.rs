@@ -6,16 +6,12 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::common::{pspacer, refused, text};
 use crate::hosts::reflector;
-use testkit::has;
-
-/// Longest wait for what has to happen at some time.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+use testkit::{has, until};
 
 pub const TOPOLOGY: &str = r#"
 [[host]]
@@ -48,18 +44,6 @@ impl Drop for Manager {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Waits until something is so.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(start.elapsed() < LONGEST_WAIT, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits: far longer than anything takes on a machine that is busy.
 const LIMIT: Duration = Duration::from_secs(120);
-const POLL: Duration = Duration::from_millis(5);
+const POLL: Duration = Duration::from_millis(20);
 
 /// Asks again and again until there is something, and returns it.
 ///

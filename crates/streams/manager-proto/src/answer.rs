@@ -146,10 +146,6 @@ impl Command {
 }
 
 /// What a manager is asked to do.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "most commands reserve or refresh, and each is there once"
-)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Reserve. The same id again has the same answer.

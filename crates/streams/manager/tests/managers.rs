@@ -23,6 +23,7 @@ use manager::store::{MemoryStore, Store};
 use manager_proto::api::ReserveBody;
 use manager_proto::client::{Client, ClientError, Reserved, Tls};
 use manager_proto::machine::{Limits, Manager, Start};
+use testkit::until;
 use tokio::sync::oneshot;
 
 use crate::requests::{self, payload, stream};
@@ -274,7 +275,7 @@ impl Net {
     /// Asks until the answer is none that says "try again".
     fn reserve(&self, n: usize, body: &ReserveBody) -> Reserved {
         let client = self.client(n);
-        until(|| match client.reserve(body) {
+        until("the managers agree", || match client.reserve(body) {
             Ok(answer) => Some(answer),
             Err(ClientError::Refused {
                 status: 503 | 504, ..
@@ -291,17 +292,6 @@ impl Drop for Net {
                 self.end(n);
             }
         }
-    }
-}
-
-fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(Instant::now() < end, "it takes too long");
-        sleep(Duration::from_millis(20));
     }
 }
 
@@ -349,7 +339,9 @@ fn what_others_have_is_taken_back_before_anything_is_granted() {
     assert_eq!(reserved.len(), 1);
     net.client(0).refresh("a", None).unwrap();
     assert!(net.client(0).release("a").unwrap().released);
-    until(|| (net.reserved_bytes(1) == 0).then_some(()));
+    until("the managers agree", || {
+        (net.reserved_bytes(1) == 0).then_some(())
+    });
 }
 
 /// What was released while a manager was away is freed there when it is back; until then an operator
@@ -363,7 +355,9 @@ fn bytes_that_nobody_knows_of_are_seen_and_freed() {
     }
     let kept = net.end(1);
     assert!(net.client(0).release("a").unwrap().released);
-    until(|| (net.reserved_bytes(2) == net.reserved_bytes(0)).then_some(()));
+    until("the managers agree", || {
+        (net.reserved_bytes(2) == net.reserved_bytes(0)).then_some(())
+    });
     // The coordinator gives up to ask, and is away when the other one is back.
     sleep(Duration::from_millis(3500));
     let of_m1 = net.end(0);
@@ -375,13 +369,17 @@ fn bytes_that_nobody_knows_of_are_seen_and_freed() {
     assert_eq!(net.client(1).parts().unwrap().len(), 1);
     assert!(net.client(1).free_part("m1", "c").is_err());
     net.begin(0, of_m1);
-    until(|| net.client(1).parts().unwrap().is_empty().then_some(()));
+    until("the managers agree", || {
+        net.client(1).parts().unwrap().is_empty().then_some(())
+    });
     // What the operator freed has ended for its coordinator, too.
-    until(|| {
+    until("the managers agree", || {
         let left = net.client(0).reservations().unwrap();
         left.is_empty().then_some(())
     });
-    until(|| ((0..3).map(|n| net.reserved_bytes(n)).sum::<u64>() == 0).then_some(()));
+    until("the managers agree", || {
+        ((0..3).map(|n| net.reserved_bytes(n)).sum::<u64>() == 0).then_some(())
+    });
 }
 
 /// Fifty talkers at once, 25 ms one way between the managers.
@@ -429,7 +427,9 @@ fn a_quota_holds_over_all_managers() {
         + &entry("bytes", "role = \"talker\"\nbytes = 4000\nhosts = [\"b\"]");
     let net = Net::of(Duration::ZERO, access::read(&text).unwrap());
     let free = net.client_of(2, Some("free"));
-    until(|| free.reserve(&body("first", 10, 600 * S)).ok());
+    until("the managers agree", || {
+        free.reserve(&body("first", 10, 600 * S)).ok()
+    });
     // One stream takes 1,066 bytes.
     for (talker, from) in [
         ("everywhere", "d"),

@@ -16,9 +16,10 @@ use manager::etcd::gateway::Gateway;
 use manager::etcd::seat::holder;
 use manager_proto::answer::View;
 use manager_proto::client::{Client, ClientError, Reserved};
+use testkit::until;
 
 use super::network::{Host, Network};
-use super::processes::{Etcd, Logs, ManagerProcess, NET, until};
+use super::processes::{Etcd, Logs, ManagerProcess, NET};
 use super::records::{self, Records};
 use super::requests::{ONLY, S, body};
 use crate::histories::rng::Rng;

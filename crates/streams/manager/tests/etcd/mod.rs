@@ -21,8 +21,9 @@ use manager::etcd::seat::holder;
 use manager_proto::client::{Client, ClientError, Reserved};
 use network::Host;
 pub use processes::NET;
-use processes::{Etcd, ManagerProcess, command, until};
+use processes::{Etcd, ManagerProcess, command};
 use requests::{ONLY, S, body};
+use testkit::until;
 
 /// A frame of 1000 bytes with all that is around it.
 const WIRE_BYTES: u64 = 1038;

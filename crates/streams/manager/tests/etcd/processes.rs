@@ -5,24 +5,23 @@
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use clap::Parser;
 use draw::terminal::Style;
 use manager::commands;
 use manager::etcd::gateway::Gateway;
 use manager_proto::client::{Client, Tls};
+use testkit::{Running, until};
 use vmlab::{Cache, Quiet};
 
 use super::network::{Host, signal};
 
 /// The words of a manager's command line, one to a line: set in the process that is one.
 const WORDS: &str = "PSPACER_TEST_MANAGER";
-/// Longest wait for what has to happen at some time.
-const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
 /// From `a` over `s`, `r` and `t` to `b`; or by `u` instead of `t`.
 pub const NET: &str = r#"
@@ -71,27 +70,6 @@ pub fn be_a_manager() {
         std::process::exit(1);
     }
     std::process::exit(0);
-}
-
-/// A process that is killed when it is not needed any more.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + LONGEST_WAIT;
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(Instant::now() < end, "{what}");
-        sleep(Duration::from_millis(20));
-    }
 }
 
 /// Returns a port of a host: this one if it is a namespace, else one that is free.
@@ -227,7 +205,7 @@ impl Etcd {
             .arg("--data-dir")
             .arg(self.data(n));
         command.stdout(log.try_clone().unwrap()).stderr(log);
-        *member.running.lock().unwrap() = Some(Running(command.spawn().unwrap()));
+        *member.running.lock().unwrap() = Some(Running::start(&mut command));
     }
 
     fn data(&self, n: usize) -> PathBuf {
@@ -332,7 +310,7 @@ impl ManagerProcess {
         let mut command = command(host, &words.collect::<Vec<_>>());
         let log = log(&self.folder, &self.name);
         command.stdout(Stdio::null()).stderr(log);
-        *self.running.lock().unwrap() = Some(Running(command.spawn().unwrap()));
+        *self.running.lock().unwrap() = Some(Running::start(&mut command));
     }
 
     /// Kills it, as it stands.

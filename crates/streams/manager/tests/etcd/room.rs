@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use admission::FrameSpecification;
 use manager_proto::api::ReserveBody;
 use manager_proto::client::{Client, ClientError, Reserved};
+use testkit::until;
 
 use super::network::Host;
-use super::processes::{Etcd, ManagerProcess, until};
+use super::processes::{Etcd, ManagerProcess};
 use super::requests::{S, body};
 
 /// Bytes that the database may have.
